@@ -1,0 +1,83 @@
+//! What is known of a Source's documents.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use resourcesync::{Capability, Root};
+use serde::{Deserialize, Serialize};
+
+use crate::{RunId, SetId};
+
+/// What a server gave to tell whether something has changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Validators {
+    /// The `ETag` header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    /// The `Last-Modified` header, as sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// A document of the Source: where it stands in the tree, and how far it is processed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentRecord {
+    /// The set it belongs to.
+    pub set: SetId,
+    /// What it is read as.
+    pub capability: Capability,
+    /// The index that names it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The run that last asked for it.
+    pub run: RunId,
+    /// How far that run has come with it.
+    pub state: DocumentState,
+    /// Its root element; known once it was read (RS-1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Root>,
+    /// Validators of the version that was read whole.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub validators: Validators,
+    /// `at` of its top-level metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// `from` of its top-level metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// `until`: present when the document is closed (RS-5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Entries it had when it was last read whole.
+    #[serde(default)]
+    pub entries: u64,
+    /// Tolerances that reading it needed, counted by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quirks: BTreeMap<String, u64>,
+}
+
+/// How far a run has come with a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum DocumentState {
+    /// To be read.
+    Queued,
+    /// Being read: this many entries of the version with these validators are planned.
+    Reading {
+        /// Entries planned.
+        planned: u64,
+        /// The version they belong to.
+        version: Validators,
+    },
+    /// Read to its end, or unchanged since it last was.
+    Done,
+    /// Given up in this run; a problem record says why.
+    Failed,
+}
+
+impl Validators {
+    /// Whether the server gave nothing.
+    pub fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}

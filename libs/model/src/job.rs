@@ -1,0 +1,112 @@
+//! Jobs: what services ask of each other.
+
+use fixity::Computed;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Message;
+use crate::{Declaration, Failure, JobId, Lane, Location, ResourceUri, RunId, Seq, SourceId, Validators};
+
+/// Resources of one origin, to be fetched one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchJob {
+    /// Its name.
+    pub id: JobId,
+    /// The Source they belong to.
+    pub source: SourceId,
+    /// The run that asks.
+    pub run: RunId,
+    /// The origin.
+    pub lane: Lane,
+    /// What to fetch, in this order.
+    pub items: Vec<FetchItem>,
+}
+
+/// One resource to be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchItem {
+    /// The resource.
+    pub uri: ResourceUri,
+    /// The plan it belongs to.
+    pub seq: Seq,
+    /// What was declared; its algorithms are computed while the bytes pass.
+    #[serde(default)]
+    pub declaration: Declaration,
+    /// What the server gave with the version that is held, where nothing declared decides.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub held: Validators,
+}
+
+/// Fetched resources, to be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyJob {
+    /// The name of the job they were fetched by.
+    pub id: JobId,
+    /// The Source they belong to.
+    pub source: SourceId,
+    /// The run that asks.
+    pub run: RunId,
+    /// The origin they come from.
+    pub lane: Lane,
+    /// One for each item of the fetch job, in its order.
+    pub items: Vec<Fetched>,
+    /// Requests made for them.
+    pub requests: u64,
+    /// Time taken, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What became of one item of a fetch job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fetched {
+    /// The resource.
+    pub uri: ResourceUri,
+    /// The plan it belongs to.
+    pub seq: Seq,
+    /// What was declared.
+    #[serde(default)]
+    pub declaration: Declaration,
+    /// What came of it.
+    pub result: FetchedResult,
+}
+
+/// What came of a fetch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FetchedResult {
+    /// Received whole and stored; not judged yet.
+    Stored(StoredBitstream),
+    /// The server says that the held version is the current one.
+    NotModified,
+    /// Not reached before the job's time was over.
+    Deferred,
+    /// Not received.
+    Failed(Failure),
+}
+
+/// A stored bitstream that nobody judged yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredBitstream {
+    /// Where it lies.
+    pub location: Location,
+    /// Length and digests, computed as the bytes passed.
+    pub computed: Computed,
+    /// The media type the server sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The server's validators.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub validators: Validators,
+    /// The URL the bytes came from, where redirects led elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_url: Option<String>,
+}
+
+impl Message for FetchJob {
+    const KIND: &'static str = "fetch-job";
+    const VERSION: u16 = 1;
+}
+
+impl Message for VerifyJob {
+    const KIND: &'static str = "verify-job";
+    const VERSION: u16 = 1;
+}

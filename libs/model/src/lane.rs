@@ -1,0 +1,112 @@
+//! Lanes: one per origin, since politeness is owed to an origin.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// Why something is not a lane.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no origin of the form scheme://host:port")]
+pub struct LaneError(String);
+
+/// An origin: scheme, host and port. All requests to one origin share its budget.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Lane(String);
+
+impl Lane {
+    /// The lane of a URL.
+    ///
+    /// # Errors
+    /// When the URL has no host, so that no server could be asked.
+    pub fn of(url: &Url) -> Result<Self, LaneError> {
+        match (url.host_str(), url.port_or_known_default()) {
+            (Some(host), Some(port)) => Ok(Self(format!("{}://{host}:{port}", url.scheme()))),
+            _ => Err(LaneError(url.to_string())),
+        }
+    }
+
+    /// The origin, `scheme://host:port`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The lane as one token of a message subject: `.` becomes `_`, and every byte that is not
+    /// `a-z`, `0-9`, `-` becomes `=` and two hex digits, so that no two lanes share a token.
+    pub fn token(&self) -> String {
+        let mut token = String::with_capacity(self.0.len() + 8);
+        for byte in self.0.bytes() {
+            match byte {
+                b'a'..=b'z' | b'0'..=b'9' | b'-' => token.push(char::from(byte)),
+                b'.' => token.push('_'),
+                other => token.push_str(&format!("={other:02x}")),
+            }
+        }
+        token
+    }
+}
+
+impl TryFrom<String> for Lane {
+    type Error = LaneError;
+
+    fn try_from(text: String) -> Result<Self, LaneError> {
+        let Ok(url) = Url::parse(&text) else { return Err(LaneError(text)) };
+        Self::of(&url).map_err(|_| LaneError(text))
+    }
+}
+
+impl FromStr for Lane {
+    type Err = LaneError;
+
+    fn from_str(text: &str) -> Result<Self, LaneError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl From<Lane> for String {
+    fn from(lane: Lane) -> Self {
+        lane.0
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn default_port_and_case_do_not_make_another_lane() {
+        let one: Lane = "HTTP://Example.org/a".parse().unwrap();
+        let two: Lane = "http://example.org:80/b?c".parse().unwrap();
+        assert_eq!(one, two);
+        assert_eq!(one.as_str(), "http://example.org:80");
+    }
+
+    #[test]
+    fn a_host_less_url_has_no_lane() {
+        assert!("mailto:a@b".parse::<Lane>().is_err());
+        assert!("data:,x".parse::<Lane>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_are_safe_and_differ_when_lanes_differ(
+            a in "[a-z0-9_.-]{1,12}", b in "[a-z0-9_.-]{1,12}", port in 1u16..
+        ) {
+            let (a, b) = (format!("http://{a}:{port}"), format!("http://{b}:{port}"));
+            if let (Ok(a), Ok(b)) = (a.parse::<Lane>(), b.parse::<Lane>()) {
+                prop_assert!(a.token().bytes().all(|c| c.is_ascii_alphanumeric() || b"-_=".contains(&c)));
+                prop_assert_eq!(a == b, a.token() == b.token());
+            }
+        }
+    }
+}

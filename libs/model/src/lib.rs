@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod document;
+mod ids;
+mod job;
+mod lane;
+mod location;
+mod outcome;
+mod pending;
+mod problem;
+mod resource;
+mod run;
+mod set;
+mod uri;
+mod wire;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use document::{DocumentRecord, DocumentState, Validators};
+pub use ids::{IdError, JobId, PackId, RunId, Seq, SetId, SourceId};
+pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
+pub use lane::{Lane, LaneError};
+pub use location::{Location, Method};
+pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
+pub use pending::{Action, PendingRecord};
+pub use problem::{ProblemReason, ProblemRecord, Subject};
+pub use resource::{Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord};
+pub use run::{Counters, Mode, Phase, RunRecord};
+pub use set::{CapabilityLink, SetRecord};
+pub use uri::{ResourceUri, UriError};
+pub use wire::{Message, WireError, decode, encode};

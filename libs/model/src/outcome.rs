@@ -1,0 +1,105 @@
+//! Outcomes: what the pipeline says of each resource at its end.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Message;
+use crate::{Assurance, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream};
+
+/// What came of one job's resources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// The name of the job.
+    pub id: JobId,
+    /// The Source they belong to.
+    pub source: SourceId,
+    /// The run that asked.
+    pub run: RunId,
+    /// The origin they come from.
+    pub lane: Lane,
+    /// One for each item of the job.
+    pub items: Vec<Outcome>,
+    /// Requests made for them.
+    pub requests: u64,
+    /// Time the fetch took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What came of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The resource.
+    pub uri: ResourceUri,
+    /// The plan it belongs to.
+    pub seq: Seq,
+    /// The end of it.
+    pub result: OutcomeResult,
+}
+
+/// The end of one resource's way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutcomeResult {
+    /// Stored, judged, and fit to be served.
+    Verified {
+        /// The bitstream.
+        stored: StoredBitstream,
+        /// How much was proved.
+        assurance: Assurance,
+    },
+    /// What is held is what the Source has.
+    NotModified,
+    /// Not tried.
+    Deferred,
+    /// Not fetched, or not what was declared.
+    Failed(Failure),
+}
+
+/// A failure, and the one question it answers: try again, or not?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The class of the failure.
+    pub reason: ProblemReason,
+    /// What happened, in words a person understands.
+    pub message: String,
+    /// Whether another attempt makes sense.
+    pub disposition: Disposition,
+    /// What was seen.
+    #[serde(default)]
+    pub evidence: Evidence,
+}
+
+/// Whether another attempt makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disposition {
+    /// Try again; not before this time has passed, where the server asked for it.
+    Retry {
+        /// The wait the server asked for.
+        after: Option<SignedDuration>,
+    },
+    /// Another attempt would end the same way.
+    Refuse,
+}
+
+/// What was seen when something failed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The URL that answered, after redirects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_url: Option<String>,
+    /// The HTTP status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What the Source declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What the bytes gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computed: Option<String>,
+}
+
+impl Message for Outcomes {
+    const KIND: &'static str = "outcomes";
+    const VERSION: u16 = 1;
+}

@@ -1,0 +1,157 @@
+//! Problems: what could not be done, why, and when it is tried again.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{Declaration, Evidence, Listing};
+
+/// What a problem is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "subject", content = "uri")]
+pub enum Subject {
+    /// A resource, by its URI.
+    Resource(String),
+    /// A document of the Source, by its URI.
+    Document(String),
+    /// An entry of a document that names no resource we could keep: `<document>#<line>:<column>`.
+    Entry(String),
+}
+
+/// The closed list of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemReason {
+    /// The server answered with a 4xx status.
+    HttpClientError,
+    /// The server answered with a 5xx status.
+    HttpServerError,
+    /// The server asked for patience: 429, or 503 with `Retry-After`.
+    Throttled,
+    /// A status that is neither an answer nor an error (an unexpected 1xx or 3xx).
+    HttpUnexpected,
+    /// The host name has no address.
+    Dns,
+    /// No connection.
+    Connect,
+    /// No secure connection.
+    Tls,
+    /// No answer in time.
+    Timeout,
+    /// The answer broke off.
+    Interrupted,
+    /// More redirects than allowed, or one that leads nowhere.
+    Redirect,
+    /// A URI that cannot be fetched.
+    BadUri,
+    /// The bytes have another digest than declared.
+    DigestMismatch,
+    /// The bytes have another length than declared.
+    LengthMismatch,
+    /// Larger than allowed.
+    TooLarge,
+    /// A document or entry that cannot be understood.
+    Malformed,
+    /// A document that ends too early.
+    Truncated,
+    /// Not the kind of document that was expected.
+    WrongKind,
+    /// A change document does not join on to what is synchronized.
+    Gap,
+    /// The stored bytes are not there.
+    MissingBytes,
+    /// A message that could not be read.
+    Poison,
+}
+
+/// A problem: one for each resource, document or entry, visible until it is settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProblemRecord {
+    /// Why.
+    pub reason: ProblemReason,
+    /// What happened and what to do, in words.
+    pub message: String,
+    /// First seen.
+    pub first_seen: Timestamp,
+    /// Last seen.
+    pub last_seen: Timestamp,
+    /// Attempts made, all runs together.
+    pub attempts: u32,
+    /// Whether the next run tries it again.
+    pub retry: bool,
+    /// What was seen.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// What was declared of the resource, so that it can be queued again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<Declaration>,
+    /// The entry that asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
+}
+
+impl ProblemReason {
+    /// The reason's stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HttpClientError => "http-client-error",
+            Self::HttpServerError => "http-server-error",
+            Self::Throttled => "throttled",
+            Self::HttpUnexpected => "http-unexpected",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Interrupted => "interrupted",
+            Self::Redirect => "redirect",
+            Self::BadUri => "bad-uri",
+            Self::DigestMismatch => "digest-mismatch",
+            Self::LengthMismatch => "length-mismatch",
+            Self::TooLarge => "too-large",
+            Self::Malformed => "malformed",
+            Self::Truncated => "truncated",
+            Self::WrongKind => "wrong-kind",
+            Self::Gap => "gap",
+            Self::MissingBytes => "missing-bytes",
+            Self::Poison => "poison",
+        }
+    }
+}
+
+impl fmt::Display for ProblemReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Subject {
+    /// The URI (with the position, for an entry).
+    pub fn uri(&self) -> &str {
+        match self {
+            Self::Resource(uri) | Self::Document(uri) | Self::Entry(uri) => uri,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource(uri) => write!(f, "resource {uri}"),
+            Self::Document(uri) => write!(f, "document {uri}"),
+            Self::Entry(at) => write!(f, "entry {at}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_records_is_the_name_shown() {
+        for reason in [ProblemReason::HttpClientError, ProblemReason::Gap, ProblemReason::MissingBytes] {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
+    }
+}

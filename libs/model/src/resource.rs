@@ -1,0 +1,148 @@
+//! What the catalog knows of a resource.
+
+use fixity::{Computed, Digest};
+use jiff::Timestamp;
+use resourcesync::Change;
+use serde::{Deserialize, Serialize};
+
+use crate::{Location, ProblemReason, ResourceUri, RunId, SetId, Validators};
+
+/// What a Source declares of a resource's bitstream (RS-8).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Declaration {
+    /// Digests we can judge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub digests: Vec<Digest>,
+    /// Digest values kept as written because we cannot judge them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unjudged: Vec<String>,
+    /// Length in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The Content-Encoding that length and digests were taken with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// The resource's last modification, as the Source gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lastmod: Option<Timestamp>,
+}
+
+/// Which document spoke of the resource, and of which moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// The document's URI.
+    pub document: String,
+    /// The set it belongs to.
+    pub set: SetId,
+    /// The kind of change; absent in Resource Lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+    /// When the change happened, where the Source says so (`datetime`, in 1.0 `lastmod`; RS-7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_time: Option<Timestamp>,
+    /// The moment up to which this entry speaks: the change's time, or the list's `at` (RS-4).
+    /// An entry that speaks of an earlier moment is not applied over a later one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+}
+
+/// A bitstream that was judged and may be served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bitstream {
+    /// Where it lies.
+    pub location: Location,
+    /// Its length and digests, computed as it was received; sha-256 is always among them.
+    pub computed: Computed,
+    /// How much the Source let us prove.
+    pub assurance: Assurance,
+    /// The media type the server sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The server's validators, for conditional requests.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub validators: Validators,
+    /// When it was stored and judged.
+    pub stored_at: Timestamp,
+}
+
+/// How much the Source let us prove of a bitstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assurance {
+    /// A declared digest agrees with the bytes.
+    Digest,
+    /// Only a declared length agrees with the bytes.
+    Length,
+    /// Nothing was declared; the response was complete.
+    None,
+}
+
+/// What the catalog knows of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceRecord {
+    /// The verified bitstream; absent in a tombstone (a resource that was deleted).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitstream: Option<Bitstream>,
+    /// What was declared of it.
+    #[serde(default)]
+    pub declaration: Declaration,
+    /// The entry that brought it to this state.
+    pub listing: Listing,
+    /// The sets that list it.
+    pub sets: Vec<SetId>,
+    /// When this record was written.
+    pub settled_at: Timestamp,
+}
+
+/// One line of a Source's change log: what happened to a resource here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeLogEntry {
+    /// The resource.
+    pub uri: ResourceUri,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: ChangeEvent,
+    /// When it was settled here.
+    pub at: Timestamp,
+    /// The run that did it.
+    pub run: RunId,
+    /// The document that asked for it.
+    pub document: String,
+}
+
+/// What happened to a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum ChangeEvent {
+    /// First stored.
+    Created {
+        /// The content's digest.
+        sha256: fixity::Sha256,
+    },
+    /// Stored anew over an earlier version.
+    Updated {
+        /// The content's digest.
+        sha256: fixity::Sha256,
+        /// The version before.
+        before: fixity::Sha256,
+    },
+    /// The Source deleted it.
+    Deleted,
+    /// It could not be brought in step.
+    Problem {
+        /// Why.
+        reason: ProblemReason,
+        /// The same in words.
+        message: String,
+    },
+}
+
+impl ResourceRecord {
+    /// Whether a bitstream is held.
+    pub fn is_present(&self) -> bool {
+        self.bitstream.is_some()
+    }
+}

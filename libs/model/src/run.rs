@@ -1,0 +1,93 @@
+//! Runs: what the operator asked for, and how far it has come.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::RunId;
+
+/// How a Source is to be brought in step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The whole Resource List (RS-30).
+    Baseline,
+    /// What changed since (RS-31).
+    Incremental,
+}
+
+/// Where a run stands. Each phase can be taken up again after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Documents are read and pending records written.
+    Planning,
+    /// Pending records are worked off.
+    Dispatching,
+    /// No pending record is left.
+    Finished,
+}
+
+/// A run of one Source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its name.
+    pub id: RunId,
+    /// What it does.
+    pub mode: Mode,
+    /// Where it stands.
+    pub phase: Phase,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// What it counted; written with every batch, so a crash loses none.
+    pub counters: Counters,
+}
+
+/// What a run counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Entries read from lists.
+    pub listed: u64,
+    /// Resources stored and verified.
+    pub stored: u64,
+    /// Resources found to be held already.
+    pub unchanged: u64,
+    /// Resources deleted.
+    pub deleted: u64,
+    /// Resources that ended as problems.
+    pub failed: u64,
+    /// Bytes of resources received.
+    pub bytes: u64,
+    /// Requests made, documents included.
+    pub requests: u64,
+    /// Pending records written.
+    pub planned: u64,
+    /// Documents that were not read to their end.
+    pub documents_failed: u64,
+    /// Tolerances that reading needed, by name.
+    pub quirks: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// Adds another document's tolerances.
+    pub fn add_quirks(&mut self, quirks: &BTreeMap<String, u64>) {
+        for (name, count) in quirks {
+            *self.quirks.entry(name.clone()).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Baseline => "baseline",
+            Self::Incremental => "incremental",
+        })
+    }
+}
