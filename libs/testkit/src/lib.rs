@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod scripted;
+pub mod servers;
+mod serving;
+pub mod source;

@@ -1,0 +1,212 @@
+//! A scripted HTTP server: it gives the replies that a test lays down for each path, in order,
+//! and keeps what it was asked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+
+use crate::serving::{Serving, cut_off};
+
+/// Larger request bodies are not recorded.
+const MOST_RECORDED: usize = 1024 * 1024;
+
+/// A server that follows a script; it ends when dropped.
+#[derive(Debug)]
+pub struct ScriptedServer {
+    script: Arc<Mutex<Script>>,
+    serving: Serving,
+}
+
+/// One reply of the script.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+    cut_after: Option<u64>,
+    delay: Option<Duration>,
+}
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body, if it has at most 1 MiB.
+    pub body: Bytes,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    replies: BTreeMap<String, VecDeque<Reply>>,
+    fallbacks: BTreeMap<String, Reply>,
+    requests: Vec<Recorded>,
+    unexpected: Vec<String>,
+}
+
+impl ScriptedServer {
+    /// Starts to serve on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// When no port can be listened on.
+    pub async fn start() -> io::Result<ScriptedServer> {
+        let script = Arc::new(Mutex::new(Script::default()));
+        let routes = Router::new().fallback(answer).with_state(Arc::clone(&script));
+        Ok(ScriptedServer { serving: Serving::start(0, "scripted-server", routes)?, script })
+    }
+
+    /// `http://127.0.0.1:<port>`.
+    pub fn url(&self) -> String {
+        self.serving.url()
+    }
+
+    /// The URI of a path, which begins with `/`.
+    pub fn uri(&self, path: &str) -> String {
+        format!("{}{path}", self.url())
+    }
+
+    /// Lays down the next reply for a path (with its query, if any). Each is given once.
+    pub fn push(&self, path: &str, reply: Reply) -> &ScriptedServer {
+        self.script().replies.entry(path.to_owned()).or_default().push_back(reply);
+        self
+    }
+
+    /// Lays down the reply for every request at a path once its pushed replies are used up.
+    pub fn always(&self, path: &str, reply: Reply) -> &ScriptedServer {
+        self.script().fallbacks.insert(path.to_owned(), reply);
+        self
+    }
+
+    /// The requests so far, in the order of their arrival.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.script().requests.clone()
+    }
+
+    /// The requests so far at one path.
+    pub fn requests_at(&self, path: &str) -> Vec<Recorded> {
+        self.script().requests.iter().filter(|request| request.path == path).cloned().collect()
+    }
+
+    /// Checks that the script was followed.
+    ///
+    /// # Panics
+    /// When a request came that no reply was laid down for, or a pushed reply was not asked for.
+    pub fn assert_followed(&self) {
+        let (unexpected, unused) = {
+            let script = self.script();
+            let unused = script.replies.iter().filter(|(_, replies)| !replies.is_empty());
+            let unused: Vec<_> = unused.map(|(path, replies)| (path.clone(), replies.len())).collect();
+            (script.unexpected.clone(), unused)
+        };
+        assert!(unexpected.is_empty(), "requests without a reply in the script: {unexpected:?}");
+        assert!(unused.is_empty(), "replies that nobody asked for, by path: {unused:?}");
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().expect("no holder panics")
+    }
+}
+
+impl Reply {
+    /// An empty reply with this status.
+    pub fn status(status: u16) -> Reply {
+        Reply { status, headers: Vec::new(), body: Bytes::new(), cut_after: None, delay: None }
+    }
+
+    /// 200 with a body.
+    pub fn ok(body: impl Into<Bytes>) -> Reply {
+        Reply::status(200).body(body)
+    }
+
+    /// Gives it a body.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Reply {
+        self.body = body.into();
+        self
+    }
+
+    /// Adds a header. `Content-Length` is that of the body unless it is set here.
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Reply {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Breaks the connection after this many bytes of the body.
+    pub fn cut_after(mut self, bytes: u64) -> Reply {
+        self.cut_after = Some(bytes);
+        self
+    }
+
+    /// Waits before it begins.
+    pub fn delay(mut self, delay: Duration) -> Reply {
+        self.delay = Some(delay);
+        self
+    }
+
+    fn into_response(self) -> Response {
+        let mut builder = Response::builder().status(self.status);
+        if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+            builder = builder.header("content-length", self.body.len());
+        }
+        for (name, value) in &self.headers {
+            builder = builder.header(name, value);
+        }
+        let body = match self.cut_after {
+            Some(after) => Body::from_stream(cut_off(std::iter::once(self.body), after)),
+            None => Body::from(self.body),
+        };
+        builder.body(body).unwrap_or_else(|error| {
+            plain(format!("the script's reply cannot be sent, check its status and headers: {error}\n"))
+        })
+    }
+}
+
+impl Recorded {
+    /// A header as text, if it came and is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+async fn answer(State(script): State<Arc<Mutex<Script>>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let body = to_bytes(body, MOST_RECORDED).await.unwrap_or_default();
+    let recorded = Recorded { method: parts.method, path: path.clone(), headers: parts.headers, body };
+    let reply = {
+        let mut script = script.lock().expect("no holder panics");
+        let line = format!("{} {path}", recorded.method);
+        script.requests.push(recorded);
+        let pushed = script.replies.get_mut(&path).and_then(VecDeque::pop_front);
+        let reply = pushed.or_else(|| script.fallbacks.get(&path).cloned());
+        if reply.is_none() {
+            script.unexpected.push(line);
+        }
+        reply
+    };
+    let Some(reply) = reply else {
+        return plain(format!("the script has no (further) reply for {path}\n"));
+    };
+    if let Some(delay) = reply.delay {
+        tokio::time::sleep(delay).await;
+    }
+    reply.into_response()
+}
+
+fn plain(text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    // A status that no client takes for a passing trouble.
+    *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+    response
+}

@@ -1,0 +1,95 @@
+//! A NATS server with JetStream.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Venv, env, ports::free_ports, process::ServerProcess};
+
+/// It is ready within a tenth of a second; a loaded machine may take its time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+static OWN: OnceCell<NatsServer> = OnceCell::const_new();
+
+/// A NATS server on loopback with an empty file store; it ends when dropped.
+#[derive(Debug)]
+pub struct NatsServer {
+    url: String,
+    _process: ServerProcess,
+}
+
+/// The address of the NATS server of this run. Tests share it: name your streams and buckets after yourself.
+#[derive(Debug, Clone)]
+pub struct NatsFixture {
+    /// `nats://127.0.0.1:<port>`
+    pub url: String,
+}
+
+impl NatsServer {
+    /// Starts one and waits until it is healthy.
+    ///
+    /// # Errors
+    /// When it cannot be installed or started, or is not ready in time; with the end of its log.
+    pub async fn start() -> anyhow::Result<NatsServer> {
+        let venv = tokio::task::spawn_blocking(Venv::servers).await??;
+        let [port, monitor] = free_ports()?;
+        let folder = TempDir::with_prefix("nats-").context("cannot create a folder for the server's data")?;
+        let config = folder.path().join("nats.conf");
+        // Without a listen address it would listen on all of them.
+        let text = format!(
+            "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\njetstream {{ store_dir: {:?} }}\n",
+            folder.path().join("store")
+        );
+        std::fs::write(&config, text)?;
+        let mut command = Command::new(venv.program("nats-server"));
+        command.arg("-c").arg(config);
+        let mut process = ServerProcess::start("nats-server", command, folder)?;
+        let deadline = Instant::now() + PATIENCE;
+        while !is_healthy(monitor).await {
+            process.check()?;
+            if Instant::now() > deadline {
+                return Err(process.complaint("was not ready in time"));
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        Ok(NatsServer { url: format!("nats://127.0.0.1:{port}"), _process: process })
+    }
+
+    /// `nats://127.0.0.1:<port>`
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl NatsFixture {
+    /// The server of this run, started if need be.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub async fn get() -> NatsFixture {
+        if let Ok(url) = std::env::var(env::NATS_URL) {
+            return NatsFixture { url };
+        }
+        let server = OWN.get_or_try_init(NatsServer::start).await;
+        let server = server.unwrap_or_else(|error| panic!("no NATS server for this test: {error:#}"));
+        NatsFixture { url: server.url.clone() }
+    }
+}
+
+async fn is_healthy(monitor: u16) -> bool {
+    let ask = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", monitor)).await?;
+        stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        stream.take(4096).read_to_end(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    let answer = timeout(Duration::from_secs(2), ask).await;
+    matches!(answer, Ok(Ok(answer)) if answer.starts_with(b"HTTP/1.0 200") || answer.starts_with(b"HTTP/1.1 200"))
+}

@@ -1,0 +1,137 @@
+//! A server process that does not outlive us.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+
+/// Waits until the test process ends. Told so by a line, it has nothing to do; when its input just ends, the test
+/// process was killed or did not care, and the server and its folder are left to it.
+const WATCH: &str = r#"if read -r line; then exit 0; fi; kill -9 "$1"; sleep 0.2; rm -rf -- "$2""#;
+
+/// A server with a folder of its own. It is killed and the folder deleted when this is dropped, and
+/// also when the process that holds it dies without dropping anything.
+#[derive(Debug)]
+pub(crate) struct ServerProcess {
+    name: &'static str,
+    child: Child,
+    watch: Child,
+    folder: TempDir,
+}
+
+impl ServerProcess {
+    /// Starts `command`; what it prints goes to `log.txt` in `folder`.
+    pub(crate) fn start(
+        name: &'static str,
+        mut command: Command,
+        folder: TempDir,
+    ) -> anyhow::Result<ServerProcess> {
+        let log = File::create(folder.path().join("log.txt")).context("cannot create the server's log")?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        // A process group of its own: Ctrl-C at the terminal is for the tests, which then end the server.
+        let mut child = command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
+        let watch = Command::new("sh")
+            .args(["-c", WATCH, "watch", &child.id().to_string()])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        match watch {
+            Ok(watch) => Ok(ServerProcess { name, child, watch, folder }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error).context("cannot start sh to watch over the server")
+            }
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Fails when the server has ended, with its last words.
+    pub(crate) fn check(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(self.complaint(&describe(status))),
+        }
+    }
+
+    /// An error about the server, with the last lines of its log.
+    pub(crate) fn complaint(&self, what: &str) -> anyhow::Error {
+        let log = std::fs::read(self.folder().join("log.txt")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(15)..].join("\n");
+        anyhow::anyhow!("{} {what}; the end of its log:\n{last}", self.name)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // SIGKILL, since an orderly stop of SeaweedFS takes up to half a minute, for data that nobody will read.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Reaped: its id may now be another's, so the watch must not use it any more.
+        if let Some(mut input) = self.watch.stdin.take() {
+            let _ = input.write_all(b"done\n");
+        }
+        let _ = self.watch.wait();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    format!("ended before it was ready ({status})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> ServerProcess {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        ServerProcess::start("sleep", command, TempDir::new().unwrap()).unwrap()
+    }
+
+    fn is_alive(id: u32) -> bool {
+        Path::new(&format!("/proc/{id}")).exists()
+    }
+
+    #[test]
+    fn dropping_it_kills_the_process_and_deletes_its_folder() {
+        let server = sleeper();
+        let (id, folder) = (server.child.id(), server.folder().to_owned());
+        assert!(is_alive(id) && folder.exists());
+        drop(server);
+        assert!(!is_alive(id) && !folder.exists());
+    }
+
+    #[test]
+    fn a_holder_that_dies_takes_the_process_along() {
+        let mut server = sleeper();
+        // What the end of this process would do: the pipe closes without a word.
+        drop(server.watch.stdin.take());
+        let status = server.child.wait().unwrap();
+        assert!(status.to_string().contains("signal: 9"), "{status}");
+        server.watch.wait().unwrap();
+        assert!(!server.folder().exists());
+    }
+
+    #[test]
+    fn a_server_that_ends_too_early_is_quoted() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no room at the inn; exit 3"]);
+        let mut server = ServerProcess::start("sh", command, TempDir::new().unwrap()).unwrap();
+        server.child.wait().unwrap();
+        let message = server.check().unwrap_err().to_string();
+        assert!(message.contains("exit status: 3") && message.contains("no room at the inn"), "{message}");
+    }
+}

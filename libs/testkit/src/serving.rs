@@ -1,0 +1,78 @@
+//! A server on loopback with a runtime of its own, so that dropping it ends every connection at
+//! once, and work done for answers does not hold up the runtime of a test.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::serve::ListenerExt as _;
+use bytes::Bytes;
+use futures::stream::{self, Stream, StreamExt as _};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+/// How long a connection stays open after the last byte that a cut-off body still sends, so that those bytes do arrive.
+const BEFORE_CUT: Duration = Duration::from_millis(50);
+
+/// A running server; it ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Serving {
+    /// Serves on 127.0.0.1; port 0 takes a free one.
+    pub(crate) fn start(port: u16, name: &str, routes: Router) -> io::Result<Serving> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name(name).enable_all().build()?;
+        // Registering with the runtime's reactor needs to happen inside it.
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let listener = listener.tap_io(|stream| {
+            // Without it small answers wait for the other side's delayed acknowledgement.
+            let _ = stream.set_nodelay(true);
+        });
+        runtime.spawn(async move { axum::serve(listener, routes).await });
+        Ok(Serving { address, runtime: Some(runtime) })
+    }
+
+    /// `http://127.0.0.1:<port>`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Waiting for it is not allowed where a test's runtime is running.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The first `after` bytes, then a broken connection.
+pub(crate) fn cut_off(
+    pieces: impl Iterator<Item = Bytes> + Send + 'static,
+    after: u64,
+) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send {
+    let mut left = after;
+    let kept = pieces.map_while(move |mut piece| {
+        if left == 0 {
+            return None;
+        }
+        piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        left -= piece.len() as u64;
+        Some(Ok(piece))
+    });
+    stream::iter(kept).chain(stream::once(async {
+        tokio::time::sleep(BEFORE_CUT).await;
+        Err(std::io::Error::other("cut off, as the test wants it"))
+    }))
+}

@@ -1,0 +1,94 @@
+//! What the handle of a Source and its server share.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use super::content::Content;
+use super::fault::{Faults, Target};
+use super::requests::Counters;
+use super::spec::SourceSpec;
+use super::world::World;
+
+/// The state of a Source.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) spec: SourceSpec,
+    pub(crate) content: Content,
+    pub(crate) counters: Arc<Counters>,
+    /// `/<set>/`
+    prefix: String,
+    base: OnceLock<String>,
+    world: Mutex<World>,
+    faults: Mutex<Faults>,
+}
+
+impl Inner {
+    pub(crate) fn new(spec: SourceSpec) -> Inner {
+        Inner {
+            content: Content::new(spec.seed, spec.size),
+            counters: Arc::default(),
+            prefix: format!("/{}/", spec.set),
+            base: OnceLock::new(),
+            world: Mutex::new(World::new(spec.seed, spec.resources, spec.entries_per_list)),
+            faults: Mutex::default(),
+            spec,
+        }
+    }
+
+    /// The truth. Never held while anything is awaited, nor together with the faults.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().expect("no holder panics but on a test's wrong command")
+    }
+
+    pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().expect("no holder panics")
+    }
+
+    /// Tells where the Source is reached, once it listens.
+    pub(crate) fn set_base(&self, base: String) {
+        let _ = self.base.set(base);
+    }
+
+    /// `http://127.0.0.1:<port>`
+    pub(crate) fn base(&self) -> &str {
+        self.base.get().map_or("", String::as_str)
+    }
+
+    /// The URI of a document of the set.
+    pub(crate) fn uri(&self, name: &str) -> String {
+        format!("{}{}{name}", self.base(), self.prefix)
+    }
+
+    pub(crate) fn resource_path(&self, index: u64) -> String {
+        // A thousand to a folder, as people would lay them out.
+        format!("{}resources/{:04}/{index:07}.bin", self.prefix, index / 1000)
+    }
+
+    pub(crate) fn resource_uri(&self, index: u64) -> String {
+        format!("{}{}", self.base(), self.resource_path(index))
+    }
+
+    /// Whether a path lies where resources are.
+    pub(crate) fn is_resource_path(&self, path: &str) -> bool {
+        path.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with("resources/"))
+    }
+
+    /// The index of the resource at a path or URI of this Source, whether it is there or not.
+    pub(crate) fn resource_index(&self, path_or_uri: &str) -> Option<u64> {
+        let path = self.path_of(path_or_uri);
+        let name = path.strip_suffix(".bin")?.rsplit('/').next()?;
+        let index = name.parse().ok()?;
+        (self.resource_path(index) == path).then_some(index)
+    }
+
+    /// The path of a target, so that faults have one key.
+    pub(crate) fn target_path(&self, target: Target) -> String {
+        match target {
+            Target::Resource(index) => self.resource_path(index),
+            Target::Path(path) => self.path_of(&path).to_owned(),
+        }
+    }
+
+    fn path_of<'a>(&self, path_or_uri: &'a str) -> &'a str {
+        path_or_uri.strip_prefix(self.base()).unwrap_or(path_or_uri)
+    }
+}

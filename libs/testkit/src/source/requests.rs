@@ -1,0 +1,87 @@
+//! What was asked of a Source.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// A count of the requests so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestLog {
+    /// Requests for anything that is no resource: documents, the home page, `robots.txt`, wrong paths.
+    pub documents: u64,
+    /// Requests for resources.
+    pub resources: u64,
+    /// Answers by status code.
+    pub by_status: BTreeMap<u16, u64>,
+    /// The most resource requests that were open at the same time.
+    pub max_in_flight: u64,
+    /// Requests by path; empty unless the plan asks to count them.
+    pub per_path: BTreeMap<String, u64>,
+}
+
+/// Counts while requests run.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    documents: AtomicU64,
+    resources: AtomicU64,
+    in_flight: AtomicU64,
+    max_in_flight: AtomicU64,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    by_status: BTreeMap<u16, u64>,
+    per_path: BTreeMap<String, u64>,
+}
+
+/// Held while a resource request is open.
+pub(crate) struct InFlight(Arc<Counters>);
+
+impl Counters {
+    pub(crate) fn document(&self) {
+        self.documents.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn resource(self: &Arc<Self>) -> InFlight {
+        self.resources.fetch_add(1, Relaxed);
+        let open = self.in_flight.fetch_add(1, Relaxed) + 1;
+        self.max_in_flight.fetch_max(open, Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    pub(crate) fn path(&self, path: &str) {
+        let mut tables = self.tables.lock().expect("no holder panics");
+        *tables.per_path.entry(path.to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn answered(&self, status: u16) {
+        let mut tables = self.tables.lock().expect("no holder panics");
+        *tables.by_status.entry(status).or_default() += 1;
+    }
+
+    pub(crate) fn log(&self) -> RequestLog {
+        let tables = self.tables.lock().expect("no holder panics");
+        RequestLog {
+            documents: self.documents.load(Relaxed),
+            resources: self.resources.load(Relaxed),
+            by_status: tables.by_status.clone(),
+            max_in_flight: self.max_in_flight.load(Relaxed),
+            per_path: tables.per_path.clone(),
+        }
+    }
+
+    /// Starts counting anew; requests that are open stay open.
+    pub(crate) fn reset(&self) {
+        self.documents.store(0, Relaxed);
+        self.resources.store(0, Relaxed);
+        self.max_in_flight.store(self.in_flight.load(Relaxed), Relaxed);
+        *self.tables.lock().expect("no holder panics") = Tables::default();
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}

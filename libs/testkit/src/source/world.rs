@@ -1,0 +1,308 @@
+//! The truth of a simulated Source: which resources there are, now and at any earlier moment.
+//!
+//! Only resources that changed have a record; the others follow from their index.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+use super::change::{Change, ChangeKind, Changes};
+use super::clock::{SimClock, SimTime};
+use super::content::mix;
+
+/// All that can change in a Source.
+#[derive(Debug)]
+pub(crate) struct World {
+    clock: SimClock,
+    rng: ChaCha8Rng,
+    initial: u64,
+    next_index: u64,
+    live: u64,
+    seed: u64,
+    histories: HashMap<u64, Vec<Change>>,
+    log: Vec<Change>,
+    /// The first change that the Change List still tells, and the moment from which it tells.
+    told_from: (usize, SimTime),
+    entries_per_list: u64,
+    snapshot: Snapshot,
+}
+
+/// A resource as it is at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Present {
+    pub(crate) version: u32,
+    pub(crate) modified: SimTime,
+}
+
+/// What the Resource List shows: the truth at one moment, cut into parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) at: SimTime,
+    /// The indices of each part; deleted resources lie within them as holes.
+    pub(crate) parts: Vec<Range<u64>>,
+}
+
+/// A part of the Change List.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub(crate) from: SimTime,
+    /// Absent while the list is open.
+    pub(crate) until: Option<SimTime>,
+    /// Which changes of the log.
+    pub(crate) changes: Range<usize>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, resources: u64, entries_per_list: u64) -> World {
+        let mut world = World {
+            clock: SimClock::new(),
+            rng: ChaCha8Rng::seed_from_u64(mix(seed)),
+            initial: resources,
+            next_index: resources,
+            live: resources,
+            seed,
+            histories: HashMap::new(),
+            log: Vec::new(),
+            told_from: (0, SimTime::START),
+            entries_per_list: entries_per_list.max(1),
+            snapshot: Snapshot { at: SimTime::START, parts: Vec::new() },
+        };
+        world.refresh_snapshot();
+        world
+    }
+
+    pub(crate) fn now(&self) -> SimTime {
+        self.clock.now()
+    }
+
+    pub(crate) fn advance(&mut self, seconds: u32) {
+        self.clock.advance(seconds);
+    }
+
+    /// One more than the greatest index that was ever used.
+    pub(crate) fn next_index(&self) -> u64 {
+        self.next_index
+    }
+
+    pub(crate) fn live(&self) -> u64 {
+        self.live
+    }
+
+    /// A resource as it was at `time`; `None` when it was not there.
+    pub(crate) fn at(&self, index: u64, time: SimTime) -> Option<Present> {
+        let last = self.histories.get(&index).and_then(|events| {
+            let after = events.partition_point(|event| event.time <= time);
+            events[..after].last()
+        });
+        match last {
+            Some(event) if event.kind == ChangeKind::Deleted => None,
+            Some(event) => Some(Present { version: event.version, modified: event.time }),
+            None if index < self.initial => {
+                // Resources of the first hour were last changed some time in the year before it.
+                let age = mix(self.seed ^ mix(index)) % 31_536_000;
+                Some(Present { version: 0, modified: SimTime::START.plus(-1 - age as i64) })
+            }
+            None => None,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Lets the Resource List show the present.
+    pub(crate) fn refresh_snapshot(&mut self) {
+        let at = self.now();
+        let mut parts = Vec::new();
+        if self.histories.is_empty() {
+            let step = self.entries_per_list;
+            let starts = (0..self.next_index).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+            parts.extend(starts.map(|start| start..(start.saturating_add(step)).min(self.next_index)));
+        } else {
+            let (mut start, mut count) = (0, 0);
+            for index in 0..self.next_index {
+                if self.at(index, at).is_some() {
+                    if count == self.entries_per_list {
+                        parts.push(start..index);
+                        (start, count) = (index, 0);
+                    }
+                    count += 1;
+                }
+            }
+            parts.push(start..self.next_index);
+        }
+        if parts.is_empty() {
+            parts.push(0..0);
+        }
+        self.snapshot = Snapshot { at, parts };
+    }
+
+    /// Makes one change.
+    ///
+    /// # Panics
+    /// When it is impossible: to create what is there, to update or delete what is not.
+    pub(crate) fn apply(&mut self, index: u64, kind: ChangeKind) -> Change {
+        let before = self.at(index, self.now());
+        let version = match (kind, before) {
+            (ChangeKind::Created, None) => {
+                self.live += 1;
+                self.next_index = self.next_index.max(index + 1);
+                self.last_version(index).map_or(0, |version| version + 1)
+            }
+            (ChangeKind::Updated, Some(present)) => present.version + 1,
+            (ChangeKind::Deleted, Some(present)) => {
+                self.live -= 1;
+                present.version
+            }
+            (kind, _) => panic!(
+                "resource {index} cannot be {}: it is {}",
+                kind.name(),
+                if before.is_some() { "there" } else { "not there" }
+            ),
+        };
+        let change = Change { time: self.clock.advance(1), index, version, kind };
+        self.histories.entry(index).or_default().push(change);
+        self.log.push(change);
+        change
+    }
+
+    /// Makes seeded changes: first those that create, then those that update, then those that delete. When fewer
+    /// resources are there than are to be updated and deleted, all of them are, updates first.
+    pub(crate) fn change(&mut self, changes: Changes) -> Vec<Change> {
+        let chosen = self.choose(changes.update.saturating_add(changes.delete));
+        let created = self.next_index..self.next_index + changes.create;
+        let mut made: Vec<Change> = created.map(|index| self.apply(index, ChangeKind::Created)).collect();
+        for (nth, index) in chosen.into_iter().enumerate() {
+            let kind = if (nth as u64) < changes.update { ChangeKind::Updated } else { ChangeKind::Deleted };
+            made.push(self.apply(index, kind));
+        }
+        made
+    }
+
+    /// Lets the Change List begin at the present, as when a Source no longer keeps older changes.
+    pub(crate) fn forget_changes(&mut self) {
+        self.told_from = (self.log.len(), self.now());
+    }
+
+    /// The parts of the Change List, each of at most `entries`.
+    pub(crate) fn intervals(&self, entries: u64) -> Vec<Interval> {
+        let entries = usize::try_from(entries.max(1)).unwrap_or(usize::MAX);
+        let (mut start, mut from) = self.told_from;
+        let mut intervals = Vec::new();
+        while self.log.len() - start > entries {
+            let end = start + entries;
+            let until = self.log[end - 1].time;
+            intervals.push(Interval { from, until: Some(until), changes: start..end });
+            (start, from) = (end, until);
+        }
+        intervals.push(Interval { from, until: None, changes: start..self.log.len() });
+        intervals
+    }
+
+    /// A change by its place in the log.
+    pub(crate) fn logged(&self, place: usize) -> Option<Change> {
+        self.log.get(place).copied()
+    }
+
+    /// The moment of the last change, or of the start.
+    pub(crate) fn last_change(&self) -> SimTime {
+        self.log.last().map_or(SimTime::START, |change| change.time).max(self.told_from.1)
+    }
+
+    fn last_version(&self, index: u64) -> Option<u32> {
+        let last = self.histories.get(&index).and_then(|events| events.last()).map(|event| event.version);
+        last.or((index < self.initial).then_some(0))
+    }
+
+    /// Up to `count` different resources that are there now, in seeded order.
+    fn choose(&mut self, count: u64) -> Vec<u64> {
+        let count = count.min(self.live) as usize;
+        let now = self.now();
+        if count as u64 * 2 > self.live || self.live * 4 < self.next_index {
+            // Drawing blindly would miss too often: take from all that are there.
+            let mut all: Vec<u64> =
+                (0..self.next_index).filter(|index| self.at(*index, now).is_some()).collect();
+            all.shuffle(&mut self.rng);
+            all.truncate(count);
+            return all;
+        }
+        let (mut chosen, mut seen) = (Vec::with_capacity(count), BTreeSet::new());
+        while chosen.len() < count {
+            let index = self.rng.random_range(0..self.next_index);
+            if self.at(index, now).is_some() && seen.insert(index) {
+                chosen.push(index);
+            }
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count_live(world: &World) -> u64 {
+        (0..world.next_index()).filter(|index| world.at(*index, world.now()).is_some()).count() as u64
+    }
+
+    #[test]
+    fn equal_seeds_choose_equal_changes() {
+        let make = |seed| {
+            let mut world = World::new(seed, 1000, 100);
+            world.change(Changes { create: 3, update: 20, delete: 10 })
+        };
+        assert_eq!(make(1), make(1));
+        assert_ne!(make(1), make(2));
+    }
+
+    #[test]
+    fn each_change_has_a_second_of_its_own_and_counts_add_up() {
+        let mut world = World::new(1, 100, 100);
+        let changes = world.change(Changes { create: 5, update: 10, delete: 20 });
+        assert_eq!(changes.len(), 35);
+        assert!(changes.windows(2).all(|pair| pair[0].time.plus(1) == pair[1].time));
+        assert_eq!((world.live(), count_live(&world)), (85, 85));
+    }
+
+    #[test]
+    fn the_snapshot_keeps_the_old_truth_until_refreshed() {
+        let mut world = World::new(1, 10, 4);
+        assert_eq!(world.snapshot().parts, [0..4, 4..8, 8..10]);
+        world.apply(0, ChangeKind::Deleted);
+        let at = world.snapshot().at;
+        assert!(world.at(0, at).is_some() && world.at(0, world.now()).is_none());
+        world.refresh_snapshot();
+        assert_eq!(world.snapshot().parts, [0..5, 5..9, 9..10], "holes do not count as entries");
+        assert_eq!(world.snapshot().at, world.now());
+    }
+
+    #[test]
+    fn a_full_change_list_is_closed_and_the_next_begins_where_it_ends() {
+        let mut world = World::new(1, 100, 100);
+        world.change(Changes { update: 7, ..Changes::default() });
+        let intervals = world.intervals(3);
+        let counts: Vec<usize> = intervals.iter().map(|interval| interval.changes.len()).collect();
+        assert_eq!(counts, [3, 3, 1]);
+        assert_eq!(intervals[0].until, Some(intervals[1].from));
+        assert_eq!(intervals[2].until, None);
+        world.forget_changes();
+        assert_eq!(world.intervals(3), [Interval { from: world.now(), until: None, changes: 7..7 }]);
+    }
+
+    #[test]
+    fn more_changes_than_resources_hit_each_of_them_once() {
+        let mut world = World::new(1, 4, 100);
+        let changes = world.change(Changes { update: 3, delete: 9, create: 0 });
+        let kinds: Vec<&str> = changes.iter().map(|change| change.kind.name()).collect();
+        assert_eq!(kinds, ["updated", "updated", "updated", "deleted"]);
+    }
+
+    #[test]
+    fn a_resource_created_again_has_a_version_it_never_had() {
+        let mut world = World::new(1, 4, 100);
+        world.apply(2, ChangeKind::Deleted);
+        assert_eq!(world.apply(2, ChangeKind::Created).version, 1);
+    }
+}
