@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+mod algorithm;
+mod digest;
+mod hasher;
+mod hashes;
+mod verdict;
+
+pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use digest::{Digest, DigestError, Sha256};
+pub use hasher::{Computed, ComputedError, Hasher};
+pub use hashes::{Hashes, parse_hashes};
+pub use verdict::{Mismatch, Verdict, judge};
