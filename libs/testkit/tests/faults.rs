@@ -1,5 +1,6 @@
 //! Each fault as a client meets it.
 #![allow(missing_docs)]
+#![expect(clippy::disallowed_methods, reason = "bodies that the test made itself are small")]
 
 use futures::StreamExt as _;
 use reqwest::{StatusCode, header};
