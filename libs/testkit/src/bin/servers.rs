@@ -24,11 +24,15 @@ enum Cli {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<ExitCode> {
-    match Cli::parse() {
+async fn main() -> ExitCode {
+    let done = match Cli::parse() {
         Cli::Install => install().await,
         Cli::Run { command } => run(&command).await,
-    }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("servers: {error:#}");
+        ExitCode::from(2)
+    })
 }
 
 async fn install() -> anyhow::Result<ExitCode> {

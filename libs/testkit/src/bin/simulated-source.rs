@@ -1,7 +1,9 @@
 //! Serves a simulated Source on loopback until it is stopped.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Parser;
 use testkit::source::{Algorithm, Changes, SimulatedSource, Size, SourceSpec};
 
@@ -57,10 +59,22 @@ struct Cli {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+async fn main() -> ExitCode {
+    match serve(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("simulated-source: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn serve(cli: Cli) -> anyhow::Result<()> {
     let change_every = cli.change_every.map(|seconds| Duration::from_secs(seconds.max(1)));
-    let source = SimulatedSource::start(cli.into_spec()?).await?;
+    let spec = cli.into_spec()?;
+    let port = spec.port;
+    let source =
+        SimulatedSource::start(spec).await.with_context(|| format!("cannot listen on port {port}"))?;
     println!("{}", source.url());
     eprintln!("Source Description: {}\nCtrl-C stops it.", source.well_known());
     loop {

@@ -43,10 +43,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_differ_and_can_be_listened_on() {
+    fn ports_differ_and_leave_room_for_those_above() {
         let mut ports = free_ports::<8>().unwrap();
-        assert!(ports.iter().all(|port| listen(*port).is_ok()));
+        assert!(ports.iter().all(|port| RANGE.contains(port)));
         ports.sort_unstable();
         assert!(ports.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn a_taken_port_is_not_free() {
+        let [port] = free_ports().unwrap();
+        let _holder = listen(port);
+        assert!(listen(port).is_err());
     }
 }
