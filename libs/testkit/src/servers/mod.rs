@@ -1,7 +1,7 @@
 //! Real servers for tests: NATS with JetStream, and SeaweedFS as S3.
 //!
 //! `./test` starts one of each for the whole run and tells their addresses in the environment
-//! (see [`env`]). Without those variables a fixture starts a server for its own process. However
+//! (see [`mod@env`]). Without those variables a fixture starts a server for its own process. However
 //! the process ends, its servers end with it and their data is deleted.
 
 mod nats;

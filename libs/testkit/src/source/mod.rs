@@ -3,6 +3,7 @@
 mod answer;
 mod change;
 mod clock;
+mod condition;
 mod content;
 mod document;
 mod fault;
@@ -10,6 +11,7 @@ mod inner;
 mod requests;
 mod spec;
 mod world;
+mod xml;
 
 use std::io;
 use std::sync::Arc;
