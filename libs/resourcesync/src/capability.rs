@@ -1,0 +1,271 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::quirk::Quirk;
+
+/// The root element: whether a document lists resources (or packages, or documents) or is an index of such lists.
+///
+/// Only the root element tells; neither the URI nor the capability does (RS-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Root {
+    /// `urlset`, whose entries are `url` elements.
+    UrlSet,
+    /// `sitemapindex`, whose entries are `sitemap` elements.
+    SitemapIndex,
+}
+
+impl Root {
+    /// The element's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UrlSet => "urlset",
+            Self::SitemapIndex => "sitemapindex",
+        }
+    }
+
+    /// The name of the element that each entry is.
+    pub fn entry_element(self) -> &'static str {
+        match self {
+            Self::UrlSet => "url",
+            Self::SitemapIndex => "sitemap",
+        }
+    }
+}
+
+impl fmt::Display for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a document is, or what the document behind an entry is: the `capability` attribute of `rs:md`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Capability {
+    /// `description`: the Source Description, which lists Capability Lists.
+    Description,
+    /// `capabilitylist`: what one set of resources offers.
+    CapabilityList,
+    /// `resourcelist`: a snapshot of the set.
+    ResourceList,
+    /// `resourcedump`: packages that hold a snapshot of the set.
+    ResourceDump,
+    /// `resourcedump-manifest`: what one such package holds.
+    ResourceDumpManifest,
+    /// `changelist`: the changes of an interval.
+    ChangeList,
+    /// `changedump`: packages that hold the changes of an interval.
+    ChangeDump,
+    /// `changedump-manifest`: what one such package holds.
+    ChangeDumpManifest,
+    /// `change-notification`: changes as they are pushed.
+    ChangeNotification,
+    /// A name that the specification does not know, as it was written.
+    Other(String),
+}
+
+impl Capability {
+    /// The name as the specification writes it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Description => "description",
+            Self::CapabilityList => "capabilitylist",
+            Self::ResourceList => "resourcelist",
+            Self::ResourceDump => "resourcedump",
+            Self::ResourceDumpManifest => "resourcedump-manifest",
+            Self::ChangeList => "changelist",
+            Self::ChangeDump => "changedump",
+            Self::ChangeDumpManifest => "changedump-manifest",
+            Self::ChangeNotification => "change-notification",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether documents of this kind carry `from` and `until`: lists, dumps, manifests and notifications of changes.
+    pub fn tells_changes(&self) -> bool {
+        matches!(
+            self,
+            Self::ChangeList | Self::ChangeDump | Self::ChangeDumpManifest | Self::ChangeNotification
+        )
+    }
+
+    /// Whether documents of this kind carry `at`: lists, dumps and manifests of a snapshot.
+    pub fn tells_snapshot(&self) -> bool {
+        matches!(self, Self::ResourceList | Self::ResourceDump | Self::ResourceDumpManifest)
+    }
+
+    /// Whether documents of this kind say what one package holds, so that entries need a `path`.
+    pub fn is_manifest(&self) -> bool {
+        matches!(self, Self::ResourceDumpManifest | Self::ChangeDumpManifest)
+    }
+
+    /// Whether the entries of a `urlset` of this kind are resources (not packages and not documents).
+    pub fn lists_resources(&self) -> bool {
+        self.is_manifest() || matches!(self, Self::ResourceList | Self::ChangeList | Self::ChangeNotification)
+    }
+
+    /// Whether an index (`sitemapindex`) of this kind exists in the specification.
+    pub fn may_be_index(&self) -> bool {
+        !self.is_manifest() && !matches!(self, Self::CapabilityList | Self::ChangeNotification)
+    }
+
+    /// Reads a name as sources write it: any case, with `index` appended, or without its dash.
+    pub(crate) fn read(name: &str) -> (Self, Option<Quirk>) {
+        match Self::exact(name) {
+            Some(known) => (known, None),
+            None => match Self::misspelt(name) {
+                Some(meant) => (meant, Some(Quirk::OddCapabilityName)),
+                None => (Self::Other(name.to_owned()), Some(Quirk::UnknownCapability)),
+            },
+        }
+    }
+
+    fn exact(name: &str) -> Option<Self> {
+        Some(match name {
+            "description" => Self::Description,
+            "capabilitylist" => Self::CapabilityList,
+            "resourcelist" => Self::ResourceList,
+            "resourcedump" => Self::ResourceDump,
+            "resourcedump-manifest" => Self::ResourceDumpManifest,
+            "changelist" => Self::ChangeList,
+            "changedump" => Self::ChangeDump,
+            "changedump-manifest" => Self::ChangeDumpManifest,
+            "change-notification" => Self::ChangeNotification,
+            _ => return None,
+        })
+    }
+
+    fn misspelt(name: &str) -> Option<Self> {
+        let letters: String =
+            name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+        let stem = letters.strip_suffix("index").unwrap_or(&letters);
+        match stem {
+            "resourcedumpmanifest" => Some(Self::ResourceDumpManifest),
+            "changedumpmanifest" => Some(Self::ChangeDumpManifest),
+            "changenotification" => Some(Self::ChangeNotification),
+            stem => Self::exact(stem),
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Names are compared exactly; what is not in the specification becomes [`Capability::Other`].
+impl FromStr for Capability {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(Self::exact(name).unwrap_or_else(|| Self::Other(name.to_owned())))
+    }
+}
+
+impl Serialize for Capability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Capability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(Self::exact(&name).unwrap_or(Self::Other(name)))
+    }
+}
+
+/// What happened to a resource: the `change` attribute of `rs:md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// The resource came into being.
+    Created,
+    /// The resource has new content.
+    Updated,
+    /// The resource is gone.
+    Deleted,
+}
+
+impl Change {
+    /// The value as the specification writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Change {
+    type Err = UnknownChange;
+
+    fn from_str(value: &str) -> Result<Self, UnknownChange> {
+        match value {
+            "created" => Ok(Self::Created),
+            "updated" => Ok(Self::Updated),
+            "deleted" => Ok(Self::Deleted),
+            _ => Err(UnknownChange),
+        }
+    }
+}
+
+/// A `change` that is none of `created`, `updated`, `deleted`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a change is one of created, updated, deleted")]
+pub struct UnknownChange;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_as_it_is_written() {
+        for name in [
+            "description",
+            "capabilitylist",
+            "resourcelist",
+            "resourcedump",
+            "resourcedump-manifest",
+            "changelist",
+            "changedump",
+            "changedump-manifest",
+            "change-notification",
+        ] {
+            let capability: Capability = name.parse().unwrap();
+            assert!(!matches!(capability, Capability::Other(_)), "{name}");
+            assert_eq!(capability.to_string(), name);
+            assert_eq!(Capability::read(name), (capability, None));
+        }
+    }
+
+    #[test]
+    fn misspelt_names_are_understood_and_flagged() {
+        for (name, meant) in [
+            ("changelistindex", Capability::ChangeList),
+            ("resourcelist-index", Capability::ResourceList),
+            ("ResourceDump", Capability::ResourceDump),
+            ("changedumpmanifest", Capability::ChangeDumpManifest),
+        ] {
+            assert_eq!(Capability::read(name), (meant, Some(Quirk::OddCapabilityName)), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_name_is_kept_and_flagged() {
+        let (capability, quirk) = Capability::read("archives");
+        assert_eq!(capability, Capability::Other("archives".to_owned()));
+        assert_eq!(quirk, Some(Quirk::UnknownCapability));
+    }
+}

@@ -1,0 +1,148 @@
+use jiff::ToSpan;
+
+use super::{Datetime, DatetimeError, Precision, Zone, civil};
+use crate::quirk::{Quirk, QuirkSet};
+
+/// Reads the widest form that is understood; whatever is not strict W3C Datetime is in the set.
+pub(super) fn parse(text: &str) -> Result<(Datetime, QuirkSet), DatetimeError> {
+    Cursor { rest: text.as_bytes(), quirks: QuirkSet::default() }
+        .datetime()
+        .ok_or_else(|| DatetimeError::new(text))
+}
+
+struct Cursor<'t> {
+    rest: &'t [u8],
+    quirks: QuirkSet,
+}
+
+impl Cursor<'_> {
+    fn datetime(mut self) -> Option<(Datetime, QuirkSet)> {
+        let year = i16::try_from(self.number(4)?).ok()?;
+        let (mut precision, mut month, mut day) = (Precision::Year, 1, 1);
+        if self.eat(b'-') {
+            (precision, month) = (Precision::Month, self.pair()?);
+            if self.eat(b'-') {
+                (precision, day) = (Precision::Day, self.pair()?);
+            }
+        }
+        if self.rest.is_empty() {
+            let datetime =
+                Datetime::from_civil(civil((year, month, day), (0, 0, 0, 0))?, precision, Zone::Missing)?;
+            return Some((datetime, self.quirks));
+        }
+        if precision != Precision::Day {
+            return None;
+        }
+        self.separator()?;
+        self.time((year, month, day))
+    }
+
+    fn separator(&mut self) -> Option<()> {
+        let (&first, rest) = self.rest.split_first()?;
+        match first {
+            b'T' => {}
+            b't' => self.quirks.insert(Quirk::OddTimeFormat),
+            b' ' => self.quirks.insert(Quirk::SpaceForT),
+            _ => return None,
+        }
+        self.rest = rest;
+        Some(())
+    }
+
+    fn time(mut self, date: (i16, i8, i8)) -> Option<(Datetime, QuirkSet)> {
+        let hour = self.pair()?;
+        self.eat(b':').then_some(())?;
+        let minute = self.pair()?;
+        let (mut precision, mut second, mut nanosecond) = (Precision::Minute, 0, 0);
+        if self.eat(b':') {
+            (precision, second) = (Precision::Second, self.pair()?);
+            if let Some(decimals) = self.decimals()? {
+                (precision, nanosecond) = (Precision::Subsecond, decimals);
+            }
+        }
+        let zone = self.zone()?;
+        // POSIX time has no second 60; the next second keeps it behind every time of its minute.
+        let leap = second == 60;
+        let mut civil = civil(date, (hour, minute, if leap { 59 } else { second }, nanosecond))?;
+        if leap {
+            self.quirks.insert(Quirk::LeapSecond);
+            civil = civil.checked_add(1.second()).ok()?;
+        }
+        Some((Datetime::from_civil(civil, precision, zone)?, self.quirks))
+    }
+
+    /// Decimals of a second, cut off at the nanosecond.
+    fn decimals(&mut self) -> Option<Option<i32>> {
+        match self.rest.first() {
+            Some(b'.') => {}
+            Some(b',') => self.quirks.insert(Quirk::OddTimeFormat),
+            _ => return Some(None),
+        }
+        self.rest = &self.rest[1..];
+        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let nanosecond = self.rest[..digits]
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(b'0'))
+            .take(9)
+            .fold(0, |sum, digit| sum * 10 + i32::from(digit - b'0'));
+        self.rest = &self.rest[digits..];
+        (digits > 0).then_some(Some(nanosecond))
+    }
+
+    fn zone(&mut self) -> Option<Zone> {
+        if let Some((b' ', rest)) = self.rest.split_first() {
+            self.quirks.insert(Quirk::OddTimeFormat);
+            self.rest = rest;
+        }
+        match self.rest {
+            b"" => {
+                self.quirks.insert(Quirk::ZoneLessTime);
+                Some(Zone::Missing)
+            }
+            b"Z" => Some(Zone::Utc),
+            b"z" | b"UTC" | b"GMT" => {
+                self.quirks.insert(Quirk::OddTimeFormat);
+                Some(Zone::Utc)
+            }
+            [sign @ (b'+' | b'-'), rest @ ..] => {
+                self.rest = rest;
+                let ahead = self.offset()?;
+                Some(Zone::Offset(if *sign == b'-' { -ahead } else { ahead }))
+            }
+            _ => None,
+        }
+    }
+
+    fn offset(&mut self) -> Option<i32> {
+        let hours = self.pair()?;
+        if !self.eat(b':') {
+            self.quirks.insert(Quirk::OddTimeFormat);
+        }
+        let minutes = if self.rest.is_empty() { 0 } else { self.pair()? };
+        (self.rest.is_empty() && hours <= 23 && minutes <= 59)
+            .then(|| i32::from(hours) * 3_600 + i32::from(minutes) * 60)
+    }
+
+    fn pair(&mut self) -> Option<i8> {
+        self.number(2).and_then(|number| i8::try_from(number).ok())
+    }
+
+    fn number(&mut self, digits: usize) -> Option<u16> {
+        let (number, rest) = self.rest.split_at_checked(digits)?;
+        self.rest = rest;
+        number
+            .iter()
+            .try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u16::from(digit - b'0')))
+    }
+
+    fn eat(&mut self, wanted: u8) -> bool {
+        match self.rest.split_first() {
+            Some((&first, rest)) if first == wanted => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+use serde::Serialize;
+
+use crate::datetime::Datetime;
+use crate::link::Link;
+use crate::metadata::Metadata;
+use crate::position::Position;
+
+/// One `url` or `sitemap`: a resource, a package or a document, and what is said of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// The URI, without surrounding whitespace and resolved against the base where it was relative.
+    pub loc: String,
+    /// When it was last modified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lastmod: Option<Datetime>,
+    /// The sitemap's own hint how often it changes, as written.
+    #[serde(rename = "changefreq", skip_serializing_if = "Option::is_none")]
+    pub change_frequency: Option<String>,
+    /// The sitemap's own weight for search engines, as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// The `rs:md`; empty when there is none.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// Every `rs:ln`, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// Where the element begins.
+    pub position: Position,
+}
+
+impl Entry {
+    /// An entry that says nothing but its URI.
+    pub fn new(loc: impl Into<String>) -> Self {
+        Self { loc: loc.into(), ..Self::default() }
+    }
+
+    /// The first link of a relation.
+    pub fn link(&self, rel: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.rel == rel)
+    }
+
+    /// When the change happened: `datetime` (1.1), else `lastmod` (1.0). `None` is never to be filled with a guess (RS-7).
+    pub fn change_time(&self) -> Option<Datetime> {
+        self.metadata.datetime.or(self.lastmod)
+    }
+}
+
+/// What the reader hands out, one at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An entry that can be used.
+    Entry(Box<Entry>),
+    /// An entry that cannot; the reading goes on behind it.
+    Bad(BadEntry),
+}
+
+/// An entry that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadEntry {
+    /// Where the element begins.
+    pub position: Position,
+    /// Its URI, when that could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loc: Option<String>,
+    /// What is wrong with it.
+    pub reason: BadReason,
+}
+
+/// Why an entry cannot be used. Serialised as its message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadReason {
+    /// There is no `loc`, or it is empty.
+    #[error("the entry has no loc, so nothing says which resource is meant")]
+    NoLoc,
+    /// There are several `loc`, and they differ.
+    #[error("the entry has more than one loc, so it is unclear which resource is meant")]
+    SeveralLocs,
+    /// An attribute or element is given twice with different values.
+    #[error("{field} is given twice with different values")]
+    Conflict {
+        /// The attribute or element.
+        field: &'static str,
+    },
+    /// A value is longer than the limit.
+    #[error("{field} is longer than {limit} bytes")]
+    FieldTooLong {
+        /// The attribute or element.
+        field: &'static str,
+        /// [`Limits::max_field_bytes`](crate::Limits::max_field_bytes).
+        limit: usize,
+    },
+    /// The entry is longer than the limit.
+    #[error("the entry is longer than {limit} bytes")]
+    EntryTooLong {
+        /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes).
+        limit: u64,
+    },
+    /// There are more links than the limit.
+    #[error("the entry has more than {limit} links")]
+    TooManyLinks {
+        /// [`Limits::max_links_per_entry`](crate::Limits::max_links_per_entry).
+        limit: usize,
+    },
+    /// An element has more attributes than the limit.
+    #[error("an element has more than {limit} attributes")]
+    TooManyAttributes {
+        /// [`Limits::max_attributes`](crate::Limits::max_attributes).
+        limit: usize,
+    },
+    /// A value has bytes that are no characters.
+    #[error("{field} holds bytes that are not UTF-8 text")]
+    NotText {
+        /// The attribute or element.
+        field: &'static str,
+    },
+    /// A text element has elements in it.
+    #[error("{field} holds other elements where only text belongs")]
+    MarkupInField {
+        /// The element.
+        field: &'static str,
+    },
+    /// An attribute is not written as XML wants it.
+    #[error("an attribute is not well-formed: {message}")]
+    Attribute {
+        /// What the parser says.
+        message: String,
+    },
+    /// The `change` cannot be read, in a document that is about changes.
+    #[error("change \"{value}\" is none of created, updated, deleted")]
+    UnreadableChange {
+        /// The value, shortened.
+        value: String,
+    },
+    /// The time of the change cannot be read.
+    #[error("datetime \"{value}\" is no W3C Datetime")]
+    UnreadableTime {
+        /// The value, shortened.
+        value: String,
+    },
+}
+
+impl Serialize for BadReason {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

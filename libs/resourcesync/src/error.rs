@@ -1,0 +1,177 @@
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::entry::BadReason;
+use crate::position::Position;
+use crate::quirk::Quirk;
+
+/// Why a document cannot be read, or not further. What was handed out before stays valid.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A web page, most often an error page that was served as 200.
+    #[error(
+        "{position}: this is an HTML page, not a ResourceSync document; check the URL, or what the server answers to it"
+    )]
+    Html {
+        /// Where the page was recognised.
+        position: Position,
+    },
+    /// No XML at all.
+    #[error("{position}: this is not XML but {found}; expected a urlset or a sitemapindex")]
+    NotXml {
+        /// Where that was seen.
+        position: Position,
+        /// What is there instead.
+        found: String,
+    },
+    /// XML in an encoding that sitemaps do not allow.
+    #[error("{position}: the document is encoded as {encoding}; sitemaps must be UTF-8")]
+    Encoding {
+        /// Where that was seen.
+        position: Position,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// Not well-formed.
+    #[error("{position}: the XML is not well-formed: {message}; nothing after this place can be trusted")]
+    Malformed {
+        /// Where the offending piece begins.
+        position: Position,
+        /// What is wrong.
+        message: String,
+    },
+    /// The document ends before its root element does.
+    #[error("{position}: the document is cut short; read it again, entries up to here are usable")]
+    Truncated {
+        /// Where it ends.
+        position: Position,
+    },
+    /// A document type definition, which could define entities.
+    #[error("{position}: the document has a DOCTYPE, which is refused as it could define entities")]
+    DoctypeRefused {
+        /// Where it stands.
+        position: Position,
+    },
+    /// An entity other than XML's own five.
+    #[error("{position}: the entity &{name}; is refused; only XML's own and character references are read")]
+    EntityRefused {
+        /// Where it stands.
+        position: Position,
+        /// The entity.
+        name: String,
+    },
+    /// A limit of [`Limits`](crate::Limits) was reached.
+    #[error("{position}: {limit}; raise that limit if this source is to be trusted")]
+    Limit {
+        /// Where it was reached.
+        position: Position,
+        /// Which one.
+        limit: LimitKind,
+    },
+    /// XML, but another kind of document.
+    #[error(
+        "{position}: the root element is <{name}>; expected a urlset or a sitemapindex of the sitemap namespace"
+    )]
+    UnknownRoot {
+        /// Where the root element begins.
+        position: Position,
+        /// Its name as written, shortened.
+        name: String,
+    },
+    /// The compressed data are damaged.
+    #[error("{position}: the gzip data are damaged here: {message}; read the document again")]
+    Gzip {
+        /// How far decompression came.
+        position: Position,
+        /// What the decoder says.
+        message: String,
+    },
+    /// The byte stream failed.
+    #[error("{position}: the document could not be read further: {source}")]
+    Io {
+        /// How far the reading came.
+        position: Position,
+        /// The stream's own error.
+        source: Arc<io::Error>,
+    },
+    /// A quirk, in strict mode.
+    #[error("{position}: {} ({quirk}), which strict mode refuses", quirk.meaning())]
+    Quirk {
+        /// Where the entry (or header) that has it begins.
+        position: Position,
+        /// The quirk.
+        quirk: Quirk,
+    },
+    /// A bad entry, in strict mode.
+    #[error("{position}: {reason}; strict mode refuses that")]
+    BadEntry {
+        /// Where it begins.
+        position: Position,
+        /// What is wrong with it.
+        reason: BadReason,
+    },
+}
+
+impl ReadError {
+    /// Where it happened.
+    pub fn position(&self) -> Position {
+        match self {
+            Self::Html { position }
+            | Self::NotXml { position, .. }
+            | Self::Encoding { position, .. }
+            | Self::Malformed { position, .. }
+            | Self::Truncated { position }
+            | Self::DoctypeRefused { position }
+            | Self::EntityRefused { position, .. }
+            | Self::Limit { position, .. }
+            | Self::UnknownRoot { position, .. }
+            | Self::Gzip { position, .. }
+            | Self::Io { position, .. }
+            | Self::Quirk { position, .. }
+            | Self::BadEntry { position, .. } => *position,
+        }
+    }
+
+    /// Whether reading the document once more may go better: the bytes did not all arrive.
+    pub fn may_be_transient(&self) -> bool {
+        matches!(self, Self::Truncated { .. } | Self::Gzip { .. } | Self::Io { .. })
+    }
+}
+
+/// Which limit ended the reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// [`Limits::max_field_bytes`](crate::Limits::max_field_bytes), in the document's own `rs:md` or `rs:ln`.
+    FieldBytes(usize),
+    /// [`Limits::max_depth`](crate::Limits::max_depth).
+    Depth(usize),
+    /// [`Limits::max_links_per_entry`](crate::Limits::max_links_per_entry), of the document itself.
+    Links(usize),
+    /// [`Limits::max_attributes`](crate::Limits::max_attributes), of an element outside the entries.
+    Attributes(usize),
+    /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes), before the first entry.
+    HeaderBytes(u64),
+    /// [`Limits::max_event_bytes`](crate::Limits::max_event_bytes).
+    EventBytes(u64),
+    /// [`Limits::max_document_bytes`](crate::Limits::max_document_bytes).
+    DocumentBytes(u64),
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FieldBytes(max) => write!(f, "a value is longer than max_field_bytes = {max}"),
+            Self::Depth(max) => write!(f, "elements are nested deeper than max_depth = {max}"),
+            Self::Links(max) => write!(f, "the document has more links than max_links_per_entry = {max}"),
+            Self::Attributes(max) => write!(f, "an element has more attributes than max_attributes = {max}"),
+            Self::HeaderBytes(max) => {
+                write!(f, "what precedes the first entry is longer than max_entry_bytes = {max}")
+            }
+            Self::EventBytes(max) => {
+                write!(f, "a tag, comment or text is longer than max_event_bytes = {max}")
+            }
+            Self::DocumentBytes(max) => write!(f, "the document is longer than max_document_bytes = {max}"),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+use serde::Serialize;
+
+use crate::capability::{Capability, Root};
+use crate::datetime::Datetime;
+use crate::link::Link;
+
+/// What a document says of itself: its root element, and the `rs:md` and `rs:ln` directly under it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Header {
+    /// The root element.
+    pub root: Root,
+    /// What the document is; absent in a plain sitemap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capability: Option<Capability>,
+    /// When the snapshot began; every change up to then is in it (RS-4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Datetime>,
+    /// When the snapshot was finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed: Option<Datetime>,
+    /// Where the interval of changes begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Datetime>,
+    /// Where the interval ends; absent while the document is still open (RS-5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Datetime>,
+    /// The document's own links (RS-23).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+}
+
+impl Header {
+    /// A header without times and links.
+    pub fn new(root: Root, capability: Option<Capability>) -> Self {
+        Self { root, capability, at: None, completed: None, from: None, until: None, links: Vec::new() }
+    }
+
+    /// The first link of a relation.
+    pub fn link(&self, rel: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.rel == rel)
+    }
+
+    /// Whether the document is an index by its root element (RS-1).
+    pub fn is_index(&self) -> bool {
+        self.root == Root::SitemapIndex
+    }
+}

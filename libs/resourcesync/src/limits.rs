@@ -1,0 +1,58 @@
+use url::Url;
+
+/// How much of a document the reader is willing to hold at once.
+///
+/// Documents come from strangers, so each limit is enforced before what it limits is stored. The number of entries is
+/// not limited: the reader holds one at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one text or attribute value, such as a `loc`. A longer one makes its entry bad.
+    pub max_field_bytes: usize,
+    /// Elements within elements. More ends the reading.
+    pub max_depth: usize,
+    /// `rs:ln` of one entry, or of the document itself. More make the entry bad, or end the reading.
+    pub max_links_per_entry: usize,
+    /// Attributes of one element. More make the entry bad, or end the reading.
+    pub max_attributes: usize,
+    /// Bytes of one entry, or of all that precedes the first. More make the entry bad, or end the reading.
+    pub max_entry_bytes: u64,
+    /// Bytes of one tag, comment or run of text: the parser holds these whole. More end the reading.
+    pub max_event_bytes: u64,
+    /// Bytes of the whole document after decompression; `None` for no limit.
+    pub max_document_bytes: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_field_bytes: 32 * 1024,
+            max_depth: 32,
+            max_links_per_entry: 1_000,
+            max_attributes: 64,
+            max_entry_bytes: 4 * 1024 * 1024,
+            max_event_bytes: 1024 * 1024,
+            max_document_bytes: None,
+        }
+    }
+}
+
+/// What to do with what the specification does not allow but can still be understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Go on, and count it as a [`Quirk`](crate::Quirk); a bad entry comes out as [`Item::Bad`](crate::Item::Bad).
+    #[default]
+    Tolerant,
+    /// End the reading at the first quirk that breaks the specification, or bad entry.
+    Strict,
+}
+
+/// How a document is to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How much may be held at once.
+    pub limits: Limits,
+    /// What to do with oddities.
+    pub mode: Mode,
+    /// The document's own URI, against which relative references are resolved.
+    pub base: Option<Url>,
+}

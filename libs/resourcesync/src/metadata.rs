@@ -1,0 +1,58 @@
+use serde::{Deserialize, Serialize};
+
+use crate::capability::{Capability, Change};
+use crate::datetime::Datetime;
+
+/// The `rs:md` of an entry. Every attribute is optional here; which a document must have is the specification's table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// What the document at `loc` is, in a Source Description or Capability List.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<Capability>,
+    /// What happened to the resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+    /// When it happened (RS-7; in version 1.0 the time of a change stood in `lastmod`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datetime: Option<Datetime>,
+    /// When the snapshot of the listed document or package began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Datetime>,
+    /// When that snapshot was finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<Datetime>,
+    /// Where the interval of the listed document or package begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Datetime>,
+    /// Where that interval ends; absent while the document is still open (RS-5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Datetime>,
+    /// The digests as written: whitespace-separated `algorithm:digest` values (RS-8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The representation's length in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The media type, `type` in the documents.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The content coding that `length` and `hash` were taken with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Where the bitstream lies in its package, as written (RS-9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl Metadata {
+    /// Whether nothing is said at all.
+    pub fn is_empty(&self) -> bool {
+        let Self { capability, change, datetime, at, completed, from, until, .. } = self;
+        let Self { hash, length, media_type, encoding, path, .. } = self;
+        capability.is_none()
+            && change.is_none()
+            && length.is_none()
+            && [datetime, at, completed, from, until].iter().all(|time| time.is_none())
+            && [hash, media_type, encoding, path].iter().all(|text| text.is_none())
+    }
+}

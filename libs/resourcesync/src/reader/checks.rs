@@ -1,0 +1,203 @@
+use jiff::Timestamp;
+
+use super::notes::Notes;
+use crate::capability::{Capability, Change};
+use crate::datetime::Datetime;
+use crate::entry::Entry;
+use crate::header::Header;
+use crate::metadata::Metadata;
+use crate::quirk::Quirk;
+
+const PACKAGE_TYPES: [&str; 6] = [
+    "application/zip",
+    "application/x-xz",
+    "application/gzip",
+    "application/x-gzip",
+    "application/x-tar",
+    "application/x-gtar",
+];
+const PACKAGE_ENDINGS: [&str; 7] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2"];
+
+/// What the specification asks of a document as a whole, checked entry by entry.
+pub(super) struct Checks {
+    role: Role,
+    last_loc: String,
+    last_time: Option<Timestamp>,
+    last_until: Option<Datetime>,
+    rising: bool,
+    falling: bool,
+}
+
+/// What the entries are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Changes of resources.
+    Changes,
+    /// Documents or packages that each cover an interval.
+    Intervals,
+    /// Resources of a snapshot, or packages of them.
+    Snapshot,
+    /// Documents of several kinds.
+    Capabilities,
+    /// Parts of a list, or unknown.
+    Other,
+}
+
+impl Checks {
+    /// Looks at the header, once it is whole.
+    pub(super) fn new(header: &Header, notes: &mut Notes) -> Self {
+        let capability = header.capability.as_ref();
+        let is = |property: fn(&Capability) -> bool| capability.is_some_and(property);
+        let mut note = |odd: bool, quirk| {
+            if odd {
+                notes.add(quirk);
+            }
+        };
+        note(capability.is_none(), Quirk::NoCapability);
+        note(is(Capability::tells_snapshot) && header.at.is_none(), Quirk::MissingAt);
+        note(is(Capability::tells_changes) && header.from.is_none(), Quirk::MissingFrom);
+        let pushed = capability == Some(&Capability::ChangeNotification);
+        note(pushed && header.until.is_none(), Quirk::MissingUntil);
+        note(
+            header.is_index() && capability.is_some_and(|kind| !kind.may_be_index()),
+            Quirk::IndexNotAllowed,
+        );
+        interval(header.from, header.until, notes);
+        Self {
+            role: Role::of(header),
+            last_loc: String::new(),
+            last_time: None,
+            last_until: None,
+            rising: false,
+            falling: false,
+        }
+    }
+
+    pub(super) fn entry(&mut self, entry: &Entry, header: &Header, notes: &mut Notes) {
+        let metadata = &entry.metadata;
+        let unexplained = metadata.change.is_none() && header.capability == Some(Capability::ChangeList);
+        match self.role {
+            Role::Changes if unexplained && looks_like_package(entry) => {
+                notes.add(Quirk::PackageInChangeList);
+                self.interval(metadata, notes);
+            }
+            Role::Changes if unexplained && looks_like_document(metadata, header) => {
+                notes.add(Quirk::UrlsetAsIndex);
+                self.interval(metadata, notes);
+            }
+            Role::Changes => self.change(entry, header, notes),
+            Role::Intervals => self.interval(metadata, notes),
+            Role::Snapshot => self.snapshot(entry, header, notes),
+            Role::Capabilities if metadata.capability.is_none() => notes.add(Quirk::MissingEntryCapability),
+            Role::Capabilities | Role::Other => {}
+        }
+        let deleted = metadata.change == Some(Change::Deleted);
+        if header.capability.as_ref().is_some_and(Capability::is_manifest)
+            && metadata.path.is_none()
+            && !deleted
+        {
+            notes.add(Quirk::MissingPath);
+        }
+        if self.role != Role::Changes {
+            if self.last_loc == entry.loc {
+                notes.add(Quirk::RepeatedLoc);
+            }
+            self.last_loc.clear();
+            self.last_loc.push_str(&entry.loc);
+        }
+    }
+
+    /// Concludes at the end of the root element.
+    pub(super) fn end(&self, notes: &mut Notes) {
+        if self.falling && !self.rising {
+            notes.add(Quirk::NewestFirst);
+        }
+    }
+
+    fn change(&mut self, entry: &Entry, header: &Header, notes: &mut Notes) {
+        if entry.metadata.change.is_none() {
+            notes.add(Quirk::MissingChange);
+        }
+        match entry.change_time() {
+            Some(time) => self.order(time.instant(), notes),
+            None => notes.add(Quirk::NoChangeTime),
+        }
+        let outside = |time: Datetime| {
+            header.from.is_some_and(|from| time < from) || header.until.is_some_and(|until| time > until)
+        };
+        if entry.metadata.datetime.is_some_and(outside) {
+            notes.add(Quirk::ChangeOutsideInterval);
+        }
+    }
+
+    fn snapshot(&mut self, entry: &Entry, header: &Header, notes: &mut Notes) {
+        let metadata = &entry.metadata;
+        if metadata.change.is_some() {
+            notes.add(Quirk::ChangeInResourceList);
+        } else if looks_like_document(metadata, header) {
+            notes.add(Quirk::UrlsetAsIndex);
+        } else if metadata.is_empty() && entry.lastmod.is_none() && entry.links.is_empty() {
+            notes.add(Quirk::EntryWithoutMetadata);
+        }
+    }
+
+    fn interval(&mut self, metadata: &Metadata, notes: &mut Notes) {
+        interval(metadata.from, metadata.until, notes);
+        if let Some(from) = metadata.from {
+            if self.last_until.is_some_and(|until| from < until) {
+                notes.add(Quirk::OverlappingIntervals);
+            }
+            self.order(from.instant(), notes);
+        }
+        self.last_until = metadata.until;
+    }
+
+    fn order(&mut self, time: Timestamp, notes: &mut Notes) {
+        match self.last_time.replace(time) {
+            Some(last) if time < last => {
+                self.falling = true;
+                notes.add(Quirk::OutOfOrder);
+            }
+            Some(last) if time > last => self.rising = true,
+            _ => {}
+        }
+    }
+}
+
+impl Role {
+    fn of(header: &Header) -> Self {
+        match (&header.capability, header.is_index()) {
+            (Some(Capability::Description | Capability::CapabilityList), false) => Self::Capabilities,
+            (Some(Capability::ChangeDump), false) => Self::Intervals,
+            (Some(kind), true) if kind.tells_changes() => Self::Intervals,
+            (Some(kind), false) if kind.tells_changes() => Self::Changes,
+            (Some(kind), false) if kind.tells_snapshot() => Self::Snapshot,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn interval(from: Option<Datetime>, until: Option<Datetime>, notes: &mut Notes) {
+    if let (Some(from), Some(until)) = (from, until) {
+        if until < from {
+            notes.add(Quirk::ReversedInterval);
+        } else if until == from {
+            notes.add(Quirk::EmptyInterval);
+        }
+    }
+}
+
+/// Whether an entry is what an index of the document's kind would list.
+fn looks_like_document(metadata: &Metadata, header: &Header) -> bool {
+    let same_kind = metadata.capability.is_some() && metadata.capability == header.capability;
+    let is_list = header.capability == Some(Capability::ResourceList);
+    same_kind || metadata.from.is_some() || is_list && metadata.at.is_some()
+}
+
+fn looks_like_package(entry: &Entry) -> bool {
+    let by_type = entry.metadata.media_type.as_deref().is_some_and(|media_type| {
+        PACKAGE_TYPES.iter().any(|package| package.eq_ignore_ascii_case(media_type))
+    });
+    let path = entry.loc.split(['?', '#']).next().unwrap_or_default();
+    by_type || PACKAGE_ENDINGS.iter().any(|ending| path.ends_with(ending))
+}

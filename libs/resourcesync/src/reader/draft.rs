@@ -1,0 +1,206 @@
+use std::io::Read;
+
+use super::attributes::{self, Flaw, check_text, put, read_time};
+use super::notes::Notes;
+use super::scope::Name;
+use super::tokens::{Token, Tokens};
+use super::uri;
+use crate::entry::{BadEntry, BadReason, Entry};
+use crate::error::ReadError;
+use crate::limits::Options;
+use crate::position::Position;
+use crate::quirk::Quirk;
+
+/// An entry in the making.
+///
+/// The first thing that is wrong with it is kept as the reason; the rest of the element is still read, for its `loc` and to
+/// find its end.
+pub(super) struct Draft<'r> {
+    entry: Box<Entry>,
+    loc: Option<String>,
+    tells_changes: bool,
+    reason: Option<BadReason>,
+    options: &'r Options,
+    scratch: &'r mut String,
+}
+
+impl<'r> Draft<'r> {
+    pub(super) fn new(
+        position: Position,
+        tells_changes: bool,
+        options: &'r Options,
+        scratch: &'r mut String,
+    ) -> Self {
+        let entry = Box::new(Entry { position, ..Entry::default() });
+        Self { entry, loc: None, tells_changes, reason: None, options, scratch }
+    }
+
+    /// Reads the entry's content up to and including its end tag.
+    pub(super) fn read<R: Read>(
+        &mut self,
+        tokens: &mut Tokens<R>,
+        notes: &mut Notes,
+    ) -> Result<(), ReadError> {
+        let mut said_before_loc = false;
+        loop {
+            match tokens.next(notes)? {
+                Token::Open(tag) => {
+                    let (name, empty) = (tag.name, tag.empty);
+                    match name {
+                        Name::Md | Name::Ln => {
+                            said_before_loc |= self.loc.is_none();
+                            let result = if name == Name::Md {
+                                self.metadata(&tag, notes)
+                            } else {
+                                self.link(&tag, notes)
+                            };
+                            match result {
+                                Ok(()) => {}
+                                Err(Flaw::Bad(reason)) => self.spoil(reason),
+                                Err(flaw) => return Err(super::header_error(tokens.position(), flaw)),
+                            }
+                            tokens.skip(empty, notes)?;
+                        }
+                        Name::Loc | Name::LastMod | Name::ChangeFreq | Name::Priority => {
+                            if name == Name::Loc && said_before_loc {
+                                notes.add(Quirk::MetadataBeforeLoc);
+                                said_before_loc = false;
+                            }
+                            if let Err(reason) = self.field(name, empty, tokens, notes)? {
+                                self.spoil(reason);
+                            }
+                        }
+                        _ => {
+                            if tag.local_name() == "loc" {
+                                notes.add(Quirk::ForeignLoc);
+                            }
+                            tokens.skip(empty, notes)?;
+                        }
+                    }
+                }
+                Token::Close => return Ok(()),
+                Token::End => return Err(tokens.truncated()),
+                Token::Doctype { .. } => return Err(tokens.doctype()),
+                Token::Text(_) | Token::Char(_) | Token::Declaration | Token::Other => {}
+            }
+            let limit = self.options.limits.max_entry_bytes;
+            if tokens.offset() - self.entry.position.byte > limit {
+                self.spoil(BadReason::EntryTooLong { limit });
+            }
+        }
+    }
+
+    /// The entry, or why it is none.
+    pub(super) fn finish(mut self, notes: &mut Notes) -> Result<Box<Entry>, BadEntry> {
+        let loc = self.loc.map(|loc| uri::absolute(&loc, self.options.base.as_ref(), notes));
+        match (loc, self.reason) {
+            (Some(loc), None) => {
+                self.entry.loc = loc;
+                Ok(self.entry)
+            }
+            (loc, reason) => Err(BadEntry {
+                position: self.entry.position,
+                loc,
+                reason: reason.unwrap_or(BadReason::NoLoc),
+            }),
+        }
+    }
+
+    /// Keeps the first reason, and nothing of what was read but the `loc`.
+    fn spoil(&mut self, reason: BadReason) {
+        self.reason.get_or_insert(reason);
+        self.entry.links = Vec::new();
+    }
+
+    fn metadata(&mut self, tag: &super::Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+        let limits = &self.options.limits;
+        attributes::metadata(tag, &mut self.entry.metadata, self.tells_changes, limits, notes)
+    }
+
+    fn link(&mut self, tag: &super::Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+        let limit = self.options.limits.max_links_per_entry;
+        let Some(mut link) = attributes::link(tag, &self.options.limits, notes)? else { return Ok(()) };
+        if self.entry.links.len() >= limit {
+            return Err(BadReason::TooManyLinks { limit }.into());
+        }
+        if self.reason.is_none() {
+            link.href = uri::absolute(&link.href, self.options.base.as_ref(), notes);
+            self.entry.links.push(link);
+        }
+        Ok(())
+    }
+
+    fn field<R: Read>(
+        &mut self,
+        name: Name,
+        empty: bool,
+        tokens: &mut Tokens<R>,
+        notes: &mut Notes,
+    ) -> Result<Result<(), BadReason>, ReadError> {
+        let field = match name {
+            Name::Loc => "loc",
+            Name::LastMod => "lastmod",
+            Name::ChangeFreq => "changefreq",
+            _ => "priority",
+        };
+        self.scratch.clear();
+        if !empty && let Err(reason) = self.text(field, tokens, notes)? {
+            return Ok(Err(reason));
+        }
+        let text = self.scratch.trim();
+        if text.is_empty() {
+            notes.add(Quirk::EmptyValue);
+            return Ok(Ok(()));
+        }
+        if let Err(reason) = check_text(field, text, notes) {
+            return Ok(Err(reason));
+        }
+        Ok(match name {
+            Name::Loc => {
+                if text.len() != self.scratch.len() {
+                    notes.add(Quirk::WhitespaceInLoc);
+                }
+                let result = put(&mut self.loc, text.to_owned(), field, notes);
+                result.map_err(|_| BadReason::SeveralLocs)
+            }
+            Name::LastMod => match read_time(text, notes) {
+                Some(time) => put(&mut self.entry.lastmod, time, field, notes),
+                None => Ok(()),
+            },
+            Name::ChangeFreq => put(&mut self.entry.change_frequency, text.to_owned(), field, notes),
+            _ => put(&mut self.entry.priority, text.to_owned(), field, notes),
+        })
+    }
+
+    /// Reads a text element's content, up to and including its end tag, into the scratch.
+    fn text<R: Read>(
+        &mut self,
+        field: &'static str,
+        tokens: &mut Tokens<R>,
+        notes: &mut Notes,
+    ) -> Result<Result<(), BadReason>, ReadError> {
+        let limit = self.options.limits.max_field_bytes;
+        let mut result = Ok(());
+        loop {
+            match tokens.next(notes)? {
+                Token::Text(text) if self.scratch.len() + text.len() > limit => {
+                    result = Err(BadReason::FieldTooLong { field, limit });
+                }
+                Token::Text(text) => self.scratch.push_str(&text),
+                Token::Char(_) if self.scratch.len() + 4 > limit => {
+                    result = Err(BadReason::FieldTooLong { field, limit });
+                }
+                Token::Char(character) => self.scratch.push(character),
+                Token::Open(tag) => {
+                    let empty = tag.empty;
+                    tokens.skip(empty, notes)?;
+                    result = Err(BadReason::MarkupInField { field });
+                }
+                Token::Close => return Ok(result),
+                Token::End => return Err(tokens.truncated()),
+                Token::Doctype { .. } => return Err(tokens.doctype()),
+                Token::Declaration | Token::Other => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+use std::io::Read;
+
+use serde::Serialize;
+
+mod attributes;
+mod checks;
+mod draft;
+mod input;
+mod notes;
+mod opening;
+mod reference;
+mod scope;
+mod source;
+mod tokens;
+mod uri;
+
+use self::attributes::Flaw;
+use self::checks::Checks;
+use self::draft::Draft;
+use self::notes::Notes;
+use self::scope::Name;
+use self::source::Source;
+use self::tokens::{Tag, Token, Tokens};
+use crate::capability::Root;
+use crate::entry::{BadEntry, BadReason, Item};
+use crate::error::{LimitKind, ReadError};
+use crate::header::Header;
+use crate::limits::{Mode, Options};
+use crate::metadata::Metadata;
+use crate::position::Position;
+use crate::quirk::{Quirk, Quirks};
+
+/// Reads one document, entry by entry, from any stream of bytes, plain or gzip.
+///
+/// It holds one entry and a buffer of 64 KiB, however long the document. What it hands out before an error stays valid; after
+/// an error it gives that error again.
+pub struct Reader<R> {
+    tokens: Tokens<R>,
+    notes: Notes,
+    options: Options,
+    /// The header as far as it is read; `None` before the root element.
+    header: Option<Header>,
+    header_bytes: u64,
+    checks: Option<Checks>,
+    /// An entry whose start tag is read.
+    pending: Option<Pending>,
+    scratch: String,
+    entries: u64,
+    bad: u64,
+    complete: bool,
+    failed: Option<ReadError>,
+}
+
+/// How far a document was read, and how odd it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Entries handed out as [`Item::Entry`].
+    pub entries: u64,
+    /// Entries handed out as [`Item::Bad`].
+    pub bad: u64,
+    /// Whether the root element was read to its end. Nothing may be concluded from what is absent otherwise.
+    pub complete: bool,
+    /// What was odd.
+    pub quirks: Quirks,
+}
+
+struct Pending {
+    position: Position,
+    empty: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the first two bytes, to tell gzip.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] when the stream fails at once.
+    pub fn new(inner: R, options: Options) -> Result<Self, ReadError> {
+        let source = Source::open(inner, &options.limits).map_err(|error| ReadError::Io {
+            position: Position::default(),
+            source: std::sync::Arc::new(error),
+        })?;
+        Ok(Self {
+            tokens: Tokens::new(source, &options.limits),
+            notes: Notes::new(options.mode),
+            options,
+            header: None,
+            header_bytes: 0,
+            checks: None,
+            pending: None,
+            scratch: String::new(),
+            entries: 0,
+            bad: 0,
+            complete: false,
+            failed: None,
+        })
+    }
+
+    /// What the document says of itself. Reads up to the first entry or the end.
+    ///
+    /// Metadata and links that stand behind entries are added as they are met, as [`Quirk::LateHeader`].
+    ///
+    /// # Errors
+    /// Any [`ReadError`].
+    pub fn header(&mut self) -> Result<&Header, ReadError> {
+        self.guarded(Self::prepare)?;
+        match &self.header {
+            Some(header) => Ok(header),
+            None => Err(self.tokens.truncated()),
+        }
+    }
+
+    /// The next entry, good or bad; `None` behind the last one.
+    ///
+    /// # Errors
+    /// Any [`ReadError`]; each ends the reading.
+    #[expect(clippy::should_implement_trait, reason = "an error ends the reading, which Iterator cannot say")]
+    pub fn next(&mut self) -> Result<Option<Item>, ReadError> {
+        self.guarded(Self::advance)
+    }
+
+    /// How far the reading came.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            entries: self.entries,
+            bad: self.bad,
+            complete: self.complete,
+            quirks: self.notes.quirks().clone(),
+        }
+    }
+
+    /// Makes every error the last word.
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, ReadError>) -> Result<T, ReadError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        step(self).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    fn prepare(&mut self) -> Result<(), ReadError> {
+        if self.checks.is_some() {
+            return Ok(());
+        }
+        let (root, empty) = self.open()?;
+        let header = self.header.insert(Header::new(root, None));
+        header.links.reserve(2);
+        if empty {
+            self.finish()?;
+        } else {
+            self.seek_entry()?;
+        }
+        if let Some(header) = &self.header {
+            self.checks = Some(Checks::new(header, &mut self.notes));
+        }
+        let position = self.tokens.position();
+        self.refuse(position)
+    }
+
+    fn advance(&mut self) -> Result<Option<Item>, ReadError> {
+        self.prepare()?;
+        if self.pending.is_none() && !self.complete {
+            self.seek_entry()?;
+        }
+        let Some(Pending { position, empty }) = self.pending.take() else {
+            let position = self.tokens.position();
+            self.refuse(position)?;
+            return Ok(None);
+        };
+        let item = self.entry(position, empty)?;
+        self.refuse(position)?;
+        Ok(Some(item))
+    }
+
+    /// In strict mode, the error for the first quirk that is not allowed there.
+    fn refuse(&self, position: Position) -> Result<(), ReadError> {
+        match self.notes.refused() {
+            Some(quirk) => Err(ReadError::Quirk { position, quirk }),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the root element's children up to the next entry, which is then pending, or to its end.
+    fn seek_entry(&mut self) -> Result<(), ReadError> {
+        loop {
+            match self.tokens.next(&mut self.notes)? {
+                Token::Open(tag) => {
+                    let (name, empty) = (tag.name, tag.empty);
+                    match name {
+                        Name::Url | Name::Sitemap => {
+                            let position = self.tokens.position();
+                            self.pending = Some(Pending { position, empty });
+                            let root = self.header.as_ref().map(|header| header.root);
+                            if (root == Some(Root::UrlSet)) != (name == Name::Url) {
+                                self.notes.add(Quirk::WrongEntryElement);
+                            }
+                            return Ok(());
+                        }
+                        Name::Md | Name::Ln => {
+                            let flaw = match &mut self.header {
+                                Some(header) => {
+                                    self.header_bytes += tag.len() as u64;
+                                    self.options.absorb(&tag, header, self.header_bytes, &mut self.notes)
+                                }
+                                None => Ok(()),
+                            };
+                            if self.checks.is_some() {
+                                self.notes.add(Quirk::LateHeader);
+                            }
+                            flaw.map_err(|flaw| header_error(self.tokens.position(), flaw))?;
+                        }
+                        _ => {}
+                    }
+                    self.tokens.skip(empty, &mut self.notes)?;
+                }
+                Token::Close => return self.finish(),
+                Token::End => return Err(self.tokens.truncated()),
+                Token::Doctype { .. } => return Err(self.tokens.doctype()),
+                Token::Text(_) | Token::Char(_) | Token::Declaration | Token::Other => {}
+            }
+        }
+    }
+
+    fn entry(&mut self, position: Position, empty: bool) -> Result<Item, ReadError> {
+        let tells_changes = match &self.header {
+            Some(Header { root: Root::UrlSet, capability: Some(capability), .. }) => {
+                capability.tells_changes() && capability.lists_resources()
+            }
+            _ => false,
+        };
+        let mut draft = Draft::new(position, tells_changes, &self.options, &mut self.scratch);
+        if !empty {
+            draft.read(&mut self.tokens, &mut self.notes)?;
+        }
+        match draft.finish(&mut self.notes) {
+            Ok(entry) => {
+                self.entries += 1;
+                if let (Some(checks), Some(header)) = (&mut self.checks, &self.header) {
+                    checks.entry(&entry, header, &mut self.notes);
+                }
+                Ok(Item::Entry(entry))
+            }
+            Err(BadEntry { position, reason, .. }) if self.options.mode == Mode::Strict => {
+                Err(ReadError::BadEntry { position, reason })
+            }
+            Err(bad) => {
+                self.bad += 1;
+                Ok(Item::Bad(bad))
+            }
+        }
+    }
+
+    /// Behind the root's end tag: concludes, and looks whether anything follows that should not.
+    fn finish(&mut self) -> Result<(), ReadError> {
+        self.complete = true;
+        if let Some(checks) = &self.checks {
+            checks.end(&mut self.notes);
+        }
+        let gzip = self.tokens.source().is_gzip();
+        let quirk = loop {
+            match self.tokens.next(&mut self.notes) {
+                Ok(Token::Other) => {}
+                Ok(Token::Text(text)) if text.trim().is_empty() => {}
+                Ok(Token::End) => return Ok(()),
+                Err(error @ ReadError::Io { .. }) => return Err(error),
+                Err(ReadError::Gzip { .. } | ReadError::Truncated { .. }) if gzip => {
+                    break Quirk::DamagedGzipEnd;
+                }
+                Ok(_) | Err(_) => break Quirk::TrailingBytes,
+            }
+        };
+        self.notes.add(quirk);
+        Ok(())
+    }
+}
+
+impl Options {
+    /// Adds a `rs:md` or `rs:ln` of the document itself to its header.
+    fn absorb(
+        &self,
+        tag: &Tag<'_>,
+        header: &mut Header,
+        header_bytes: u64,
+        notes: &mut Notes,
+    ) -> Result<(), Flaw> {
+        let limits = &self.limits;
+        if header_bytes > limits.max_entry_bytes {
+            return Err(Flaw::Limit(LimitKind::HeaderBytes(limits.max_entry_bytes)));
+        }
+        if tag.name == Name::Ln {
+            if let Some(mut link) = attributes::link(tag, limits, notes)? {
+                if header.links.len() >= limits.max_links_per_entry {
+                    return Err(Flaw::Limit(LimitKind::Links(limits.max_links_per_entry)));
+                }
+                link.href = uri::absolute(&link.href, self.base.as_ref(), notes);
+                header.links.push(link);
+            }
+            return Ok(());
+        }
+        let Header { capability, at, completed, from, until, .. } = header;
+        let mut said = Metadata {
+            capability: capability.take(),
+            at: at.take(),
+            completed: completed.take(),
+            from: from.take(),
+            until: until.take(),
+            ..Metadata::default()
+        };
+        let result = attributes::metadata(tag, &mut said, false, limits, notes);
+        (*capability, *at, *completed) = (said.capability, said.at, said.completed);
+        (*from, *until) = (said.from, said.until);
+        result
+    }
+}
+
+/// In the document's own metadata there is no entry to be given up, so what is wrong ends the reading.
+fn header_error(position: Position, flaw: Flaw) -> ReadError {
+    let limit = match flaw {
+        Flaw::Entity(name) => return ReadError::EntityRefused { position, name },
+        Flaw::Limit(limit) => limit,
+        Flaw::Bad(BadReason::FieldTooLong { limit, .. }) => LimitKind::FieldBytes(limit),
+        Flaw::Bad(BadReason::TooManyAttributes { limit }) => LimitKind::Attributes(limit),
+        Flaw::Bad(reason) => return ReadError::Malformed { position, message: reason.to_string() },
+    };
+    ReadError::Limit { position, limit }
+}

@@ -1,0 +1,236 @@
+use std::io::{self, BufRead, Read};
+
+use super::input::{Input, InputError};
+use crate::error::LimitKind;
+use crate::limits::Limits;
+use crate::position::Position;
+
+const BUFFER: usize = 64 * 1024;
+
+/// Stands for each byte that is not UTF-8. It is a control character that XML forbids, so it cannot be mistaken for content, and
+/// one byte long, so positions stay true.
+pub(super) const NOT_TEXT: char = '\u{1a}';
+
+/// The bytes as the XML parser sees them: buffered, valid UTF-8, limited, and with lines counted.
+///
+/// Lines are counted a buffer at a time, or up to the mark when somebody asks, never byte by byte.
+pub(super) struct Source<R> {
+    input: Input<R>,
+    buf: Box<[u8]>,
+    /// Where the parser stands in `buf`.
+    pos: usize,
+    /// Up to where `buf` is valid UTF-8 and may be handed out.
+    ready: usize,
+    /// Up to where `buf` is filled; the rest behind `ready` is the beginning of a character.
+    filled: usize,
+    /// The document's byte at which `buf` begins.
+    base: u64,
+    end: bool,
+    lines: Lines,
+    mark: u64,
+    marked: Option<Position>,
+    max_event: u64,
+    max_document: Option<u64>,
+    fault: Option<Fault>,
+}
+
+/// Why the parser was given an error instead of bytes.
+pub(super) enum Fault {
+    Input(InputError),
+    Limit(LimitKind),
+}
+
+/// Newlines before `counted`.
+struct Lines {
+    /// An index into the buffer.
+    counted: usize,
+    line: u64,
+    /// The document's byte at which the line begins.
+    start: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn open(inner: R, limits: &Limits) -> io::Result<Self> {
+        Ok(Self {
+            input: Input::open(inner)?,
+            buf: vec![0; BUFFER].into_boxed_slice(),
+            pos: 0,
+            ready: 0,
+            filled: 0,
+            base: 0,
+            end: false,
+            lines: Lines { counted: 0, line: 1, start: 0 },
+            mark: 0,
+            marked: None,
+            max_event: limits.max_event_bytes,
+            max_document: limits.max_document_bytes,
+            fault: None,
+        })
+    }
+
+    pub(super) fn is_gzip(&self) -> bool {
+        self.input.is_gzip()
+    }
+
+    /// The first bytes, enough to tell a byte order mark. Only to be asked before anything is consumed.
+    pub(super) fn first_bytes(&mut self) -> Result<&[u8], Fault> {
+        while self.filled < 4 && !self.end {
+            self.read_more()?;
+        }
+        Ok(&self.buf[..self.filled])
+    }
+
+    /// Where the parser stands, as a byte of the document.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.pos as u64
+    }
+
+    /// Marks the beginning of an event: positions are told from there, and its length is limited from there.
+    pub(super) fn mark(&mut self) {
+        self.mark = self.offset();
+        self.marked = None;
+    }
+
+    /// The position of the mark.
+    pub(super) fn marked(&mut self) -> Position {
+        if let Some(position) = self.marked {
+            return position;
+        }
+        let position = self.lines.position(&self.buf, self.base, (self.mark - self.base) as usize);
+        self.marked = Some(position);
+        position
+    }
+
+    /// The position where the parser stands.
+    pub(super) fn here(&mut self) -> Position {
+        self.marked();
+        self.lines.position(&self.buf, self.base, self.pos)
+    }
+
+    /// Whether all bytes were handed out.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.end && self.pos == self.ready
+    }
+
+    pub(super) fn take_fault(&mut self) -> Option<Fault> {
+        self.fault.take()
+    }
+
+    fn refill(&mut self) -> Result<(), Fault> {
+        if self.marked.is_none() && self.mark < self.base + self.ready as u64 {
+            self.marked();
+        }
+        self.lines.position(&self.buf, self.base, self.ready);
+        self.buf.copy_within(self.ready..self.filled, 0);
+        self.base += self.ready as u64;
+        self.filled -= self.ready;
+        (self.pos, self.ready, self.lines.counted) = (0, 0, 0);
+        while self.ready == 0 && !self.end {
+            self.read_more()?;
+        }
+        Ok(())
+    }
+
+    fn read_more(&mut self) -> Result<(), Fault> {
+        let read = self.input.read(&mut self.buf[self.filled..]).map_err(Fault::Input)?;
+        self.filled += read;
+        self.end = read == 0;
+        self.validate();
+        Ok(())
+    }
+
+    fn validate(&mut self) {
+        while let Err(error) = std::str::from_utf8(&self.buf[self.ready..self.filled]) {
+            let bad = self.ready + error.valid_up_to();
+            let until = match error.error_len() {
+                Some(length) => bad + length,
+                None if self.end => self.filled,
+                None => {
+                    self.ready = bad;
+                    return;
+                }
+            };
+            self.buf[bad..until].fill(NOT_TEXT as u8);
+            self.ready = until;
+        }
+        self.ready = self.filled;
+    }
+
+    /// How many bytes may still be handed out before a limit.
+    fn allowance(&self) -> Result<usize, Fault> {
+        let offset = self.offset();
+        let event = (self.mark + self.max_event).saturating_sub(offset);
+        let document = self.max_document.map_or(u64::MAX, |max| max.saturating_sub(offset));
+        match (event, document, self.max_document) {
+            (_, 0, Some(max)) => Err(Fault::Limit(LimitKind::DocumentBytes(max))),
+            (0, ..) => Err(Fault::Limit(LimitKind::EventBytes(self.max_event))),
+            _ => Ok(usize::try_from(event.min(document)).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+impl<R: Read> BufRead for Source<R> {
+    #[inline]
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.pos == self.ready
+            && !self.end
+            && let Err(fault) = self.refill()
+        {
+            self.fault = Some(fault);
+            return Err(io::ErrorKind::Other.into());
+        }
+        let left = self.ready - self.pos;
+        if left == 0 {
+            return Ok(&[]);
+        }
+        match self.allowance() {
+            Ok(allowance) => Ok(&self.buf[self.pos..self.pos + left.min(allowance)]),
+            Err(fault) => {
+                self.fault = Some(fault);
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+    }
+
+    #[inline]
+    fn consume(&mut self, amount: usize) {
+        self.pos = (self.pos + amount).min(self.ready);
+    }
+}
+
+/// Only there because `BufRead` asks for it.
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let count = available.len().min(buf.len());
+        buf[..count].copy_from_slice(&available[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Lines {
+    /// Counts up to an index and tells the position there. Indexes must not go back.
+    fn position(&mut self, buf: &[u8], base: u64, index: usize) -> Position {
+        if index > self.counted {
+            let passed = &buf[self.counted..index];
+            let newlines = count_newlines(passed);
+            if newlines > 0 {
+                self.line += newlines;
+                let last = passed.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+                self.start = base + (self.counted + last + 1) as u64;
+            }
+            self.counted = index;
+        }
+        let byte = base + index as u64;
+        Position { line: self.line, column: byte.saturating_sub(self.start) + 1, byte }
+    }
+}
+
+/// In chunks whose count fits a byte, which compilers turn into vector instructions.
+fn count_newlines(bytes: &[u8]) -> u64 {
+    bytes
+        .chunks(255)
+        .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>()))
+        .sum()
+}

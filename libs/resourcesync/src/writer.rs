@@ -1,0 +1,262 @@
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, Write};
+
+use crate::capability::Root;
+use crate::entry::Entry;
+use crate::header::Header;
+use crate::link::Link;
+use crate::metadata::Metadata;
+use crate::{RESOURCESYNC_NAMESPACE, SITEMAP_NAMESPACE};
+
+/// Writes one document, entry by entry.
+///
+/// Well-formed by construction. It writes what it is given: which attributes a kind of document must have is the caller's
+/// business. Each entry goes to the stream in one `write`, so give it a buffered one.
+pub struct Writer<W> {
+    out: W,
+    root: Root,
+    buf: String,
+}
+
+/// Why a document cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The stream failed.
+    #[error("the document could not be written: {0}")]
+    Io(#[from] io::Error),
+    /// A value holds a character that XML has no way to write.
+    #[error("{field} holds the character U+{code:04X}, which XML cannot hold", code = u32::from(*.character))]
+    NotText {
+        /// The attribute or element.
+        field: &'static str,
+        /// The character.
+        character: char,
+    },
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the beginning of a document: the root element, its `rs:md` and its `rs:ln`.
+    ///
+    /// # Errors
+    /// [`WriteError::NotText`] for a value that XML cannot hold, [`WriteError::Io`] when the stream fails.
+    pub fn new(out: W, header: &Header) -> Result<Self, WriteError> {
+        let mut writer = Self { out, root: header.root, buf: String::new() };
+        writer.push(format_args!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{} xmlns=\"{SITEMAP_NAMESPACE}\"\n  xmlns:rs=\"{RESOURCESYNC_NAMESPACE}\">\n",
+            header.root
+        ));
+        for link in &header.links {
+            writer.link("  ", link)?;
+        }
+        let said = Metadata {
+            capability: header.capability.clone(),
+            at: header.at,
+            completed: header.completed,
+            from: header.from,
+            until: header.until,
+            ..Metadata::default()
+        };
+        writer.metadata("  ", &said)?;
+        writer.flush_buf()?;
+        Ok(writer)
+    }
+
+    /// Writes an entry: a `url`, or a `sitemap` in an index.
+    ///
+    /// # Errors
+    /// As [`Writer::new`]; of an entry that cannot be written nothing is.
+    pub fn write(&mut self, entry: &Entry) -> Result<(), WriteError> {
+        let result = self.entry(entry);
+        if result.is_err() {
+            self.buf.clear();
+        }
+        result
+    }
+
+    /// Writes the end of the document and gives back the stream, flushed.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`] when the stream fails.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        let root = self.root;
+        self.push(format_args!("</{root}>\n"));
+        self.flush_buf()?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), WriteError> {
+        let element = self.root.entry_element();
+        self.push(format_args!("  <{element}>\n"));
+        self.text("loc", &entry.loc)?;
+        if let Some(lastmod) = &entry.lastmod {
+            self.push(format_args!("    <lastmod>{lastmod}</lastmod>\n"));
+        }
+        if let Some(frequency) = &entry.change_frequency {
+            self.text("changefreq", frequency)?;
+        }
+        if let Some(priority) = &entry.priority {
+            self.text("priority", priority)?;
+        }
+        self.metadata("    ", &entry.metadata)?;
+        for link in &entry.links {
+            self.link("    ", link)?;
+        }
+        self.push(format_args!("  </{element}>\n"));
+        self.flush_buf()
+    }
+
+    fn metadata(&mut self, indent: &str, metadata: &Metadata) -> Result<(), WriteError> {
+        if metadata.is_empty() {
+            return Ok(());
+        }
+        self.push(format_args!("{indent}<rs:md"));
+        self.attribute("capability", &metadata.capability)?;
+        self.attribute("at", &metadata.at)?;
+        self.attribute("completed", &metadata.completed)?;
+        self.attribute("from", &metadata.from)?;
+        self.attribute("until", &metadata.until)?;
+        self.attribute("change", &metadata.change)?;
+        self.attribute("datetime", &metadata.datetime)?;
+        self.attribute("hash", &metadata.hash)?;
+        self.attribute("length", &metadata.length)?;
+        self.attribute("type", &metadata.media_type)?;
+        self.attribute("encoding", &metadata.encoding)?;
+        self.attribute("path", &metadata.path)?;
+        self.buf.push_str("/>\n");
+        Ok(())
+    }
+
+    fn link(&mut self, indent: &str, link: &Link) -> Result<(), WriteError> {
+        self.push(format_args!("{indent}<rs:ln"));
+        self.attribute("rel", &Some(&link.rel))?;
+        self.attribute("href", &Some(&link.href))?;
+        self.attribute("pri", &link.pri)?;
+        self.attribute("modified", &link.modified)?;
+        self.attribute("hash", &link.hash)?;
+        self.attribute("length", &link.length)?;
+        self.attribute("type", &link.media_type)?;
+        self.attribute("encoding", &link.encoding)?;
+        self.attribute("path", &link.path)?;
+        self.buf.push_str("/>\n");
+        Ok(())
+    }
+
+    fn attribute(&mut self, name: &'static str, value: &Option<impl Display>) -> Result<(), WriteError> {
+        let Some(value) = value else { return Ok(()) };
+        self.push(format_args!(" {name}=\""));
+        self.escaped(name, value)?;
+        self.buf.push('"');
+        Ok(())
+    }
+
+    fn text(&mut self, element: &'static str, text: &str) -> Result<(), WriteError> {
+        self.push(format_args!("    <{element}>"));
+        self.escaped(element, text)?;
+        self.push(format_args!("</{element}>\n"));
+        Ok(())
+    }
+
+    fn escaped(&mut self, field: &'static str, value: impl Display) -> Result<(), WriteError> {
+        let mut escape = Escape { out: &mut self.buf, refused: None };
+        // Writing to a string fails only when Escape refuses a character, which it then names.
+        let _ = write!(escape, "{value}");
+        match escape.refused {
+            Some(character) => Err(WriteError::NotText { field, character }),
+            None => Ok(()),
+        }
+    }
+
+    fn push(&mut self, text: fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.buf.write_fmt(text);
+    }
+
+    fn flush_buf(&mut self) -> Result<(), WriteError> {
+        self.out.write_all(self.buf.as_bytes())?;
+        self.buf.clear();
+        Ok(())
+    }
+}
+
+/// Escapes for attributes and text alike. Line ends and tabs become references, as parsers would make blanks of them.
+struct Escape<'o> {
+    out: &'o mut String,
+    refused: Option<char>,
+}
+
+impl fmt::Write for Escape<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            match character {
+                '&' => self.out.push_str("&amp;"),
+                '<' => self.out.push_str("&lt;"),
+                '>' => self.out.push_str("&gt;"),
+                '"' => self.out.push_str("&quot;"),
+                '\t' => self.out.push_str("&#9;"),
+                '\n' => self.out.push_str("&#10;"),
+                '\r' => self.out.push_str("&#13;"),
+                '\0'..' ' | '\u{fffe}' | '\u{ffff}' => {
+                    self.refused = Some(character);
+                    return Err(fmt::Error);
+                }
+                _ => self.out.push(character),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::{Capability, Change};
+
+    fn written(header: &Header, entries: &[Entry]) -> String {
+        let mut writer = Writer::new(Vec::new(), header).unwrap();
+        entries.iter().for_each(|entry| writer.write(entry).unwrap());
+        String::from_utf8(writer.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn change_list_is_written_as_the_specification_shows_it() {
+        let mut header = Header::new(Root::UrlSet, Some(Capability::ChangeList));
+        header.from = Some("2013-01-02T00:00:00Z".parse().unwrap());
+        header.links.push(Link::new("up", "http://example.com/caps.xml?a=1&b=2"));
+        let mut entry = Entry::new("http://example.com/res1");
+        entry.metadata.change = Some(Change::Deleted);
+        assert_eq!(
+            written(&header, &[entry]),
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+  xmlns:rs="http://www.openarchives.org/rs/terms/">
+  <rs:ln rel="up" href="http://example.com/caps.xml?a=1&amp;b=2"/>
+  <rs:md capability="changelist" from="2013-01-02T00:00:00Z"/>
+  <url>
+    <loc>http://example.com/res1</loc>
+    <rs:md change="deleted"/>
+  </url>
+</urlset>
+"#
+        );
+    }
+
+    #[test]
+    fn entries_of_an_index_are_sitemaps() {
+        let header = Header::new(Root::SitemapIndex, None);
+        let text = written(&header, &[Entry::new("http://example.com/part1.xml")]);
+        assert!(text.contains(
+            "  <sitemap>\n    <loc>http://example.com/part1.xml</loc>\n  </sitemap>\n</sitemapindex>"
+        ));
+    }
+
+    #[test]
+    fn character_that_xml_cannot_hold_is_refused_and_leaves_the_document_whole() {
+        let mut writer = Writer::new(Vec::new(), &Header::new(Root::UrlSet, None)).unwrap();
+        let error = writer.write(&Entry::new("http://example.com/\u{1}")).unwrap_err();
+        assert_eq!(error.to_string(), "loc holds the character U+0001, which XML cannot hold");
+        writer.write(&Entry::new("http://example.com/ok")).unwrap();
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        assert_eq!(text.matches("<url>").count(), 1);
+    }
+}
