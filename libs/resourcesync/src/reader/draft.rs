@@ -1,10 +1,12 @@
 use std::io::Read;
 
-use super::attributes::{self, Flaw, check_text, put, read_time};
+use super::attributes::{self, Flaw};
+use super::heading::header_error;
 use super::notes::Notes;
 use super::scope::Name;
-use super::tokens::{Token, Tokens};
+use super::tokens::{Tag, Token, Tokens};
 use super::uri;
+use super::values::{check_text, put, read_time};
 use crate::entry::{BadEntry, BadReason, Entry};
 use crate::error::ReadError;
 use crate::limits::Options;
@@ -57,7 +59,7 @@ impl<'r> Draft<'r> {
                             match result {
                                 Ok(()) => {}
                                 Err(Flaw::Bad(reason)) => self.spoil(reason),
-                                Err(flaw) => return Err(super::header_error(tokens.position(), flaw)),
+                                Err(flaw) => return Err(header_error(tokens.position(), flaw)),
                             }
                             tokens.skip(empty, notes)?;
                         }
@@ -92,7 +94,7 @@ impl<'r> Draft<'r> {
 
     /// The entry, or why it is none.
     pub(super) fn finish(mut self, notes: &mut Notes) -> Result<Box<Entry>, BadEntry> {
-        let loc = self.loc.map(|loc| uri::absolute(&loc, self.options.base.as_ref(), notes));
+        let loc = self.loc.map(|loc| uri::absolute(loc, self.options.base.as_ref(), notes));
         match (loc, self.reason) {
             (Some(loc), None) => {
                 self.entry.loc = loc;
@@ -112,19 +114,19 @@ impl<'r> Draft<'r> {
         self.entry.links = Vec::new();
     }
 
-    fn metadata(&mut self, tag: &super::Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+    fn metadata(&mut self, tag: &Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
         let limits = &self.options.limits;
         attributes::metadata(tag, &mut self.entry.metadata, self.tells_changes, limits, notes)
     }
 
-    fn link(&mut self, tag: &super::Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+    fn link(&mut self, tag: &Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
         let limit = self.options.limits.max_links_per_entry;
         let Some(mut link) = attributes::link(tag, &self.options.limits, notes)? else { return Ok(()) };
         if self.entry.links.len() >= limit {
             return Err(BadReason::TooManyLinks { limit }.into());
         }
         if self.reason.is_none() {
-            link.href = uri::absolute(&link.href, self.options.base.as_ref(), notes);
+            link.href = uri::absolute(link.href, self.options.base.as_ref(), notes);
             self.entry.links.push(link);
         }
         Ok(())

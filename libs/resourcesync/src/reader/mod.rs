@@ -5,6 +5,7 @@ use serde::Serialize;
 mod attributes;
 mod checks;
 mod draft;
+mod heading;
 mod input;
 mod notes;
 mod opening;
@@ -13,20 +14,20 @@ mod scope;
 mod source;
 mod tokens;
 mod uri;
+mod values;
 
-use self::attributes::Flaw;
 use self::checks::Checks;
 use self::draft::Draft;
+use self::heading::header_error;
 use self::notes::Notes;
 use self::scope::Name;
 use self::source::Source;
-use self::tokens::{Tag, Token, Tokens};
+use self::tokens::{Token, Tokens};
 use crate::capability::Root;
-use crate::entry::{BadEntry, BadReason, Item};
-use crate::error::{LimitKind, ReadError};
+use crate::entry::{BadEntry, Item};
+use crate::error::ReadError;
 use crate::header::Header;
 use crate::limits::{Mode, Options};
-use crate::metadata::Metadata;
 use crate::position::Position;
 use crate::quirk::{Quirk, Quirks};
 
@@ -167,6 +168,10 @@ impl<R: Read> Reader<R> {
         };
         let item = self.entry(position, empty)?;
         self.refuse(position)?;
+        match item {
+            Item::Entry(_) => self.entries += 1,
+            Item::Bad(_) => self.bad += 1,
+        }
         Ok(Some(item))
     }
 
@@ -232,7 +237,6 @@ impl<R: Read> Reader<R> {
         }
         match draft.finish(&mut self.notes) {
             Ok(entry) => {
-                self.entries += 1;
                 if let (Some(checks), Some(header)) = (&mut self.checks, &self.header) {
                     checks.entry(&entry, header, &mut self.notes);
                 }
@@ -241,10 +245,7 @@ impl<R: Read> Reader<R> {
             Err(BadEntry { position, reason, .. }) if self.options.mode == Mode::Strict => {
                 Err(ReadError::BadEntry { position, reason })
             }
-            Err(bad) => {
-                self.bad += 1;
-                Ok(Item::Bad(bad))
-            }
+            Err(bad) => Ok(Item::Bad(bad)),
         }
     }
 
@@ -270,55 +271,4 @@ impl<R: Read> Reader<R> {
         self.notes.add(quirk);
         Ok(())
     }
-}
-
-impl Options {
-    /// Adds a `rs:md` or `rs:ln` of the document itself to its header.
-    fn absorb(
-        &self,
-        tag: &Tag<'_>,
-        header: &mut Header,
-        header_bytes: u64,
-        notes: &mut Notes,
-    ) -> Result<(), Flaw> {
-        let limits = &self.limits;
-        if header_bytes > limits.max_entry_bytes {
-            return Err(Flaw::Limit(LimitKind::HeaderBytes(limits.max_entry_bytes)));
-        }
-        if tag.name == Name::Ln {
-            if let Some(mut link) = attributes::link(tag, limits, notes)? {
-                if header.links.len() >= limits.max_links_per_entry {
-                    return Err(Flaw::Limit(LimitKind::Links(limits.max_links_per_entry)));
-                }
-                link.href = uri::absolute(&link.href, self.base.as_ref(), notes);
-                header.links.push(link);
-            }
-            return Ok(());
-        }
-        let Header { capability, at, completed, from, until, .. } = header;
-        let mut said = Metadata {
-            capability: capability.take(),
-            at: at.take(),
-            completed: completed.take(),
-            from: from.take(),
-            until: until.take(),
-            ..Metadata::default()
-        };
-        let result = attributes::metadata(tag, &mut said, false, limits, notes);
-        (*capability, *at, *completed) = (said.capability, said.at, said.completed);
-        (*from, *until) = (said.from, said.until);
-        result
-    }
-}
-
-/// In the document's own metadata there is no entry to be given up, so what is wrong ends the reading.
-fn header_error(position: Position, flaw: Flaw) -> ReadError {
-    let limit = match flaw {
-        Flaw::Entity(name) => return ReadError::EntityRefused { position, name },
-        Flaw::Limit(limit) => limit,
-        Flaw::Bad(BadReason::FieldTooLong { limit, .. }) => LimitKind::FieldBytes(limit),
-        Flaw::Bad(BadReason::TooManyAttributes { limit }) => LimitKind::Attributes(limit),
-        Flaw::Bad(reason) => return ReadError::Malformed { position, message: reason.to_string() },
-    };
-    ReadError::Limit { position, limit }
 }

@@ -70,26 +70,19 @@ impl<R: Read> Reader<R> {
             Ok(first) => first,
             Err(fault) => return Err(fault_error(source, fault)),
         };
-        let encoding = match first {
-            [0xfe, 0xff, ..] | [0, b'<', ..] => Some("UTF-16"),
-            [0xff, 0xfe, ..] | [b'<', 0, ..] => Some("UTF-16"),
-            _ => None,
-        };
-        let found = match first {
-            [b'P', b'K', 3 | 5, ..] => "a ZIP package",
-            [b'%', b'P', b'D', b'F', ..] => "a PDF file",
-            [b'{' | b'[', ..] => "JSON or other text",
-            _ => "other text or data",
-        };
-        let marked = first.starts_with(BYTE_ORDER_MARK);
-        if let Some(encoding) = encoding {
-            return Err(ReadError::Encoding { position: source.marked(), encoding });
+        if let [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [0, b'<', ..] | [b'<', 0, 1..=0xff, ..] = first {
+            return Err(ReadError::Encoding { position: source.marked(), encoding: "UTF-16" });
         }
-        if marked {
+        if first.starts_with(BYTE_ORDER_MARK) {
             source.consume(BYTE_ORDER_MARK.len());
             self.notes.add(Quirk::ByteOrderMark);
         }
-        Ok(found)
+        Ok(match first {
+            [b'P', b'K', 3 | 5, _] => "a ZIP package",
+            [b'%', b'P', b'D', b'F'] => "a PDF file",
+            [b'{' | b'[', ..] => "JSON or other text",
+            _ => "other text or data",
+        })
     }
 
     fn not_xml(&mut self, found: &str) -> ReadError {

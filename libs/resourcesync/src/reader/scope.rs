@@ -34,9 +34,10 @@ pub(super) enum Name {
 /// The namespace declarations in force.
 ///
 /// A document has two or three, on its root element, so a short list searched from its end is quicker than any map.
-#[derive(Default)]
 pub(super) struct Scope {
     bindings: Vec<Binding>,
+    /// The namespace of names without prefix, which most names are.
+    default: Namespace,
 }
 
 struct Binding {
@@ -46,6 +47,10 @@ struct Binding {
 }
 
 impl Scope {
+    pub(super) fn new() -> Self {
+        Self { bindings: Vec::new(), default: Namespace::None }
+    }
+
     /// Takes note of a start tag's declarations and tells what its name means.
     #[inline]
     pub(super) fn enter(
@@ -69,7 +74,7 @@ impl Scope {
 
     /// Whether names without prefix are in no namespace.
     pub(super) fn has_no_default(&self) -> bool {
-        self.find("").is_none_or(|namespace| namespace == Namespace::None)
+        self.default == Namespace::None
     }
 
     fn declare_all(&mut self, start: &BytesStart<'_>, depth: usize, max: usize, notes: &mut Notes) {
@@ -94,6 +99,7 @@ impl Scope {
             notes.add(quirk);
         }
         self.bindings.push(Binding { depth, prefix: prefix.into(), namespace });
+        self.default = self.find("").unwrap_or(Namespace::None);
     }
 
     /// Forgets what was declared deeper than `depth`.
@@ -101,6 +107,7 @@ impl Scope {
     pub(super) fn leave(&mut self, depth: usize) {
         while self.bindings.last().is_some_and(|binding| binding.depth > depth) {
             self.bindings.pop();
+            self.default = self.find("").unwrap_or(Namespace::None);
         }
     }
 
@@ -110,9 +117,11 @@ impl Scope {
 
     #[inline]
     fn resolve(&self, prefix: &str, notes: &mut Notes) -> Namespace {
+        if prefix.is_empty() {
+            return self.default;
+        }
         match self.find(prefix) {
             Some(namespace) => namespace,
-            None if prefix.is_empty() => Namespace::None,
             None if prefix == "rs" => {
                 notes.add(Quirk::UndeclaredPrefix);
                 Namespace::ResourceSync

@@ -72,12 +72,17 @@ impl<R: Read> Source<R> {
         self.input.is_gzip()
     }
 
-    /// The first bytes, enough to tell a byte order mark. Only to be asked before anything is consumed.
-    pub(super) fn first_bytes(&mut self) -> Result<&[u8], Fault> {
-        while self.filled < 4 && !self.end {
-            self.read_more()?;
+    /// The first bytes as they came (zeros where there are less), enough to tell a byte order mark. Only to be asked before
+    /// anything is consumed.
+    pub(super) fn first_bytes(&mut self) -> Result<[u8; 4], Fault> {
+        let mut first = [0; 4];
+        while self.filled < first.len() && !self.end {
+            self.read_raw()?;
         }
-        Ok(&self.buf[..self.filled])
+        let known = self.filled.min(first.len());
+        first[..known].copy_from_slice(&self.buf[..known]);
+        self.validate();
+        Ok(first)
     }
 
     /// Where the parser stands, as a byte of the document.
@@ -126,16 +131,16 @@ impl<R: Read> Source<R> {
         self.filled -= self.ready;
         (self.pos, self.ready, self.lines.counted) = (0, 0, 0);
         while self.ready == 0 && !self.end {
-            self.read_more()?;
+            self.read_raw()?;
+            self.validate();
         }
         Ok(())
     }
 
-    fn read_more(&mut self) -> Result<(), Fault> {
+    fn read_raw(&mut self) -> Result<(), Fault> {
         let read = self.input.read(&mut self.buf[self.filled..]).map_err(Fault::Input)?;
         self.filled += read;
         self.end = read == 0;
-        self.validate();
         Ok(())
     }
 

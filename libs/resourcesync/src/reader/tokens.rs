@@ -58,7 +58,7 @@ impl<R: Read> Tokens<R> {
         Self {
             xml,
             buf: Vec::new(),
-            scope: Scope::default(),
+            scope: Scope::new(),
             depth: 0,
             max_depth: limits.max_depth,
             max_attributes: limits.max_attributes,

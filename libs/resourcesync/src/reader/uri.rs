@@ -4,8 +4,9 @@ use super::notes::Notes;
 use crate::quirk::Quirk;
 
 /// A URI reference as an absolute URI, where a base is known; what is odd about it is counted, never repaired.
-pub(super) fn absolute(text: &str, base: Option<&Url>, notes: &mut Notes) -> String {
-    if text.bytes().any(|byte| byte <= b' ' || byte >= 0x7f) {
+pub(super) fn absolute(text: String, base: Option<&Url>, notes: &mut Notes) -> String {
+    // Without an early end, which compilers make vector instructions of.
+    if text.bytes().fold(false, |odd, byte| odd | (byte <= b' ') | (byte >= 0x7f)) {
         if !text.is_ascii() {
             notes.add(Quirk::NonAsciiUri);
         }
@@ -13,11 +14,11 @@ pub(super) fn absolute(text: &str, base: Option<&Url>, notes: &mut Notes) -> Str
             notes.add(Quirk::SpaceInUri);
         }
     }
-    if has_scheme(text) {
-        return text.to_owned();
+    if has_scheme(&text) {
+        return text;
     }
     notes.add(Quirk::RelativeUri);
-    base.and_then(|base| base.join(text).ok()).map_or_else(|| text.to_owned(), Into::into)
+    base.and_then(|base| base.join(&text).ok()).map_or(text, Into::into)
 }
 
 fn has_scheme(text: &str) -> bool {

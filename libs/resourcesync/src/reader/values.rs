@@ -1,0 +1,208 @@
+use std::borrow::Cow;
+
+use quick_xml::events::attributes::Attributes;
+
+use super::attributes::Flaw;
+use super::notes::Notes;
+use super::reference::{is_plain, shorten, unescape};
+use super::tokens::Tag;
+use crate::capability::{Capability, Change};
+use crate::datetime::Datetime;
+use crate::entry::BadReason;
+use crate::limits::Limits;
+use crate::quirk::Quirk;
+
+const MAX_PRI: u32 = 999_999;
+
+/// An element's attributes one after the other, and how each kind of value is read.
+pub(super) struct Values<'t, 'n> {
+    attributes: Attributes<'t>,
+    left: usize,
+    limits: &'n Limits,
+    notes: &'n mut Notes,
+}
+
+impl<'t, 'n> Values<'t, 'n> {
+    pub(super) fn new(tag: &'t Tag<'_>, limits: &'n Limits, notes: &'n mut Notes) -> Self {
+        let mut attributes = tag.attributes();
+        // Repeated names are told by slots that are already filled; the parser's own check allocates.
+        attributes.with_checks(false);
+        Self { attributes, left: limits.max_attributes, limits, notes }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<(&'t str, Cow<'t, str>)>, Flaw> {
+        match self.attributes.next() {
+            None => Ok(None),
+            Some(_) if self.left == 0 => {
+                Err(BadReason::TooManyAttributes { limit: self.limits.max_attributes }.into())
+            }
+            Some(Ok(attribute)) => {
+                self.left -= 1;
+                Ok(Some((attribute.key.into_inner(), attribute.value)))
+            }
+            Some(Err(error)) => Err(BadReason::Attribute { message: error.to_string() }.into()),
+        }
+    }
+
+    fn value<'v>(&mut self, field: &'static str, raw: &'v str) -> Result<Option<Cow<'v, str>>, Flaw> {
+        let raw = raw.trim_ascii();
+        if raw.is_empty() {
+            self.notes.add(Quirk::EmptyValue);
+            return Ok(None);
+        }
+        let limit = self.limits.max_field_bytes;
+        if raw.len() > limit {
+            return Err(BadReason::FieldTooLong { field, limit }.into());
+        }
+        if is_plain(raw) {
+            return Ok(Some(Cow::Borrowed(raw)));
+        }
+        let value = unescape(raw, self.notes).map_err(Flaw::Entity)?;
+        check_text(field, &value, self.notes)?;
+        Ok(Some(value))
+    }
+
+    pub(super) fn text(
+        &mut self,
+        field: &'static str,
+        raw: Cow<'t, str>,
+        slot: &mut Option<String>,
+    ) -> Result<(), Flaw> {
+        if let Some(value) = self.value(field, &raw)? {
+            put(slot, value.into_owned(), field, self.notes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn length(
+        &mut self,
+        field: &'static str,
+        raw: Cow<'t, str>,
+        slot: &mut Option<u64>,
+    ) -> Result<(), Flaw> {
+        if let Some(value) = self.value(field, &raw)? {
+            match digits(&value).and_then(|digits| digits.parse().ok()) {
+                Some(length) => put(slot, length, field, self.notes)?,
+                None => self.notes.add(Quirk::UnreadableLength),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn pri(&mut self, raw: Cow<'t, str>, slot: &mut Option<u32>) -> Result<(), Flaw> {
+        if let Some(value) = self.value("pri", &raw)? {
+            let pri = digits(&value).and_then(|digits| digits.parse().ok());
+            match pri.filter(|pri| (1..=MAX_PRI).contains(pri)) {
+                Some(pri) => put(slot, pri, "pri", self.notes)?,
+                None => self.notes.add(Quirk::UnreadablePriority),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn time(
+        &mut self,
+        field: &'static str,
+        raw: Cow<'t, str>,
+        slot: &mut Option<Datetime>,
+    ) -> Result<(), Flaw> {
+        if let Some(value) = self.value(field, &raw)?
+            && let Some(time) = read_time(&value, self.notes)
+        {
+            put(slot, time, field, self.notes)?;
+        }
+        Ok(())
+    }
+
+    /// The time of a change. Dropping an unreadable one would make `lastmod` stand in for it, which would be a guess.
+    pub(super) fn change_time(&mut self, raw: Cow<'t, str>, slot: &mut Option<Datetime>) -> Result<(), Flaw> {
+        let value = self.value("datetime", &raw)?.unwrap_or_default();
+        match Datetime::parse_lenient(&value) {
+            Ok((time, quirks)) => {
+                self.notes.add_set(quirks);
+                Ok(put(slot, time, "datetime", self.notes)?)
+            }
+            Err(_) => Err(BadReason::UnreadableTime { value: shorten(&value) }.into()),
+        }
+    }
+
+    pub(super) fn change(
+        &mut self,
+        raw: Cow<'t, str>,
+        slot: &mut Option<Change>,
+        tells_changes: bool,
+    ) -> Result<(), Flaw> {
+        let Some(value) = self.value("change", &raw)? else { return Ok(()) };
+        let change = value.parse().or_else(|unknown| {
+            let change = value.to_ascii_lowercase().parse::<Change>();
+            if change.is_ok() {
+                self.notes.add(Quirk::OddChangeCase);
+            }
+            change.map_err(|_| unknown)
+        });
+        match change {
+            Ok(change) => put(slot, change, "change", self.notes)?,
+            Err(_) if tells_changes => {
+                return Err(BadReason::UnreadableChange { value: shorten(&value) }.into());
+            }
+            Err(_) => self.notes.add(Quirk::UnreadableChange),
+        }
+        Ok(())
+    }
+
+    pub(super) fn capability(
+        &mut self,
+        raw: Cow<'t, str>,
+        slot: &mut Option<Capability>,
+    ) -> Result<(), Flaw> {
+        if let Some(value) = self.value("capability", &raw)? {
+            let (capability, quirk) = Capability::read(&value);
+            quirk.into_iter().for_each(|quirk| self.notes.add(quirk));
+            put(slot, capability, "capability", self.notes)?;
+        }
+        Ok(())
+    }
+}
+
+/// A text's characters, or what forbids to use it.
+pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> Result<(), BadReason> {
+    if !is_plain(text) && text.bytes().any(|byte| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) {
+        notes.add(Quirk::InvalidUtf8);
+        return Err(BadReason::NotText { field });
+    }
+    Ok(())
+}
+
+/// Fills a slot; the same said twice is a quirk, different things are a conflict.
+pub(super) fn put<T: PartialEq>(
+    slot: &mut Option<T>,
+    value: T,
+    field: &'static str,
+    notes: &mut Notes,
+) -> Result<(), BadReason> {
+    match slot {
+        None => *slot = Some(value),
+        Some(known) if *known == value => notes.add(Quirk::RepeatedMetadata),
+        Some(_) => return Err(BadReason::Conflict { field }),
+    }
+    Ok(())
+}
+
+/// A time that may be dropped when it cannot be read.
+pub(super) fn read_time(text: &str, notes: &mut Notes) -> Option<Datetime> {
+    match Datetime::parse_lenient(text) {
+        Ok((time, quirks)) => {
+            notes.add_set(quirks);
+            Some(time)
+        }
+        Err(_) => {
+            notes.add(Quirk::UnreadableTime);
+            None
+        }
+    }
+}
+
+/// Decimal digits and nothing else: number parsers also take a sign.
+fn digits(text: &str) -> Option<&str> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
+}
