@@ -150,7 +150,7 @@ pub enum LimitKind {
     Links(usize),
     /// [`Limits::max_attributes`](crate::Limits::max_attributes), of an element outside the entries.
     Attributes(usize),
-    /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes), before the first entry.
+    /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes), of the document's own metadata and links.
     HeaderBytes(u64),
     /// [`Limits::max_event_bytes`](crate::Limits::max_event_bytes).
     EventBytes(u64),
@@ -166,7 +166,7 @@ impl fmt::Display for LimitKind {
             Self::Links(max) => write!(f, "the document has more links than max_links_per_entry = {max}"),
             Self::Attributes(max) => write!(f, "an element has more attributes than max_attributes = {max}"),
             Self::HeaderBytes(max) => {
-                write!(f, "what precedes the first entry is longer than max_entry_bytes = {max}")
+                write!(f, "the document's own metadata and links are longer than max_entry_bytes = {max}")
             }
             Self::EventBytes(max) => {
                 write!(f, "a tag, comment or text is longer than max_event_bytes = {max}")

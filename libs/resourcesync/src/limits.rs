@@ -14,7 +14,7 @@ pub struct Limits {
     pub max_links_per_entry: usize,
     /// Attributes of one element. More make the entry bad, or end the reading.
     pub max_attributes: usize,
-    /// Bytes of one entry, or of all that precedes the first. More make the entry bad, or end the reading.
+    /// Bytes of one entry, or of the document's own `rs:md` and `rs:ln` together. More make the entry bad, or end the reading.
     pub max_entry_bytes: u64,
     /// Bytes of one tag, comment or run of text: the parser holds these whole. More end the reading.
     pub max_event_bytes: u64,
