@@ -1,0 +1,102 @@
+//! A batch: changes of records that take effect together or not at all.
+
+use bytes::Bytes;
+use serde::Serialize;
+use slatedb::WriteBatch;
+
+use crate::changes::Changes;
+use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
+use crate::meta::NEXT_CHANGE;
+
+/// Changes of records, collected to be applied by [`Catalog::commit`](crate::Catalog::commit).
+///
+/// A later change of the same record replaces an earlier one.
+#[derive(Debug, Default)]
+pub struct Batch {
+    writes: WriteBatch,
+    changes: Vec<Bytes>,
+    len: usize,
+    too_long: Option<TooLong>,
+}
+
+/// A key that no record can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TooLong {
+    /// The record's kind and the beginning of its name.
+    pub(crate) key: String,
+    /// Its length in bytes.
+    pub(crate) length: usize,
+}
+
+impl Batch {
+    /// A batch without changes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many changes were collected.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing to commit.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {
+        self.put_value(key, record);
+    }
+
+    pub(crate) fn put_value<S: KeySpace>(&mut self, key: Key<S>, value: &impl Serialize) {
+        if self.accepts(&key) {
+            self.writes.put_bytes(key.bytes().clone(), json(value));
+            self.len += 1;
+        }
+    }
+
+    pub(crate) fn delete<S: KeySpace>(&mut self, key: Key<S>) {
+        if self.accepts(&key) {
+            self.writes.delete(key.bytes());
+            self.len += 1;
+        }
+    }
+
+    pub(crate) fn append(&mut self, entry: &<Changes as KeySpace>::Record) {
+        self.changes.push(json(entry));
+        self.len += 1;
+    }
+
+    /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
+    pub(crate) fn into_writes(self, next_change: &mut u64) -> Result<WriteBatch, TooLong> {
+        if let Some(too_long) = self.too_long {
+            return Err(too_long);
+        }
+        let mut writes = self.writes;
+        if !self.changes.is_empty() {
+            for entry in self.changes {
+                writes.put_bytes(Changes::key(*next_change).bytes().clone(), entry);
+                *next_change += 1;
+            }
+            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), json(next_change));
+        }
+        Ok(writes)
+    }
+
+    fn accepts<S: KeySpace>(&mut self, key: &Key<S>) -> bool {
+        let length = key.bytes().len();
+        if length <= LONGEST_KEY {
+            return true;
+        }
+        // The whole batch is refused: what goes together is not committed in part.
+        self.too_long = Some(TooLong { key: keyspace::show::<S>(&key.bytes()[..80]), length });
+        self.len += 1;
+        false
+    }
+}
+
+/// The record as it is stored: JSON, so that a person can read and mend it.
+fn json(record: &(impl Serialize + ?Sized)) -> Bytes {
+    // Records are structs of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
+    serde_json::to_vec(record).expect("records serialise to JSON").into()
+}

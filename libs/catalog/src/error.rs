@@ -1,0 +1,168 @@
+//! Why a catalog could not do what was asked.
+
+use std::time::Duration;
+
+use slatedb::{CloseReason, ErrorKind};
+
+/// Why a catalog could not do what was asked: what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// No catalog lies there.
+    #[error(
+        "there is no catalog at {path}: nothing was harvested into this store yet, or it is another store"
+    )]
+    NotFound {
+        /// Where it was looked for.
+        path: String,
+    },
+    /// A later version wrote it.
+    #[error(
+        "the catalog {path} has schema {found}, this version knows schemas up to {known}: \
+         use the version of Thresher that wrote it, or a later one"
+    )]
+    NewerSchema {
+        /// Where it lies.
+        path: String,
+        /// Its schema.
+        found: u32,
+        /// The newest schema understood here.
+        known: u32,
+    },
+    /// Another process has opened the catalog to write.
+    #[error(
+        "another process has taken over the catalog {path}, so nothing more is written here: let that process finish, \
+         or stop it and start again"
+    )]
+    Fenced {
+        /// Where it lies.
+        path: String,
+    },
+    /// A record cannot be read.
+    #[error("the catalog {path} has a record that cannot be read, {key}: {why}; mend or delete that record")]
+    Corrupt {
+        /// Where the catalog lies.
+        path: String,
+        /// The record: its kind and its name.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A record's name is longer than any Source could mean.
+    #[error("a record of {length} bytes' name is refused by the catalog {path} (at most {limit}): {key}…")]
+    KeyTooLong {
+        /// Where the catalog lies.
+        path: String,
+        /// The record's kind and the beginning of its name.
+        key: String,
+        /// The key's length in bytes.
+        length: usize,
+        /// The longest key accepted, in bytes.
+        limit: usize,
+    },
+    /// The object store failed, or the files in it are damaged.
+    #[error("the catalog {path} could not be {doing}: {cause}; see to its store, then run again")]
+    Store {
+        /// Where the catalog lies.
+        path: String,
+        /// What was being done: `opened`, `read`, `written`, `closed`.
+        doing: &'static str,
+        /// What the LSM says.
+        cause: slatedb::Error,
+    },
+    /// The store did not answer in time. Whether the batch was written is not known; opening the catalog anew tells.
+    #[error(
+        "the catalog {path} could not be {doing} within {} s: its store does not answer; see to it, then run again",
+        after.as_secs()
+    )]
+    TimedOut {
+        /// Where the catalog lies.
+        path: String,
+        /// What was being done: `opened`, `written`, `closed`.
+        doing: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// An earlier commit failed or was given up, so it is not known what the catalog holds.
+    #[error(
+        "the catalog {path} is not written any more because it is not known whether an earlier batch was stored: \
+         open it anew, which tells"
+    )]
+    Poisoned {
+        /// Where the catalog lies.
+        path: String,
+    },
+    /// The catalog was closed.
+    #[error("the catalog {path} is closed: open it anew")]
+    Closed {
+        /// Where the catalog lies.
+        path: String,
+    },
+}
+
+impl CatalogError {
+    /// Whether opening the catalog anew and doing the same again may succeed without anybody mending anything.
+    ///
+    /// A fenced catalog is not: as long as the other process lives, both would take it from each other for ever.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } | Self::Poisoned { .. } | Self::Closed { .. } => true,
+            Self::Store { cause, .. } => match cause.kind() {
+                ErrorKind::Unavailable | ErrorKind::Transaction => true,
+                ErrorKind::Closed(reason) => reason != CloseReason::Fenced,
+                _ => false,
+            },
+            Self::NotFound { .. }
+            | Self::NewerSchema { .. }
+            | Self::Fenced { .. }
+            | Self::Corrupt { .. }
+            | Self::KeyTooLong { .. } => false,
+        }
+    }
+
+    pub(crate) fn opening(path: &str, cause: slatedb::Error) -> Self {
+        Self::store(path, "opened", cause)
+    }
+
+    pub(crate) fn reading(path: &str, cause: slatedb::Error) -> Self {
+        Self::store(path, "read", cause)
+    }
+
+    pub(crate) fn writing(path: &str, cause: slatedb::Error) -> Self {
+        Self::store(path, "written", cause)
+    }
+
+    pub(crate) fn closing(path: &str, cause: slatedb::Error) -> Self {
+        Self::store(path, "closed", cause)
+    }
+
+    fn store(path: &str, doing: &'static str, cause: slatedb::Error) -> Self {
+        let path = path.to_owned();
+        match cause.kind() {
+            ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced { path },
+            ErrorKind::Closed(CloseReason::Clean) => Self::Closed { path },
+            _ => Self::Store { path, doing, cause },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_store_may_be_tried_again_and_a_fenced_catalog_may_not() {
+        let failing = CatalogError::writing("catalogs/a", slatedb::Error::unavailable("503".into()));
+        assert!(failing.is_retryable());
+        assert!(failing.to_string().contains("catalogs/a could not be written"), "{failing}");
+        let fenced = slatedb::Error::closed("newer client".into(), CloseReason::Fenced);
+        let fenced = CatalogError::writing("catalogs/a", fenced);
+        assert!(matches!(fenced, CatalogError::Fenced { .. }));
+        assert!(!fenced.is_retryable());
+    }
+
+    #[test]
+    fn damaged_files_are_not_tried_again() {
+        let damaged = CatalogError::reading("catalogs/a", slatedb::Error::data("checksum mismatch".into()));
+        assert!(!damaged.is_retryable());
+    }
+}

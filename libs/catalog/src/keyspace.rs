@@ -1,0 +1,136 @@
+//! Key spaces: what a key of each kind looks like, and what record lies under it.
+//!
+//! A key is one byte that names its space, then the name of the thing in it. The bytes are stable: they are the format.
+
+use std::marker::PhantomData;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The longest key, in bytes. The LSM takes 64 KiB at most; what is longer than this is no name but an attack.
+pub(crate) const LONGEST_KEY: usize = 32 * 1024;
+
+/// One kind of record and its keys.
+pub(crate) trait KeySpace: 'static {
+    /// The byte all its keys begin with.
+    const PREFIX: u8;
+    /// What a record of it is called in messages.
+    const NAME: &'static str;
+    /// What the name part of a key stands for.
+    type Name: Send + 'static;
+    /// What lies under a key.
+    type Record: Serialize + DeserializeOwned + Send + 'static;
+
+    /// Reads the name part of a key.
+    fn read_name(name: &[u8]) -> Result<Self::Name, String>;
+
+    /// The name part as a person reads it.
+    fn show_name(name: &[u8]) -> String {
+        String::from_utf8_lossy(name).into_owned()
+    }
+}
+
+/// A key of the space `S`.
+pub(crate) struct Key<S> {
+    bytes: Bytes,
+    space: PhantomData<fn() -> S>,
+}
+
+/// Declares a space whose names are text.
+macro_rules! text_space {
+    ($(#[$doc:meta])* $space:ident, $prefix:literal, $shown:literal, $name:ty => $record:ty) => {
+        $(#[$doc])*
+        pub(crate) enum $space {}
+
+        impl $crate::keyspace::KeySpace for $space {
+            const PREFIX: u8 = $prefix;
+            const NAME: &'static str = $shown;
+            type Name = $name;
+            type Record = $record;
+
+            fn read_name(name: &[u8]) -> Result<$name, String> {
+                $crate::keyspace::read_text(name).and_then($space::name_of)
+            }
+        }
+    };
+}
+pub(crate) use text_space;
+
+impl<S: KeySpace> Key<S> {
+    /// The key of the thing called `name`.
+    pub(crate) fn of(name: impl AsRef<[u8]>) -> Self {
+        let name = name.as_ref();
+        let mut bytes = BytesMut::with_capacity(1 + name.len());
+        bytes.put_u8(S::PREFIX);
+        bytes.put_slice(name);
+        Self { bytes: bytes.freeze(), space: PhantomData }
+    }
+
+    /// The key as it is stored.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+/// What a stored key is called in messages: the record's kind and its name.
+pub(crate) fn show<S: KeySpace>(key: &[u8]) -> String {
+    format!("{} {}", S::NAME, S::show_name(key.get(1..).unwrap_or_default()))
+}
+
+/// The first key after all those that begin with `prefix`, which holds at least the space's byte.
+pub(crate) fn end_of(prefix: &[u8]) -> Bytes {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    // A space's byte is a letter, so something is always left.
+    end.into()
+}
+
+/// A name part that is text.
+pub(crate) fn read_text(name: &[u8]) -> Result<String, String> {
+    std::str::from_utf8(name).map(str::to_owned).map_err(|error| format!("its key is not text: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::Changes;
+    use crate::documents::Documents;
+    use crate::meta::Meta;
+    use crate::pending::Pending;
+    use crate::problems::Problems;
+    use crate::resources::Resources;
+    use crate::runs::Runs;
+    use crate::sets::Sets;
+
+    #[test]
+    fn every_space_has_a_byte_of_its_own() {
+        let prefixes = [
+            Changes::PREFIX,
+            Documents::PREFIX,
+            Meta::PREFIX,
+            Pending::PREFIX,
+            Problems::PREFIX,
+            Resources::PREFIX,
+            Runs::PREFIX,
+            Sets::PREFIX,
+        ];
+        let mut unique = prefixes.to_vec();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), prefixes.len());
+        assert!(prefixes.iter().all(u8::is_ascii_lowercase));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_lies_right_after_all_that_begin_with_it() {
+        assert_eq!(end_of(b"ra"), b"rb".as_slice());
+        assert_eq!(end_of(b"r\xff\xff"), b"s".as_slice());
+        assert!(end_of(b"r").as_ref() > b"r\xff\xff\xff".as_slice());
+    }
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod batch;
+mod changes;
+mod config;
+mod documents;
+mod error;
+mod keyspace;
+mod lookups;
+mod meta;
+mod pending;
+mod problems;
+mod reader;
+mod resources;
+mod runs;
+mod scan;
+mod sets;
+mod writer;
+
+pub use batch::Batch;
+pub use config::{CacheBudget, CatalogConfig};
+pub use error::CatalogError;
+pub use lookups::Lookups;
+pub use meta::SCHEMA;
+pub use reader::CatalogReader;
+pub use scan::{ChangeScan, DocumentScan, PendingScan, ProblemScan, ResourceScan, Scan};
+pub use writer::Catalog;

@@ -1,0 +1,135 @@
+//! Reading: the same lookups for the writer and for readers beside it.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
+use slatedb::{Db, DbIterator, DbReader};
+
+use crate::CatalogError;
+use crate::keyspace::{self, Key, KeySpace};
+use crate::scan::Scan;
+
+/// Reads in flight at once when several records are asked for.
+const IN_FLIGHT: usize = 32;
+
+/// How much a scan reads of each file at a time, in bytes.
+const READ_AHEAD: usize = 128 * 1024;
+
+/// All that can be asked of a catalog, by its writer ([`Catalog`](crate::Catalog)) and by readers
+/// ([`CatalogReader`](crate::CatalogReader)) alike.
+///
+/// Only what is durable is seen: never a batch that a crash could still take back. Cheap to clone; a clone that
+/// outlives its catalog answers [`CatalogError::Closed`].
+#[derive(Clone)]
+pub struct Lookups {
+    source: Source,
+    path: Arc<str>,
+}
+
+/// Where records are read from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// The one writer's own database.
+    Writer(Db),
+    /// A reader, which follows the writer.
+    Reader(Arc<DbReader>),
+}
+
+impl Lookups {
+    pub(crate) fn new(source: Source, path: &str) -> Self {
+        Self { source, path: path.into() }
+    }
+
+    /// Where the catalog lies in its store.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) async fn get<S: KeySpace>(&self, key: &Key<S>) -> Result<Option<S::Record>, CatalogError> {
+        let options = ReadOptions::new().with_durability_filter(DurabilityLevel::Remote);
+        let found = match &self.source {
+            Source::Writer(db) => db.get_with_options(key.bytes(), &options).await,
+            Source::Reader(reader) => reader.get_with_options(key.bytes(), &options).await,
+        };
+        let value = found.map_err(|error| CatalogError::reading(&self.path, error))?;
+        value.map(|bytes| self.read_record::<S>(&key.bytes()[1..], &bytes)).transpose()
+    }
+
+    pub(crate) async fn get_many<S: KeySpace>(
+        &self,
+        keys: impl Iterator<Item = Key<S>>,
+    ) -> Result<Vec<Option<S::Record>>, CatalogError> {
+        let keys: Vec<Key<S>> = keys.collect();
+        stream::iter(keys)
+            .map(|key| {
+                let lookups = self.clone();
+                async move { lookups.get(&key).await }
+            })
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await
+    }
+
+    /// Scans names that begin with `prefix`, from the one after `after` on.
+    pub(crate) async fn scan<S: KeySpace>(
+        &self,
+        prefix: &[u8],
+        after: Option<Key<S>>,
+    ) -> Result<Scan<(S::Name, S::Record)>, CatalogError> {
+        let first = Key::<S>::of(prefix).bytes().clone();
+        let end = keyspace::end_of(&first);
+        let from = match after {
+            // Nothing can follow, and the LSM knows no empty range.
+            Some(after) if *after.bytes() >= end => return Ok(Scan::new(stream::empty().boxed())),
+            Some(after) if *after.bytes() >= first => Bound::Excluded(after.bytes().clone()),
+            _ => Bound::Included(first),
+        };
+        Scan::open::<S>(self.clone(), from, end).await
+    }
+
+    /// Counts the records of a space without looking into them.
+    pub(crate) async fn count<S: KeySpace>(&self) -> Result<u64, CatalogError> {
+        let first = Key::<S>::of("").bytes().clone();
+        let end = keyspace::end_of(&first);
+        let mut records = self.iterate(Bound::Included(first), end).await?;
+        let mut count = 0;
+        while records.next().await.map_err(|error| CatalogError::reading(&self.path, error))?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The records between two keys, as they are now.
+    pub(crate) async fn iterate(&self, from: Bound<Bytes>, end: Bytes) -> Result<DbIterator, CatalogError> {
+        let options = ScanOptions { durability_filter: DurabilityLevel::Remote, ..ScanOptions::default() }
+            .with_read_ahead_bytes(READ_AHEAD);
+        let range = (from, Bound::Excluded(end));
+        let iterator = match &self.source {
+            Source::Writer(db) => db.scan_with_options(range, &options).await,
+            Source::Reader(reader) => reader.scan_with_options(range, &options).await,
+        };
+        iterator.map_err(|error| CatalogError::reading(&self.path, error))
+    }
+
+    pub(crate) fn read_record<S: KeySpace>(
+        &self,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<S::Record, CatalogError> {
+        serde_json::from_slice(value).map_err(|error| self.corrupt::<S>(name, error))
+    }
+
+    pub(crate) fn corrupt<S: KeySpace>(&self, name: &[u8], why: impl ToString) -> CatalogError {
+        let key = format!("{} {}", S::NAME, S::show_name(name));
+        CatalogError::Corrupt { path: self.path().to_owned(), key, why: why.to_string() }
+    }
+}
+
+impl std::fmt::Debug for Lookups {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lookups").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! What is known of the catalog itself: its schema, and where its counters stand.
+
+use model::Seq;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::keyspace::{Key, text_space};
+use crate::{Batch, CatalogError, Lookups};
+
+/// The schema that this version writes. It counts up when records change so that an older version would misread them;
+/// a field that may be missing is no such change.
+pub const SCHEMA: u32 = 1;
+
+pub(crate) const SCHEMA_KEY: &str = "schema";
+pub(crate) const LAST_RUN: &str = "last-run";
+pub(crate) const LAST_SEQ: &str = "last-seq";
+pub(crate) const NEXT_CHANGE: &str = "next-change";
+
+text_space!(
+    /// `m<name>`
+    Meta, b'm', "catalog property", String => Value
+);
+
+impl Meta {
+    fn name_of(text: String) -> Result<String, String> {
+        Ok(text)
+    }
+}
+
+impl Lookups {
+    /// The largest number given to a pending record; later plans take larger ones. Zero in a fresh catalog.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn last_seq(&self) -> Result<Seq, CatalogError> {
+        Ok(self.meta(LAST_SEQ).await?.unwrap_or_default())
+    }
+
+    pub(crate) async fn meta<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, CatalogError> {
+        let Some(value) = self.get(&Key::<Meta>::of(name)).await? else { return Ok(None) };
+        serde_json::from_value(value).map(Some).map_err(|error| self.corrupt::<Meta>(name.as_bytes(), error))
+    }
+
+    /// Checks that this version understands what lies here. `None`: no schema is written yet.
+    pub(crate) async fn check_schema(&self) -> Result<Option<u32>, CatalogError> {
+        match self.meta::<u32>(SCHEMA_KEY).await? {
+            Some(found) if found > SCHEMA => {
+                Err(CatalogError::NewerSchema { path: self.path().to_owned(), found, known: SCHEMA })
+            }
+            found => Ok(found),
+        }
+    }
+}
+
+impl Batch {
+    /// Notes the largest number given to a pending record so far.
+    pub fn put_last_seq(&mut self, seq: Seq) {
+        self.put_meta(LAST_SEQ, &seq);
+    }
+
+    pub(crate) fn put_meta<T: Serialize>(&mut self, name: &str, value: &T) {
+        self.put_value(Key::<Meta>::of(name), value);
+    }
+}

@@ -1,0 +1,83 @@
+//! Pending records: work that is not done yet. Keyed by URI, so a later change of a resource overwrites an earlier one.
+
+use futures::TryStreamExt;
+use model::{PendingRecord, ResourceUri};
+
+use crate::keyspace::{Key, text_space};
+use crate::scan::PendingScan;
+use crate::{Batch, CatalogError, Lookups};
+
+text_space!(
+    /// `p<uri>`
+    Pending, b'p', "pending resource", ResourceUri => PendingRecord
+);
+
+impl Pending {
+    fn name_of(text: String) -> Result<ResourceUri, String> {
+        ResourceUri::try_from(text).map_err(|error| error.to_string())
+    }
+
+    fn key(uri: &ResourceUri) -> Key<Self> {
+        Key::of(uri.as_str())
+    }
+}
+
+impl Lookups {
+    /// What is still to be done with a resource.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn pending(&self, uri: &ResourceUri) -> Result<Option<PendingRecord>, CatalogError> {
+        self.get(&Pending::key(uri)).await
+    }
+
+    /// What is still to be done with several resources, in the order asked; many reads are in flight at once.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn pending_many(
+        &self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<PendingRecord>>, CatalogError> {
+        self.get_many(uris.iter().map(Pending::key)).await
+    }
+
+    /// All pending records in the order of their URIs' bytes, from the one after `after`.
+    ///
+    /// A scan from the beginning walks over what was deleted there lately (about a second for a million records), so a
+    /// worker goes on from where it was instead of starting over.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_pending(&self, after: Option<&ResourceUri>) -> Result<PendingScan, CatalogError> {
+        self.scan::<Pending>(b"", after.map(Pending::key)).await
+    }
+
+    /// Whether nothing is left to be done.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn pending_is_empty(&self) -> Result<bool, CatalogError> {
+        Ok(self.scan_pending(None).await?.try_next().await?.is_none())
+    }
+
+    /// How many pending records there are, by counting them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn count_pending(&self) -> Result<u64, CatalogError> {
+        self.count::<Pending>().await
+    }
+}
+
+impl Batch {
+    /// Writes a pending record over what was there.
+    pub fn put_pending(&mut self, uri: &ResourceUri, record: &PendingRecord) {
+        self.put(Pending::key(uri), record);
+    }
+
+    /// Removes a pending record: its work is done.
+    pub fn delete_pending(&mut self, uri: &ResourceUri) {
+        self.delete(Pending::key(uri));
+    }
+}

@@ -1,0 +1,98 @@
+//! Problems: one for each resource, document or entry that could not be brought in step. Keyed by the kind of the
+//! subject and its URI, since a document may be a resource too.
+
+use model::{ProblemRecord, Subject};
+
+use crate::keyspace::{Key, KeySpace, read_text};
+use crate::scan::ProblemScan;
+use crate::{Batch, CatalogError, Lookups};
+
+/// `xr<uri>`, `xd<uri>`, `xe<uri>#<line>:<column>`
+pub(crate) enum Problems {}
+
+const RESOURCE: u8 = b'r';
+const DOCUMENT: u8 = b'd';
+const ENTRY: u8 = b'e';
+
+impl KeySpace for Problems {
+    const PREFIX: u8 = b'x';
+    const NAME: &'static str = "problem";
+    type Name = Subject;
+    type Record = ProblemRecord;
+
+    fn read_name(name: &[u8]) -> Result<Subject, String> {
+        match name.split_first() {
+            Some((&RESOURCE, uri)) => read_text(uri).map(Subject::Resource),
+            Some((&DOCUMENT, uri)) => read_text(uri).map(Subject::Document),
+            Some((&ENTRY, at)) => read_text(at).map(Subject::Entry),
+            _ => Err("its key names no kind of subject (r, d or e)".to_owned()),
+        }
+    }
+
+    fn show_name(name: &[u8]) -> String {
+        match Self::read_name(name) {
+            Ok(subject) => format!("of {subject}"),
+            Err(_) => String::from_utf8_lossy(name).into_owned(),
+        }
+    }
+}
+
+impl Problems {
+    fn key(subject: &Subject) -> Key<Self> {
+        let kind = match subject {
+            Subject::Resource(_) => RESOURCE,
+            Subject::Document(_) => DOCUMENT,
+            Subject::Entry(_) => ENTRY,
+        };
+        Key::of([&[kind], subject.uri().as_bytes()].concat())
+    }
+}
+
+impl Lookups {
+    /// The problem with a subject, if there is one.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn problem(&self, subject: &Subject) -> Result<Option<ProblemRecord>, CatalogError> {
+        self.get(&Problems::key(subject)).await
+    }
+
+    /// The problems with several subjects, in the order asked; many reads are in flight at once.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn problems_many(
+        &self,
+        subjects: &[Subject],
+    ) -> Result<Vec<Option<ProblemRecord>>, CatalogError> {
+        self.get_many(subjects.iter().map(Problems::key)).await
+    }
+
+    /// All problems: documents, then entries, then resources, each in the order of their URIs' bytes.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_problems(&self) -> Result<ProblemScan, CatalogError> {
+        self.scan::<Problems>(b"", None).await
+    }
+
+    /// How many problems are open, by counting them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn count_problems(&self) -> Result<u64, CatalogError> {
+        self.count::<Problems>().await
+    }
+}
+
+impl Batch {
+    /// Writes a problem over what was there.
+    pub fn put_problem(&mut self, subject: &Subject, record: &ProblemRecord) {
+        self.put(Problems::key(subject), record);
+    }
+
+    /// Removes a problem: it is settled.
+    pub fn delete_problem(&mut self, subject: &Subject) {
+        self.delete(Problems::key(subject));
+    }
+}

@@ -1,0 +1,67 @@
+//! Resources: what is held of each, tombstones included. Keyed by URI.
+
+use model::{ResourceRecord, ResourceUri};
+
+use crate::keyspace::{Key, text_space};
+use crate::scan::ResourceScan;
+use crate::{Batch, CatalogError, Lookups};
+
+text_space!(
+    /// `r<uri>`
+    Resources, b'r', "resource", ResourceUri => ResourceRecord
+);
+
+impl Resources {
+    fn name_of(text: String) -> Result<ResourceUri, String> {
+        ResourceUri::try_from(text).map_err(|error| error.to_string())
+    }
+
+    fn key(uri: &ResourceUri) -> Key<Self> {
+        Key::of(uri.as_str())
+    }
+}
+
+impl Lookups {
+    /// What is known of a resource.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn resource(&self, uri: &ResourceUri) -> Result<Option<ResourceRecord>, CatalogError> {
+        self.get(&Resources::key(uri)).await
+    }
+
+    /// What is known of several resources, in the order asked; many reads are in flight at once.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn resources_many(
+        &self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<ResourceRecord>>, CatalogError> {
+        self.get_many(uris.iter().map(Resources::key)).await
+    }
+
+    /// All resources whose URI begins with `prefix`, in the order of their URIs' bytes, from the one after `after`.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_resources(
+        &self,
+        prefix: Option<&str>,
+        after: Option<&ResourceUri>,
+    ) -> Result<ResourceScan, CatalogError> {
+        self.scan::<Resources>(prefix.unwrap_or_default().as_bytes(), after.map(Resources::key)).await
+    }
+}
+
+impl Batch {
+    /// Writes a resource over what was there.
+    pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
+        self.put(Resources::key(uri), record);
+    }
+
+    /// Removes a resource without leaving a tombstone, as after a garbage collection.
+    pub fn delete_resource(&mut self, uri: &ResourceUri) {
+        self.delete(Resources::key(uri));
+    }
+}

@@ -1,0 +1,52 @@
+//! Sets of resources, and how far each is synchronized. Keyed by the URI that stands for the set.
+
+use futures::TryStreamExt;
+use model::{SetId, SetRecord};
+
+use crate::keyspace::{Key, text_space};
+use crate::{Batch, CatalogError, Lookups};
+
+text_space!(
+    /// `s<set>`
+    Sets, b's', "set", SetId => SetRecord
+);
+
+impl Sets {
+    fn name_of(text: String) -> Result<SetId, String> {
+        Ok(SetId::new(text))
+    }
+
+    fn key(id: &SetId) -> Key<Self> {
+        Key::of(id.as_str())
+    }
+}
+
+impl Lookups {
+    /// What is known of a set.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn set(&self, id: &SetId) -> Result<Option<SetRecord>, CatalogError> {
+        self.get(&Sets::key(id)).await
+    }
+
+    /// All sets. A Source has a handful.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn sets(&self) -> Result<Vec<(SetId, SetRecord)>, CatalogError> {
+        self.scan::<Sets>(b"", None).await?.try_collect().await
+    }
+}
+
+impl Batch {
+    /// Writes a set over what was there.
+    pub fn put_set(&mut self, id: &SetId, record: &SetRecord) {
+        self.put(Sets::key(id), record);
+    }
+
+    /// Forgets a set.
+    pub fn delete_set(&mut self, id: &SetId) {
+        self.delete(Sets::key(id));
+    }
+}

@@ -1,0 +1,315 @@
+//! What a catalog promises on any store.
+
+use std::sync::Arc;
+
+use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
+use futures::{StreamExt, TryStreamExt};
+use model::{ResourceUri, Seq, SetId, SetRecord, Subject};
+use object_store::ObjectStore;
+use slatedb::Db;
+
+use crate::records::*;
+
+type Store = Arc<dyn ObjectStore>;
+
+/// Runs all cases, each in a catalog of its own.
+pub(crate) async fn all(store: Store) {
+    every_record_comes_back_as_it_was_put(&store).await;
+    scans_are_in_order_and_keep_to_their_prefix(&store).await;
+    what_was_committed_survives_a_crash_and_nothing_else(&store).await;
+    the_change_log_counts_on_over_openings(&store).await;
+    a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
+    a_reader_of_nothing_creates_nothing(&store).await;
+    a_scan_shows_the_state_it_began_with(&store).await;
+    commits_side_by_side_are_all_durable(&store).await;
+    a_second_writer_fences_the_first(&store).await;
+    a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
+    a_record_that_does_not_parse_is_named(&store).await;
+}
+
+async fn open(store: &Store, path: &str) -> Catalog {
+    Catalog::open(Arc::clone(store), path, CatalogConfig::default()).await.unwrap()
+}
+
+async fn every_record_comes_back_as_it_was_put(store: &Store) {
+    let catalog = open(store, "catalogs/round-trip").await;
+    let (first, second) = (run(), run());
+    let same = "https://example.org/same";
+    let subjects = [
+        Subject::Resource(same.to_owned()),
+        Subject::Document(same.to_owned()),
+        Subject::Entry(same.to_owned()),
+    ];
+    let set = SetId::new("https://example.org/capabilitylist.xml");
+    let document_record = document();
+
+    let mut batch = Batch::new();
+    batch.put_resource(&uri("a"), &resource("a"));
+    batch.put_pending(&uri("a"), &pending(1));
+    batch.put_pending(&uri("a"), &pending(2));
+    batch.put_document("https://example.org/list.xml", &document_record);
+    for (n, subject) in subjects.iter().enumerate() {
+        batch.put_problem(subject, &problem(&n.to_string()));
+    }
+    batch.put_set(&set, &SetRecord::default());
+    batch.put_run(&first);
+    batch.put_run(&second);
+    batch.put_last_seq(Seq::new(2));
+    catalog.commit(batch).await.unwrap();
+
+    assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")));
+    assert_eq!(catalog.resource(&uri("b")).await.unwrap(), None);
+    assert_eq!(catalog.pending(&uri("a")).await.unwrap(), Some(pending(2)), "the later put counts");
+    assert_eq!(catalog.pending_many(&[uri("b"), uri("a")]).await.unwrap(), [None, Some(pending(2))]);
+    assert_eq!(catalog.document("https://example.org/list.xml").await.unwrap(), Some(document_record));
+    let problems = catalog.problems_many(&subjects).await.unwrap();
+    let messages: Vec<String> = problems.into_iter().map(|problem| problem.unwrap().message).collect();
+    assert_eq!(
+        messages,
+        ["0", "1", "2"],
+        "a resource, a document and an entry of one name are three subjects"
+    );
+    let scanned: Vec<(Subject, _)> = catalog.scan_problems().await.unwrap().try_collect().await.unwrap();
+    assert!(scanned.iter().all(|(subject, _)| subjects.contains(subject)));
+    assert_eq!(catalog.count_problems().await.unwrap(), 3);
+    assert_eq!(catalog.sets().await.unwrap(), [(set.clone(), SetRecord::default())]);
+    assert_eq!(catalog.run(first.id).await.unwrap(), Some(first));
+    assert_eq!(catalog.last_run().await.unwrap(), Some(second));
+    assert_eq!(catalog.last_seq().await.unwrap(), Seq::new(2));
+    assert!(!catalog.pending_is_empty().await.unwrap());
+    assert_eq!(catalog.count_pending().await.unwrap(), 1);
+
+    let mut batch = Batch::new();
+    batch.delete_pending(&uri("a"));
+    batch.delete_problem(&subjects[1]);
+    catalog.commit(batch).await.unwrap();
+    assert!(catalog.pending_is_empty().await.unwrap());
+    assert_eq!(catalog.problem(&subjects[1]).await.unwrap(), None);
+    assert!(catalog.problem(&subjects[0]).await.unwrap().is_some());
+    catalog.close().await.unwrap();
+    catalog.close().await.unwrap();
+    assert!(matches!(put(&catalog, "late").await, Err(CatalogError::Closed { .. })));
+}
+
+async fn scans_are_in_order_and_keep_to_their_prefix(store: &Store) {
+    let catalog = open(store, "catalogs/scans").await;
+    let mut batch = Batch::new();
+    for path in ["b/2", "a", "b", "b/10", "c", "b/1", "b0", "é"] {
+        batch.put_resource(&uri(path), &resource(path));
+        batch.put_pending(&uri(path), &pending(1));
+    }
+    catalog.commit(batch).await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, ["a", "b", "b/1", "b/10", "b/2", "b0", "c", "é"]);
+    assert_eq!(paths(&catalog, "b/", None).await, ["b/1", "b/10", "b/2"]);
+    assert_eq!(paths(&catalog, "b/", Some("b/1")).await, ["b/10", "b/2"]);
+    assert_eq!(
+        paths(&catalog, "b/", Some("a")).await,
+        ["b/1", "b/10", "b/2"],
+        "what lies before counts for nothing"
+    );
+    assert_eq!(
+        paths(&catalog, "b/", Some("b/11")).await,
+        ["b/2"],
+        "what is not there is a place all the same"
+    );
+    assert!(paths(&catalog, "b/", Some("c")).await.is_empty());
+    assert!(paths(&catalog, "nothing", None).await.is_empty());
+    let after_c: Vec<(ResourceUri, _)> =
+        catalog.scan_pending(Some(&uri("c"))).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(after_c.len(), 1);
+    assert_eq!(after_c[0].0, uri("é"));
+    catalog.close().await.unwrap();
+}
+
+async fn what_was_committed_survives_a_crash_and_nothing_else(store: &Store) {
+    let catalog = open(store, "catalogs/crash").await;
+    let mut batch = Batch::new();
+    batch.put_pending(&uri("a"), &pending(1));
+    catalog.commit(batch).await.unwrap();
+    let mut batch = Batch::new();
+    batch.put_resource(&uri("a"), &resource("a"));
+    batch.delete_pending(&uri("a"));
+    catalog.commit(batch).await.unwrap();
+    let mut never = Batch::new();
+    never.put_resource(&uri("b"), &resource("b"));
+    drop((catalog, never));
+
+    let catalog = open(store, "catalogs/crash").await;
+    assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")));
+    assert!(catalog.pending_is_empty().await.unwrap());
+    assert_eq!(catalog.resource(&uri("b")).await.unwrap(), None);
+    catalog.close().await.unwrap();
+}
+
+async fn the_change_log_counts_on_over_openings(store: &Store) {
+    for path in ["a", "b", "a"] {
+        let catalog = open(store, "catalogs/changes").await;
+        let mut batch = Batch::new();
+        batch.append_change(&change(path));
+        batch.append_change(&change("x"));
+        catalog.commit(batch).await.unwrap();
+        // Every second one crashes.
+        if path == "b" { drop(catalog) } else { catalog.close().await.unwrap() }
+    }
+    let catalog = open(store, "catalogs/changes").await;
+    let all: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
+    let numbers: Vec<u64> = all.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(all[2].1.uri, uri("b"));
+    let late: Vec<_> = catalog.scan_changes(4).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(late.len(), 2);
+    let of_a: Vec<_> = catalog.changes_of(&uri("a")).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(of_a.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 4]);
+    catalog.close().await.unwrap();
+}
+
+async fn a_reader_sees_the_writers_commits_and_writes_nothing(store: &Store) {
+    let catalog = open(store, "catalogs/read").await;
+    put(&catalog, "a").await.unwrap();
+    let before = objects(store, "catalogs/read").await;
+    let config =
+        CatalogConfig { poll_interval: std::time::Duration::from_millis(10), ..CatalogConfig::default() };
+    let reader = CatalogReader::open(Arc::clone(store), "catalogs/read", config.clone()).await.unwrap();
+    assert_eq!(paths(&reader, "", None).await, ["a"]);
+    assert_eq!(reader.resource(&uri("a")).await.unwrap(), Some(resource("a")));
+    assert_eq!(objects(store, "catalogs/read").await, before, "a reader writes nothing");
+
+    put(&catalog, "b").await.unwrap();
+    while reader.resource(&uri("b")).await.unwrap().is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    assert_eq!(paths(&reader, "", None).await, ["a", "b"]);
+    reader.close().await.unwrap();
+    catalog.close().await.unwrap();
+
+    let reader = CatalogReader::open(Arc::clone(store), "catalogs/read", config.clone()).await.unwrap();
+    assert_eq!(paths(&reader, "", None).await, ["a", "b"], "a reader needs no writer");
+    reader.close().await.unwrap();
+}
+
+async fn a_reader_of_nothing_creates_nothing(store: &Store) {
+    let config = CatalogConfig::default();
+    assert!(!Catalog::exists(store, "catalogs/nothing").await.unwrap());
+    let error = CatalogReader::open(Arc::clone(store), "catalogs/nothing", config).await.unwrap_err();
+    assert!(matches!(&error, CatalogError::NotFound { path } if path == "catalogs/nothing"), "{error}");
+    assert!(objects(store, "catalogs/nothing").await.is_empty());
+    open(store, "catalogs/nothing").await.close().await.unwrap();
+    assert!(Catalog::exists(store, "catalogs/nothing").await.unwrap());
+}
+
+async fn a_scan_shows_the_state_it_began_with(store: &Store) {
+    let catalog = open(store, "catalogs/snapshot").await;
+    let mut batch = Batch::new();
+    for n in 0..1000 {
+        batch.put_pending(&uri(&format!("{n:04}")), &pending(n));
+    }
+    catalog.commit(batch).await.unwrap();
+    let mut scan = catalog.scan_pending(None).await.unwrap();
+    scan.next().await.unwrap().unwrap();
+    let mut batch = Batch::new();
+    for n in 0..1000 {
+        batch.delete_pending(&uri(&format!("{n:04}")));
+    }
+    batch.put_pending(&uri("new"), &pending(1));
+    catalog.commit(batch).await.unwrap();
+    let rest: Vec<_> = scan.try_collect().await.unwrap();
+    assert_eq!(rest.len(), 999);
+    assert_eq!(catalog.count_pending().await.unwrap(), 1);
+    catalog.close().await.unwrap();
+}
+
+async fn commits_side_by_side_are_all_durable(store: &Store) {
+    let catalog = open(store, "catalogs/together").await;
+    let commits = (0..50).map(|n| {
+        let mut batch = Batch::new();
+        batch.put_resource(&uri(&format!("{n:02}")), &resource("x"));
+        batch.append_change(&change(&format!("{n:02}")));
+        catalog.commit(batch)
+    });
+    futures::future::try_join_all(commits).await.unwrap();
+    drop(catalog);
+    let catalog = open(store, "catalogs/together").await;
+    assert_eq!(paths(&catalog, "", None).await.len(), 50);
+    let changes: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(changes.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+    catalog.close().await.unwrap();
+}
+
+async fn a_second_writer_fences_the_first(store: &Store) {
+    let first = open(store, "catalogs/fence").await;
+    put(&first, "a").await.unwrap();
+    let second = open(store, "catalogs/fence").await;
+    put(&second, "b").await.unwrap();
+    let error = put(&first, "c").await.unwrap_err();
+    assert!(matches!(error, CatalogError::Fenced { .. }), "{error}");
+    let error = put(&first, "d").await.unwrap_err();
+    assert!(matches!(error, CatalogError::Fenced { .. }), "and it stays so: {error}");
+    put(&second, "e").await.unwrap();
+    assert_eq!(paths(&second, "", None).await, ["a", "b", "e"]);
+    second.close().await.unwrap();
+}
+
+async fn a_newer_schema_is_refused_and_its_writer_left_alone(store: &Store) {
+    open(store, "catalogs/newer").await.close().await.unwrap();
+    let newer = Db::open("catalogs/newer", Arc::clone(store)).await.unwrap();
+    newer.put(b"mschema", b"7").await.unwrap();
+    newer.flush_with_options(memtable_flush()).await.unwrap();
+
+    let refused =
+        Catalog::open(Arc::clone(store), "catalogs/newer", CatalogConfig::default()).await.unwrap_err();
+    let message = refused.to_string();
+    assert!(
+        matches!(refused, CatalogError::NewerSchema { found: 7, known: catalog::SCHEMA, .. }),
+        "{message}"
+    );
+    assert!(message.contains("catalogs/newer has schema 7"), "{message}");
+    let refused =
+        CatalogReader::open(Arc::clone(store), "catalogs/newer", CatalogConfig::default()).await.unwrap_err();
+    assert!(matches!(refused, CatalogError::NewerSchema { .. }));
+
+    newer.put(b"mschema", b"7").await.unwrap();
+    newer.flush().await.expect("the newer writer was not fenced");
+    newer.close().await.unwrap();
+}
+
+async fn a_record_that_does_not_parse_is_named(store: &Store) {
+    let catalog = open(store, "catalogs/corrupt").await;
+    put(&catalog, "a").await.unwrap();
+    catalog.close().await.unwrap();
+    let raw = Db::open("catalogs/corrupt", Arc::clone(store)).await.unwrap();
+    raw.put(b"rhttps://example.org/b", b"{\"sets\":1}").await.unwrap();
+    raw.put(b"rnot a uri", serde_json::to_vec(&resource("x")).unwrap()).await.unwrap();
+    raw.put(b"c123", b"{}").await.unwrap();
+    raw.close().await.unwrap();
+
+    let catalog = open(store, "catalogs/corrupt").await;
+    let error = catalog.resource(&uri("b")).await.unwrap_err();
+    assert!(
+        matches!(&error, CatalogError::Corrupt { key, .. } if key == "resource https://example.org/b"),
+        "{error}"
+    );
+    let mut scan = catalog.scan_resources(None, None).await.unwrap();
+    assert_eq!(scan.next().await.unwrap().unwrap().0, uri("a"));
+    assert!(matches!(scan.next().await, Some(Err(CatalogError::Corrupt { .. }))));
+    assert!(scan.next().await.is_none(), "after an error it ends");
+    let error = catalog.scan_resources(None, Some(&uri("b"))).await.unwrap().try_next().await.unwrap_err();
+    assert!(matches!(&error, CatalogError::Corrupt { key, .. } if key == "resource not a uri"), "{error}");
+    let error = catalog.scan_changes(0).await.unwrap().try_next().await.unwrap_err();
+    assert!(error.to_string().contains("change log entry [31, 32, 33]"), "{error}");
+    catalog.close().await.unwrap();
+}
+
+fn memtable_flush() -> slatedb::config::FlushOptions {
+    slatedb::config::FlushOptions { flush_type: slatedb::config::FlushType::MemTable }
+}
+
+async fn objects(store: &Store, path: &str) -> Vec<String> {
+    let mut found: Vec<String> = store
+        .list(Some(&path.into()))
+        .map_ok(|object| object.location.to_string())
+        .try_collect()
+        .await
+        .unwrap();
+    found.sort();
+    found
+}

@@ -1,0 +1,7 @@
+//! The catalog on every kind of store: in memory, in a local directory, and on a real S3 server.
+
+mod conformance;
+mod failing;
+mod records;
+mod stores;
+mod writers;

@@ -1,0 +1,69 @@
+//! What happens over time: long scans, abandoned commits, names that are too long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Batch, Catalog, CatalogConfig, CatalogError};
+use futures::{FutureExt, TryStreamExt};
+use object_store::memory::InMemory;
+
+use crate::records::*;
+
+async fn open(store: &Arc<InMemory>) -> Catalog {
+    Catalog::open(store.clone(), "catalogs/a", CatalogConfig::default()).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_lasts_goes_on_with_a_later_state_and_repeats_nothing() {
+    let catalog = open(&Arc::new(InMemory::new())).await;
+    for path in ["a", "b", "d"] {
+        put(&catalog, path).await.unwrap();
+    }
+    let mut scan = catalog.scan_resources(None, None).await.unwrap();
+    assert_eq!(scan.try_next().await.unwrap().unwrap().0, uri("a"));
+    put(&catalog, "c").await.unwrap();
+    assert_eq!(scan.try_next().await.unwrap().unwrap().0, uri("b"));
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(scan.try_next().await.unwrap().unwrap().0, uri("c"));
+    assert_eq!(scan.try_next().await.unwrap().unwrap().0, uri("d"));
+    assert!(scan.try_next().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_commit_that_is_given_up_leaves_the_catalog_refusing_until_it_is_opened_anew() {
+    let store = Arc::new(InMemory::new());
+    let catalog = open(&store).await;
+    put(&catalog, "a").await.unwrap();
+    assert!(put(&catalog, "b").now_or_never().is_none(), "it was on its way");
+    let error = put(&catalog, "c").await.unwrap_err();
+    assert!(matches!(error, CatalogError::Poisoned { .. }), "{error}");
+    assert!(error.is_retryable());
+    assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")), "it can still be read");
+    catalog.close().await.unwrap();
+
+    let catalog = open(&store).await;
+    put(&catalog, "c").await.unwrap();
+    let held = paths(&catalog, "", None).await;
+    assert!(held == ["a", "c"] || held == ["a", "b", "c"], "{held:?}");
+}
+
+#[tokio::test]
+async fn a_commit_that_is_dropped_before_it_began_does_no_harm() {
+    let catalog = open(&Arc::new(InMemory::new())).await;
+    drop(put(&catalog, "a"));
+    put(&catalog, "b").await.unwrap();
+    catalog.commit(Batch::new()).await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_name_of_absurd_length_refuses_the_whole_batch_and_nothing_else() {
+    let catalog = open(&Arc::new(InMemory::new())).await;
+    let mut batch = Batch::new();
+    batch.put_resource(&uri("a"), &resource("a"));
+    batch.put_document(&"x".repeat(70_000), &document());
+    let error = catalog.commit(batch).await.unwrap_err();
+    assert!(matches!(error, CatalogError::KeyTooLong { length: 70_001, .. }), "{error}");
+    put(&catalog, "b").await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, ["b"]);
+}
