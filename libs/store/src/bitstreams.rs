@@ -1,0 +1,195 @@
+//! Bitstreams that are objects of their own, under the digest of their content.
+
+use std::io::Read;
+use std::path::Path;
+
+use bytes::Bytes;
+use fixity::Sha256;
+use fs_err as fs;
+use model::Location;
+use object_store::{
+    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    WriteMultipart,
+};
+
+use crate::open::Local;
+use crate::spool::{Spooled, blocking};
+use crate::{Key, Store, StoreError};
+
+/// The smallest part of a multipart upload; a body up to this size is one request.
+const PART_BYTES: u64 = 8 * 1024 * 1024;
+/// Parts on their way at once, so an upload holds at most this many and one that is being read.
+const PARTS_IN_FLIGHT: usize = 2;
+/// S3 takes at most 10,000 parts.
+const MOST_PARTS: u64 = 9_000;
+
+impl Store {
+    /// Makes a spooled body an object under its digest, unless that object is there already.
+    ///
+    /// # Errors
+    /// What the store says. The same content can always be put again.
+    pub async fn put_bitstream(&self, spooled: Spooled) -> Result<Location, StoreError> {
+        let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
+        let location = Location::Object { sha256 };
+        if self.exists(&location, length).await? {
+            return Ok(location);
+        }
+        let key = Key::Bitstream(sha256);
+        match self.on_disk() {
+            Some(local) => self.adopt(local, &key, spooled).await?,
+            None => self.upload(&key, spooled.file, length).await?,
+        }
+        Ok(location)
+    }
+
+    /// Makes a body in memory an object under its digest, unless that object is there already.
+    ///
+    /// # Errors
+    /// As [`Store::put_bitstream`].
+    pub async fn put_small_bitstream(&self, sha256: Sha256, body: Bytes) -> Result<Location, StoreError> {
+        debug_assert_eq!(sha256, Sha256::of(&body));
+        let location = Location::Object { sha256 };
+        if !self.exists(&location, body.len() as u64).await? {
+            self.put(&Key::Bitstream(sha256), body.into(), PutMode::Overwrite).await?;
+        }
+        Ok(location)
+    }
+
+    /// One PUT.
+    pub(crate) async fn put(&self, key: &Key, body: PutPayload, mode: PutMode) -> Result<(), StoreError> {
+        let options = PutOptions { mode, attributes: self.attributes(key), ..Default::default() };
+        let result = self.objects().put_opts(&key.path(), body, options).await;
+        result.map(drop).map_err(|e| StoreError::of_object(self.root(), key, e))
+    }
+
+    /// Renames the spool file to the object's place, so a local store writes the bytes once.
+    async fn adopt(&self, local: &Local, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
+        let failed = |e| StoreError::of_object(self.root(), key, e);
+        let to = local.objects.path_to_filesystem(&key.path()).map_err(failed)?;
+        let (fsync, length) = (local.fsync, spooled.computed().length());
+        let moved = blocking("store a bitstream", move || adopt_file(spooled, &to, fsync)).await;
+        match moved {
+            Ok(Adopted::Moved) => {
+                self.board().succeeded(true);
+                Ok(())
+            }
+            // The spool lies on another file system.
+            Ok(Adopted::Elsewhere(spooled)) => self.upload(key, spooled.file, length).await,
+            Err(error) => {
+                self.board().failed_with(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn upload(&self, key: &Key, file: tempfile::NamedTempFile, length: u64) -> Result<(), StoreError> {
+        let part = PART_BYTES.max(length.div_ceil(MOST_PARTS));
+        let mut parts = Parts { file: Some(file), part };
+        if length <= part {
+            return self.put(key, parts.next().await?.unwrap_or_default().into(), PutMode::Overwrite).await;
+        }
+        let failed = |e| StoreError::of_object(self.root(), key, e);
+        let options = PutMultipartOptions::from(self.attributes(key));
+        let upload = self.objects().put_multipart_opts(&key.path(), options).await.map_err(failed)?;
+        // A part never exceeds the limit of a `usize` where an upload of that many bytes is possible at all.
+        let chunk = usize::try_from(part).unwrap_or(usize::MAX);
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, chunk);
+        loop {
+            let step = match parts.next().await {
+                Ok(Some(bytes)) => {
+                    upload.put(bytes);
+                    upload.wait_for_capacity(PARTS_IN_FLIGHT).await.map_err(failed)
+                }
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                // The first failure is what counts; parts that stay behind are the bucket's lifecycle rule's.
+                let _ = upload.abort().await;
+                return Err(error);
+            }
+        }
+        upload.finish().await.map(drop).map_err(failed)
+    }
+
+    /// The object's media type, where the store keeps one: a local file system does not, and refuses it.
+    fn attributes(&self, key: &Key) -> Attributes {
+        match self.on_disk() {
+            Some(_) => Attributes::new(),
+            None => Attributes::from_iter([(Attribute::ContentType, key.content_type())]),
+        }
+    }
+
+    /// Whether the bitstream lies at its location, as far as a HEAD can tell.
+    ///
+    /// # Errors
+    /// What the store says; an object that is missing or too short is no error.
+    pub async fn exists(&self, location: &Location, length: u64) -> Result<bool, StoreError> {
+        let key = Key::of(location);
+        match self.objects().head(&key.path()).await {
+            Ok(meta) => Ok(match location {
+                Location::Object { .. } => meta.size == length,
+                Location::Pack { offset, stored_length, .. } => {
+                    *stored_length == length && offset.checked_add(length).is_some_and(|end| end <= meta.size)
+                }
+            }),
+            Err(error) => match StoreError::of_object(self.root(), &key, error) {
+                StoreError::NotFound { .. } => Ok(false),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+enum Adopted {
+    Moved,
+    Elsewhere(Spooled),
+}
+
+fn adopt_file(spooled: Spooled, to: &Path, fsync: bool) -> Result<Adopted, StoreError> {
+    let folder = to.parent().unwrap_or(to);
+    fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
+    if fsync {
+        spooled
+            .file
+            .as_file()
+            .sync_all()
+            .map_err(|e| StoreError::of_file("flush", spooled.file.path(), e))?;
+    }
+    let computed = spooled.computed().clone();
+    if let Err(error) = spooled.file.persist(to) {
+        if error.error.kind() == std::io::ErrorKind::CrossesDevices {
+            return Ok(Adopted::Elsewhere(Spooled::from_parts(error.file, computed)));
+        }
+        return Err(StoreError::of_file("write", to, error.error));
+    }
+    if fsync {
+        let flush = fs::File::open(folder).and_then(|folder| folder.sync_all());
+        flush.map_err(|e| StoreError::of_file("flush directory", folder, e))?;
+    }
+    Ok(Adopted::Moved)
+}
+
+/// The parts of a spool file, one at a time.
+struct Parts {
+    // Absent while a thread has it.
+    file: Option<tempfile::NamedTempFile>,
+    part: u64,
+}
+
+impl Parts {
+    async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
+        let (file, part) = (self.file.take(), self.part);
+        let (file, bytes) = blocking("read a spool file", move || {
+            let mut bytes = Vec::new();
+            if let Some(file) = &file {
+                let read = file.as_file().take(part).read_to_end(&mut bytes);
+                read.map_err(|e| StoreError::of_file("read spool file", file.path(), e))?;
+            }
+            Ok((file, bytes))
+        })
+        .await?;
+        self.file = file;
+        Ok((!bytes.is_empty()).then(|| bytes.into()))
+    }
+}

@@ -1,0 +1,218 @@
+//! What can go wrong with the store, as decisions.
+
+use std::error::Error as StdError;
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use crate::trouble::TroubleKind;
+
+/// A boxed cause.
+pub type Cause = Box<dyn StdError + Send + Sync + 'static>;
+
+/// Why the store could not do what was asked. Each variant is a decision for the caller.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No such object.
+    #[error("{key} is not in {root}; if it was there before, restore it or harvest the resource again")]
+    NotFound {
+        /// The object's key.
+        key: String,
+        /// The store.
+        root: String,
+    },
+    /// An object of that key exists, and it must not be overwritten.
+    #[error("{key} already exists in {root} and is never overwritten; use a new name")]
+    AlreadyExists {
+        /// The object's key.
+        key: String,
+        /// The store.
+        root: String,
+    },
+    /// No space or quota is left.
+    #[error(
+        "no space is left to write {at}: {message}; free space or raise the quota, then run the same command again"
+    )]
+    Full {
+        /// What was written.
+        at: String,
+        /// What the system said.
+        message: String,
+    },
+    /// Not permitted, or not authenticated.
+    #[error("access to {at} is denied: {message}; check the permissions and credentials")]
+    Denied {
+        /// What was to be read or written.
+        at: String,
+        /// What the system said.
+        message: String,
+    },
+    /// The store did not answer as it should; the same may succeed later.
+    #[error(
+        "{at} cannot be reached: {message}; check that the store is running and reachable, then try again"
+    )]
+    Unavailable {
+        /// What was to be read or written.
+        at: String,
+        /// What the system said.
+        message: String,
+    },
+    /// The stored bytes are not those that were stored.
+    #[error(
+        "{key} is damaged: expected {expected}, found {computed}; restore it from a copy or harvest the resource again"
+    )]
+    Damaged {
+        /// The object's key, and the range of a member.
+        key: String,
+        /// What it should be: a length or a digest.
+        expected: String,
+        /// What it is.
+        computed: String,
+    },
+    /// The store lacks something Thresher cannot do without.
+    #[error("{root} {what}; use a store that does")]
+    Unsupported {
+        /// The store.
+        root: String,
+        /// What it does not do.
+        what: String,
+    },
+    /// The store's address or credentials are missing or wrong.
+    #[error("{0}")]
+    Config(String),
+    /// Something stands in the view where a file or directory has to be.
+    #[error("{path} {why}; move it away")]
+    Blocked {
+        /// The path.
+        path: String,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// A local file could not be read or written.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// The path.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else the store's client says.
+    #[error("the store failed at {at}: {source}")]
+    Other {
+        /// What was to be read or written.
+        at: String,
+        /// The cause.
+        source: Cause,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without anybody doing anything.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } => true,
+            Self::Io { source, .. } => is_passing(source),
+            _ => false,
+        }
+    }
+
+    /// The error of an object of this store.
+    pub(crate) fn of_object(root: &str, key: &dyn Display, error: object_store::Error) -> Self {
+        use object_store::Error as E;
+        let at = || format!("{root}/{key}");
+        match &error {
+            E::NotFound { .. } if says(&error, &["NoSuchBucket"]) => {
+                Self::Config(format!("the bucket of {root} does not exist: create it, or correct its name"))
+            }
+            E::NotFound { .. } => Self::NotFound { key: key.to_string(), root: root.to_owned() },
+            E::AlreadyExists { .. } => Self::AlreadyExists { key: key.to_string(), root: root.to_owned() },
+            E::NotImplemented { operation, .. } => {
+                Self::Unsupported { root: root.to_owned(), what: format!("does not support {operation}") }
+            }
+            E::NotSupported { source } => {
+                Self::Unsupported { root: root.to_owned(), what: format!("does not support this: {source}") }
+            }
+            _ => match TroubleKind::of(&error).and_then(|kind| Self::of_trouble(kind, &at(), &error)) {
+                Some(decided) => decided,
+                None => Self::Other { at: at(), source: Box::new(error) },
+            },
+        }
+    }
+
+    /// The error of a failure that concerns the whole store, where its kind decides.
+    pub(crate) fn of_trouble(kind: TroubleKind, at: &str, error: &object_store::Error) -> Option<Self> {
+        let (at, message) = (at.to_owned(), root_cause(error));
+        match kind {
+            TroubleKind::Full => Some(Self::Full { at, message }),
+            TroubleKind::Denied => Some(Self::Denied { at, message }),
+            TroubleKind::Unavailable => Some(Self::Unavailable { at, message }),
+            TroubleKind::Other => None,
+        }
+    }
+
+    /// The error of a local file.
+    pub(crate) fn of_file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let at = path.display().to_string();
+        match TroubleKind::of_io(&source) {
+            Some(TroubleKind::Full) => Self::Full { at, message: source.to_string() },
+            Some(TroubleKind::Denied) => Self::Denied { at, message: source.to_string() },
+            _ => Self::Io { action, path: at, source },
+        }
+    }
+
+    /// A task that ended early: only when the runtime shuts down, or by a panic.
+    pub(crate) fn of_task(action: &'static str, error: tokio::task::JoinError) -> Self {
+        Self::Unavailable { at: format!("a thread to {action}"), message: error.to_string() }
+    }
+}
+
+/// Whether an error or one of its causes says one of these words.
+pub(crate) fn says(error: &(dyn StdError + 'static), words: &[&str]) -> bool {
+    // A cause's text is nearly always part of its parent's, but that is a habit and no rule.
+    chain(error).any(|e| {
+        let text = e.to_string();
+        words.iter().any(|word| text.contains(word))
+    })
+}
+
+/// The first I/O error among an error and its causes.
+pub(crate) fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+    chain(error).find_map(|e| {
+        let io = e.downcast_ref::<io::Error>()?;
+        // An io::Error may only wrap another error, which has more to say.
+        match io.get_ref() {
+            Some(inner) => io_cause(inner).or(Some(io)),
+            None => Some(io),
+        }
+    })
+}
+
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let this = next?;
+        next = this.source();
+        Some(this)
+    })
+}
+
+/// The most telling line of an error: the system's own words if there are any.
+fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    match io_cause(error).filter(|io| io.raw_os_error().is_some()) {
+        Some(io) => io.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Whether an I/O error passes by itself.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    // 23 and 24: too many open files, in the system or in this process.
+    matches!(
+        error.kind(),
+        K::Interrupted | K::TimedOut | K::WouldBlock | K::ResourceBusy | K::StaleNetworkFileHandle
+    ) || matches!(error.raw_os_error(), Some(23 | 24))
+}

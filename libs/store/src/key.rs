@@ -1,0 +1,172 @@
+//! Keys: the one place that knows under which name something is stored.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fixity::Sha256;
+use model::{Location, PackId, SourceId};
+use object_store::path::Path;
+
+/// The name of an object. Nothing else in the project spells one out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A bitstream of its own: `bitstreams/sha256/ab/cd/<hex>`.
+    Bitstream(Sha256),
+    /// A pack of small bitstreams: `packs/<source>/<ulid>.zip`.
+    Pack {
+        /// The Source whose bitstreams it holds.
+        source: SourceId,
+        /// The pack.
+        pack: PackId,
+    },
+    /// A Source's catalog, a folder of its own: `catalogs/<source>`.
+    Catalog(SourceId),
+    /// The note that a Source is held here: `sources/<source>.json`.
+    Source(SourceId),
+    /// The object by which conditional puts are tried: `probe/conditional-put`.
+    Probe,
+}
+
+/// Why a text is not the name of an object of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a key of Thresher's store")]
+pub struct KeyError(String);
+
+const BITSTREAMS: &str = "bitstreams/sha256";
+const PACKS: &str = "packs";
+const CATALOGS: &str = "catalogs";
+const SOURCES: &str = "sources";
+const PROBE: &str = "probe/conditional-put";
+
+impl Key {
+    /// The object a location lies in.
+    pub fn of(location: &Location) -> Self {
+        match location {
+            Location::Object { sha256 } => Self::Bitstream(*sha256),
+            Location::Pack { source, pack, .. } => Self::Pack { source: source.clone(), pack: *pack },
+        }
+    }
+
+    /// The key as the object store takes it.
+    pub fn path(&self) -> Path {
+        // Keys are made of lower-case letters, digits, `-`, `.` and `/`: nothing here is ever escaped.
+        Path::from(self.to_string())
+    }
+
+    /// The media type the object is stored with, where the store keeps one.
+    pub fn content_type(&self) -> &'static str {
+        match self {
+            Self::Bitstream(_) | Self::Catalog(_) => "application/octet-stream",
+            Self::Pack { .. } => "application/zip",
+            Self::Source(_) => "application/json",
+            Self::Probe => "text/plain",
+        }
+    }
+
+    /// The folder of all Sources' notes.
+    pub fn sources() -> Path {
+        Path::from(SOURCES)
+    }
+
+    /// The folder of all bitstreams that are objects of their own.
+    pub fn bitstreams() -> Path {
+        Path::from(BITSTREAMS)
+    }
+
+    /// The folder of a Source's packs.
+    pub fn packs(source: &SourceId) -> Path {
+        Path::from(format!("{PACKS}/{source}"))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bitstream(sha256) => {
+                let hex = sha256.to_string();
+                write!(f, "{BITSTREAMS}/{}/{}/{hex}", &hex[..2], &hex[2..4])
+            }
+            Self::Pack { source, pack } => write!(f, "{PACKS}/{source}/{pack}.zip"),
+            Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
+            Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
+            Self::Probe => f.write_str(PROBE),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let key = parse(text).ok_or_else(|| KeyError(text.to_owned()))?;
+        // Only the one spelling counts: another would name another object.
+        if key.to_string() == text { Ok(key) } else { Err(KeyError(text.to_owned())) }
+    }
+}
+
+fn parse(text: &str) -> Option<Key> {
+    if text == PROBE {
+        return Some(Key::Probe);
+    }
+    let (folder, rest) = text.split_once('/')?;
+    match folder {
+        PACKS => {
+            let (source, name) = rest.split_once('/')?;
+            let pack = name.strip_suffix(".zip")?.parse().ok()?;
+            Some(Key::Pack { source: source.parse().ok()?, pack })
+        }
+        CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
+        SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
+        _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Vec<Key> {
+        let source: SourceId = "example-org-0123".parse().unwrap();
+        vec![
+            Key::Bitstream(Sha256::of(b"a")),
+            Key::Pack { source: source.clone(), pack: PackId::fresh() },
+            Key::Catalog(source.clone()),
+            Key::Source(source),
+            Key::Probe,
+        ]
+    }
+
+    #[test]
+    fn every_key_is_read_back_and_reaches_the_store_unescaped() {
+        for key in keys() {
+            assert_eq!(key.to_string().parse::<Key>().unwrap(), key);
+            assert_eq!(key.path().as_ref(), key.to_string());
+        }
+    }
+
+    #[test]
+    fn a_bitstream_lies_in_folders_of_its_first_digits() {
+        let key = Key::Bitstream(Sha256::of(b""));
+        assert_eq!(
+            key.to_string(),
+            "bitstreams/sha256/e3/b0/e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+
+    #[test]
+    fn other_names_and_other_spellings_are_refused() {
+        let hex = Sha256::of(b"").to_string();
+        for bad in [
+            "",
+            "packs/a",
+            "packs/a/b.zip",
+            "sources/a.xml",
+            "catalogs/../x",
+            &format!("bitstreams/sha256/00/00/{hex}"),
+            &format!("bitstreams/sha256/e3/b0/{}", hex.to_uppercase()),
+            &hex,
+        ] {
+            assert!(bad.parse::<Key>().is_err(), "{bad}");
+        }
+    }
+}

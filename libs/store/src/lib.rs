@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+mod bitstreams;
+mod error;
+mod key;
+mod open;
+mod pack;
+#[cfg(test)]
+mod pack_tests;
+mod probe;
+mod read;
+mod s3;
+mod sources;
+mod spool;
+mod target;
+mod temporary;
+#[cfg(test)]
+mod testing;
+mod trouble;
+mod verified;
+pub mod view;
+mod watched;
+
+pub use error::{Cause, StoreError};
+pub use key::{Key, KeyError};
+pub use open::{DATA_DIRECTORY, Store, StoreOptions};
+pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
+pub use read::ByteStream;
+pub use s3::S3Options;
+pub use sources::SourceNote;
+pub use spool::{Spool, Spooled};
+pub use target::StoreTarget;
+pub use trouble::{StoreTrouble, TroubleKind};
+pub use view::View;

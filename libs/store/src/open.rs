@@ -1,0 +1,199 @@
+//! Opening a store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fs_err as fs;
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::prefix::PrefixStore;
+use tokio::sync::watch;
+
+use crate::s3::{Patience, S3Settings};
+use crate::spool::blocking;
+use crate::trouble::{StoreTrouble, TroubleBoard};
+use crate::watched::Watched;
+use crate::{S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
+
+/// Where Thresher keeps its own data inside a local target.
+pub const DATA_DIRECTORY: &str = ".thresher";
+
+/// How a store is opened.
+#[derive(Debug, Clone, Default)]
+pub struct StoreOptions {
+    /// Nothing will be written: nothing is created, and conditional puts are not tried.
+    pub read_only: bool,
+    /// Where bodies are spooled. Absent: inside a local target, else the system's temporary directory.
+    pub spool_directory: Option<PathBuf>,
+    /// Local targets: flush every object to the disk before it counts as stored. Slower; a killed process loses
+    /// nothing either way, a machine that loses its power may.
+    pub fsync: bool,
+}
+
+/// Bitstreams, packs and views in object storage. Cheap to clone: all clones are the same store.
+#[derive(Debug, Clone)]
+pub struct Store(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    objects: Arc<Watched>,
+    root: Arc<str>,
+    board: TroubleBoard,
+    local: Option<Local>,
+    spool_directory: PathBuf,
+}
+
+/// What only a local store has.
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) directory: PathBuf,
+    pub(crate) objects: LocalFileSystem,
+    pub(crate) fsync: bool,
+}
+
+impl Store {
+    /// Opens the store at `target`; S3 takes its settings from the usual `AWS_*` variables.
+    ///
+    /// A store that will be written to is tried first: it must refuse to create an object twice.
+    ///
+    /// # Errors
+    /// [`StoreError::Config`] when settings are missing or wrong, [`StoreError::NotFound`] when a store opened for reading
+    /// is not there, [`StoreError::Unsupported`] when it has no conditional puts; else what the store says.
+    pub async fn open(target: &StoreTarget, options: StoreOptions) -> Result<Self, StoreError> {
+        match target {
+            StoreTarget::Directory(directory) => Self::local(directory, options).await,
+            StoreTarget::S3 { bucket, prefix } => {
+                // Variables that are not UTF-8 can be none of ours.
+                let variables = std::env::vars_os()
+                    .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+                let settings = S3Settings::from_variables(bucket, variables)?;
+                Self::remote(target, prefix, &settings, options).await
+            }
+        }
+    }
+
+    /// Opens a bucket without looking at the environment.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn s3(s3: &S3Options, options: StoreOptions) -> Result<Self, StoreError> {
+        let target: StoreTarget = format!("s3://{}/{}", s3.bucket, s3.prefix).parse()?;
+        Self::remote(&target, &s3.prefix, &S3Settings::from_options(s3), options).await
+    }
+
+    /// A store that is gone with its last clone.
+    pub fn in_memory() -> Self {
+        Self::over(Arc::new(InMemory::new()), "memory", None, std::env::temp_dir())
+    }
+
+    /// The store's name, for messages.
+    pub fn root(&self) -> &str {
+        &self.0.root
+    }
+
+    /// The directory a view lies in; only a local store has one.
+    pub fn directory(&self) -> Option<&Path> {
+        self.0.local.as_ref().map(|local| local.directory.as_path())
+    }
+
+    /// The view beside a local store.
+    pub fn view(&self) -> Option<View> {
+        self.0.local.as_ref().map(|local| View::new(&local.directory))
+    }
+
+    /// The object store itself, with keys as [`Key`](crate::Key) gives them, for the catalog.
+    pub fn object_store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.0.objects) as Arc<dyn ObjectStore>
+    }
+
+    /// What the store last failed with, ours and the catalog's operations alike; cleared by the next success.
+    pub fn trouble(&self) -> watch::Receiver<Option<StoreTrouble>> {
+        self.0.board.subscribe()
+    }
+
+    async fn local(directory: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let data = directory.join(DATA_DIRECTORY);
+        if options.read_only && !data.is_dir() {
+            return Err(StoreError::Config(format!(
+                "there is no harvest in {}: {} does not exist; check the directory, or run a sync into it first",
+                directory.display(),
+                data.display()
+            )));
+        }
+        if !options.read_only {
+            fs::create_dir_all(&data).map_err(|e| StoreError::of_file("create directory", &data, e))?;
+        }
+        let directory =
+            fs::canonicalize(directory).map_err(|e| StoreError::of_file("open directory", directory, e))?;
+        let data = directory.join(DATA_DIRECTORY);
+        let root = data.display().to_string();
+        let objects = LocalFileSystem::new_with_prefix(&data)
+            .map_err(|e| StoreError::of_object(&root, &"", e))?
+            .with_fsync(options.fsync);
+        let spool_directory = options.spool_directory.unwrap_or_else(|| data.join(spool::DIRECTORY));
+        let leftovers = [spool_directory.clone(), data.join(view::TEMPORARY)];
+        let local = Local { directory, objects: objects.clone(), fsync: options.fsync };
+        let store = Self::over(Arc::new(objects), &root, Some(local), spool_directory);
+        if !options.read_only {
+            probe::conditional_put(store.objects(), store.root()).await?;
+            let sweep = move || {
+                leftovers.iter().for_each(|directory| temporary::sweep(directory));
+                Ok(())
+            };
+            blocking("sweep temporary files", sweep).await?;
+        }
+        Ok(store)
+    }
+
+    async fn remote(
+        target: &StoreTarget,
+        prefix: &str,
+        settings: &S3Settings,
+        options: StoreOptions,
+    ) -> Result<Self, StoreError> {
+        let root = target.to_string();
+        if !options.read_only {
+            let objects = PrefixStore::new(settings.build(Patience::Short)?, prefix);
+            probe::conditional_put(&objects, &root).await.map_err(|error| {
+                if settings.has_credentials() || !matches!(error, StoreError::Other { .. }) {
+                    return error;
+                }
+                StoreError::Config(format!(
+                    "cannot open {root}: there are no credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), \
+                     and this machine has no role that gives them: {error}"
+                ))
+            })?;
+        }
+        let objects = PrefixStore::new(settings.build(Patience::Long)?, prefix);
+        let spool_directory = options.spool_directory.unwrap_or_else(std::env::temp_dir);
+        Ok(Self::over(Arc::new(objects), &root, None, spool_directory))
+    }
+
+    pub(crate) fn over(
+        objects: Arc<dyn ObjectStore>,
+        root: &str,
+        local: Option<Local>,
+        spool_directory: PathBuf,
+    ) -> Self {
+        let (root, board): (Arc<str>, _) = (root.into(), TroubleBoard::new());
+        let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
+        Self(Arc::new(Inner { objects, root, board, local, spool_directory }))
+    }
+
+    pub(crate) fn objects(&self) -> &Watched {
+        &self.0.objects
+    }
+
+    pub(crate) fn board(&self) -> &TroubleBoard {
+        &self.0.board
+    }
+
+    pub(crate) fn on_disk(&self) -> Option<&Local> {
+        self.0.local.as_ref()
+    }
+
+    pub(crate) fn spool_directory(&self) -> &Path {
+        &self.0.spool_directory
+    }
+}

@@ -1,0 +1,251 @@
+//! Packs: many small bitstreams as one object.
+//!
+//! A pack is an ordinary ZIP with stored members and a ResourceSync manifest, so any tool opens it and it can be published as
+//! a dump package. The same members give the same bytes.
+
+use std::fmt;
+use std::io::{Cursor, Write};
+
+use bytes::Bytes;
+use fixity::Computed;
+use jiff::Timestamp;
+use model::{Location, Method, PackId, ResourceUri, SourceId};
+use object_store::{ObjectStoreExt, PutMode};
+use resourcesync::{Capability, Entry, Header, Metadata, Root, WriteError, Writer};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use crate::{Key, Store, StoreError};
+
+/// The name of the manifest in the archive (ResourceSync 1.1, section 12.1).
+pub(crate) const MANIFEST: &str = "manifest.xml";
+
+/// What a manifest entry takes beside its URI, roughly.
+const ENTRY_BYTES: usize = 512;
+
+/// How large a pack may become. It is held in memory until it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackLimits {
+    /// Bytes, the manifest's included.
+    pub bytes: usize,
+    /// Members beside the manifest.
+    pub members: usize,
+}
+
+/// One bitstream to be packed.
+#[derive(Debug, Clone, Copy)]
+pub struct PackMember<'a> {
+    /// The resource.
+    pub uri: &'a ResourceUri,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Their length and digests.
+    pub computed: &'a Computed,
+    /// The media type the server sent.
+    pub media_type: Option<&'a str>,
+    /// When it was last modified, as far as that is known.
+    pub last_modified: Option<Timestamp>,
+}
+
+/// A pack that is being filled.
+pub struct PackBuilder {
+    source: SourceId,
+    pack: PackId,
+    limits: PackLimits,
+    archive: ZipWriter<Cursor<Vec<u8>>>,
+    manifest: Writer<Vec<u8>>,
+    bytes: usize,
+    locations: Vec<Location>,
+}
+
+/// A pack that is whole and not stored yet; [`Store::put_pack`] stores it.
+#[derive(Clone)]
+pub struct Pack {
+    key: Key,
+    body: Bytes,
+    locations: Vec<Location>,
+}
+
+impl Default for PackLimits {
+    fn default() -> Self {
+        Self { bytes: 16 * 1024 * 1024, members: 1_024 }
+    }
+}
+
+impl PackBuilder {
+    /// An empty pack with a name of its own; `at` is when the bitstreams began to be collected (RS-4).
+    ///
+    /// # Errors
+    /// None that memory gives; the archive's and the manifest's writers may have others.
+    pub fn new(source: SourceId, at: Timestamp, limits: PackLimits) -> Result<Self, StoreError> {
+        let pack = PackId::fresh();
+        let header = Header {
+            at: Some(at.into()),
+            ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
+        };
+        let manifest = Writer::new(Vec::new(), &header).map_err(|e| failed(&source, pack, e))?;
+        let archive = ZipWriter::new(Cursor::new(Vec::new()));
+        Ok(Self { source, pack, limits, archive, manifest, bytes: 0, locations: Vec::new() })
+    }
+
+    /// Adds a bitstream and gives its number: the place of its location in what [`Store::put_pack`] returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the digests are not of these bytes, as far as their length tells.
+    pub fn add(&mut self, member: PackMember<'_>) -> Result<usize, StoreError> {
+        if member.computed.length() != member.bytes.len() as u64 {
+            return Err(StoreError::Damaged {
+                key: member.uri.to_string(),
+                expected: format!("{} bytes", member.computed.length()),
+                computed: format!("{} bytes", member.bytes.len()),
+            });
+        }
+        let number = self.locations.len();
+        let name = format!("resources/{number:05}");
+        self.describe(&member, &name)?;
+        let offset = self.append(&name, member.bytes)?;
+        self.locations.push(Location::Pack {
+            source: self.source.clone(),
+            pack: self.pack,
+            offset,
+            stored_length: member.computed.length(),
+            method: Method::Stored,
+        });
+        self.bytes += cost(&member);
+        Ok(number)
+    }
+
+    /// Whether another bitstream still goes in. An empty pack takes any.
+    pub fn fits(&self, member: &PackMember<'_>) -> bool {
+        self.is_empty() || (!self.is_full() && self.bytes + cost(member) <= self.limits.bytes)
+    }
+
+    /// Whether a limit is reached.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= self.limits.bytes || self.len() >= self.limits.members
+    }
+
+    /// How many bitstreams are in it.
+    pub fn len(&self) -> usize {
+        self.locations.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.locations.is_empty()
+    }
+
+    /// Closes the pack.
+    ///
+    /// # Errors
+    /// As [`PackBuilder::new`].
+    pub fn finish(mut self) -> Result<Pack, StoreError> {
+        let (source, pack) = (self.source.clone(), self.pack);
+        let empty = Writer::new(Vec::new(), &Header::new(Root::UrlSet, None));
+        let empty = empty.map_err(|e| failed(&source, pack, e))?;
+        let manifest = std::mem::replace(&mut self.manifest, empty);
+        let manifest = manifest.finish().map_err(|e| failed(&source, pack, e))?;
+        self.append(MANIFEST, &manifest)?;
+        let body = self.archive.finish().map_err(|e| failed(&source, pack, e))?.into_inner();
+        Ok(Pack { key: Key::Pack { source, pack }, body: body.into(), locations: self.locations })
+    }
+
+    /// Writes the member's entry of the manifest (RS-9).
+    fn describe(&mut self, member: &PackMember<'_>, name: &str) -> Result<(), StoreError> {
+        let hashes: Vec<_> = member.computed.digests().iter().map(ToString::to_string).collect();
+        let mut entry = Entry {
+            loc: member.uri.to_string(),
+            lastmod: member.last_modified.map(Into::into),
+            metadata: Metadata {
+                hash: Some(hashes.join(" ")),
+                length: Some(member.computed.length()),
+                media_type: member.media_type.map(ToOwned::to_owned),
+                path: Some(format!("/{name}")),
+                ..Metadata::default()
+            },
+            ..Entry::default()
+        };
+        let mut written = self.manifest.write(&entry);
+        if matches!(written, Err(WriteError::NotText { .. })) {
+            // A control character in what a server sent must not cost the whole pack: the URI as it is requested has none.
+            entry.loc = member.uri.to_url().into();
+            entry.metadata.media_type = None;
+            written = self.manifest.write(&entry);
+        }
+        written.map_err(|e| failed(&self.source, self.pack, e))
+    }
+
+    /// Appends a stored member and tells where its bytes begin.
+    fn append(&mut self, name: &str, bytes: &[u8]) -> Result<u64, StoreError> {
+        let failed = |e: zip::result::ZipError| failed(&self.source, self.pack, e);
+        // The first moment a ZIP can name, so that equal members give equal packs.
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(0o644);
+        self.archive.start_file(name, options).map_err(failed)?;
+        // Behind the header that was just written.
+        let offset = self.archive.get_ref().map_or(0, Cursor::position);
+        self.archive.write_all(bytes).map_err(|e| failed(e.into()))?;
+        Ok(offset)
+    }
+}
+
+impl Pack {
+    /// Its key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The archive.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+}
+
+impl Store {
+    /// Stores a pack by one PUT, and gives the locations of its members by their numbers.
+    ///
+    /// # Errors
+    /// What the store says; the same pack can be put again.
+    pub async fn put_pack(&self, pack: &Pack) -> Result<Vec<Location>, StoreError> {
+        match self.put(&pack.key, pack.body.clone().into(), PutMode::Create).await {
+            Ok(()) => {}
+            // No other pack has this name: an earlier attempt arrived, and only its answer was lost.
+            Err(error @ StoreError::AlreadyExists { .. }) => {
+                let meta = self.objects().head(&pack.key.path()).await;
+                if !meta.is_ok_and(|meta| meta.size == pack.body.len() as u64) {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(pack.locations.clone())
+    }
+}
+
+impl fmt::Debug for PackBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, pack, bytes, .. } = self;
+        write!(f, "PackBuilder({source}/{pack}: {} members, {bytes} bytes)", self.len())
+    }
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pack({}: {} members, {} bytes)", self.key, self.locations.len(), self.body.len())
+    }
+}
+
+fn cost(member: &PackMember<'_>) -> usize {
+    member.bytes.len() + member.uri.as_str().len() + ENTRY_BYTES
+}
+
+fn failed(
+    source: &SourceId,
+    pack: PackId,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> StoreError {
+    let key = Key::Pack { source: source.clone(), pack };
+    StoreError::Other { at: key.to_string(), source: Box::new(error) }
+}

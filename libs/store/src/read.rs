@@ -1,0 +1,197 @@
+//! Reading, and never handing out what is not what was stored.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use fixity::Sha256;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use model::{Bitstream, Location};
+use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt};
+
+use crate::spool::blocking;
+use crate::verified::{self, Expected};
+use crate::{Key, Store, StoreError};
+
+/// Bytes that pass, a bounded piece at a time.
+pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
+
+/// Bitstreams up to this size are judged before their first byte is handed out.
+const JUDGED_FIRST_BYTES: u64 = 1024 * 1024;
+/// How much of a local file is read at once.
+const PIECE_BYTES: usize = 256 * 1024;
+
+impl Store {
+    /// The bytes of a judged bitstream, judged again as they pass: up to 1 MiB before the first of them is handed out, beyond
+    /// that before the last.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], here or as the stream's last item, when they are not what was stored.
+    pub async fn open_verified(&self, bitstream: &Bitstream) -> Result<ByteStream, StoreError> {
+        if bitstream.computed.length() <= JUDGED_FIRST_BYTES {
+            let bytes = self.read_verified(bitstream).await?;
+            return Ok(stream::iter([Ok(bytes)]).boxed());
+        }
+        self.pass(&bitstream.location, Expected::of(bitstream)).await
+    }
+
+    /// The whole of a judged bitstream, judged again. It is held in memory: for small ones.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when it is not what was stored.
+    pub async fn read_verified(&self, bitstream: &Bitstream) -> Result<Bytes, StoreError> {
+        let expected = Expected::of(bitstream);
+        let result = self.get(&bitstream.location, &expected).await?;
+        let bytes = result.bytes().await.map_err(|e| self.failed(&bitstream.location, e))?;
+        expected.judge(&bytes)?;
+        Ok(bytes)
+    }
+
+    /// Judged bitstreams, judged again, in their order: members of one pack come with one read. All are held in memory, so the
+    /// caller bounds their number; a pack's worth is right.
+    pub async fn read_batch(&self, bitstreams: &[&Bitstream]) -> Vec<Result<Bytes, StoreError>> {
+        let mut results: Vec<_> = bitstreams.iter().map(|_| None).collect();
+        let mut packs: HashMap<Key, Vec<usize>> = HashMap::new();
+        for (n, bitstream) in bitstreams.iter().enumerate() {
+            match bitstream.location {
+                // An empty range is no range to a server.
+                Location::Pack { stored_length: 1.., .. } => {
+                    packs.entry(Key::of(&bitstream.location)).or_default().push(n);
+                }
+                _ => results[n] = Some(self.read_verified(bitstream).await),
+            }
+        }
+        for (key, members) in packs {
+            let ranges: Vec<_> = members.iter().map(|&n| Expected::of(bitstreams[n]).range()).collect();
+            let read = match ranges.into_iter().collect::<Result<Vec<_>, _>>() {
+                Ok(ranges) => self.objects().get_ranges(&key.path(), &ranges).await.ok(),
+                Err(_) => None,
+            };
+            for (i, &n) in members.iter().enumerate() {
+                let bytes = read.as_ref().and_then(|read| read.get(i)).cloned();
+                results[n] = Some(match bytes {
+                    Some(bytes) => Expected::of(bitstreams[n]).judge(&bytes).map(|()| bytes),
+                    // One by one, each says for itself what is wrong.
+                    None => self.read_verified(bitstreams[n]).await,
+                });
+            }
+        }
+        results.into_iter().flatten().collect()
+    }
+
+    /// The bytes at a location that nobody judged yet. An object of its own is compared with the digest it is named by
+    /// before its last piece is handed out; a member of a pack only by its length, as its digest stands elsewhere.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], here or as the stream's last item, when they are not what was stored.
+    pub async fn read(&self, location: &Location, length: u64) -> Result<ByteStream, StoreError> {
+        self.pass(location, Expected::at(location, length)).await
+    }
+
+    /// Some bytes of a bitstream, counted from its beginning. A part cannot be compared with the digest of the whole.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when less is stored.
+    pub async fn read_range(&self, location: &Location, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let expected = Expected::part(location, range)?;
+        let wanted = expected.range()?;
+        if wanted.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let options = GetOptions::new().with_range(Some(GetRange::Bounded(wanted)));
+        let result = self.get_with(location, &expected, options).await?;
+        result.bytes().await.map_err(|e| self.failed(location, e))
+    }
+
+    async fn pass(&self, location: &Location, expected: Expected) -> Result<ByteStream, StoreError> {
+        let result = self.get(location, &expected).await?;
+        let (range, root, key) = (result.range.clone(), self.root().to_owned(), Key::of(location));
+        let pieces = match result.payload {
+            GetResultPayload::File(file, path) => file_pieces(file, path, range),
+            GetResultPayload::Stream(stream) => {
+                stream.map_err(move |e| StoreError::of_object(&root, &key, e)).boxed()
+            }
+        };
+        Ok(verified::stream(pieces, expected))
+    }
+
+    async fn get(&self, location: &Location, expected: &Expected) -> Result<GetResult, StoreError> {
+        let range = match location {
+            Location::Pack { stored_length: 1.., .. } => Some(GetRange::Bounded(expected.range()?)),
+            // An empty range is no range to a server: the pack's first byte is asked for, and dropped below.
+            Location::Pack { .. } => Some(GetRange::Bounded(0..1)),
+            // All of it, so that an object that has grown is noticed.
+            Location::Object { .. } => None,
+        };
+        let mut result = self.get_with(location, expected, GetOptions::new().with_range(range)).await?;
+        if matches!(location, Location::Pack { stored_length: 0, .. }) {
+            result.payload = GetResultPayload::Stream(stream::empty().boxed());
+            result.range = 0..0;
+        }
+        Ok(result)
+    }
+
+    async fn get_with(
+        &self,
+        location: &Location,
+        expected: &Expected,
+        options: GetOptions,
+    ) -> Result<GetResult, StoreError> {
+        let (path, wanted) = (Key::of(location).path(), options.range.clone());
+        let result = match self.objects().get_opts(&path, options).await {
+            Ok(result) => result,
+            Err(error) => {
+                // A range behind the end is refused in each store's own words; the length tells.
+                if let (Some(GetRange::Bounded(range)), Ok(meta)) = (wanted, self.objects().head(&path).await)
+                    && meta.size < range.end
+                {
+                    return Err(expected.cut_short(meta.size));
+                }
+                return Err(self.failed(location, error));
+            }
+        };
+        match wanted {
+            Some(GetRange::Bounded(range)) if result.range != range => {
+                Err(expected.cut_short(result.meta.size))
+            }
+            None if result.meta.size != expected.length() => Err(expected.wrong_length(result.meta.size)),
+            _ => Ok(result),
+        }
+    }
+
+    fn failed(&self, location: &Location, error: object_store::Error) -> StoreError {
+        StoreError::of_object(self.root(), &Key::of(location), error)
+    }
+}
+
+/// A range of a local file, in pieces large enough to be worth a thread.
+fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>) -> ByteStream {
+    use std::io::{Read, Seek, SeekFrom};
+    let begin = (file, path, range.start, range.end);
+    stream::try_unfold(begin, |(mut file, path, at, end)| async move {
+        if at == end {
+            return Ok(None);
+        }
+        blocking("read a bitstream", move || {
+            let wanted = (end - at).min(PIECE_BYTES as u64);
+            let mut piece = Vec::with_capacity(PIECE_BYTES.min(wanted as usize));
+            file.seek(SeekFrom::Start(at))
+                .and_then(|_| (&mut file).take(wanted).read_to_end(&mut piece))
+                .map_err(|e| StoreError::of_file("read", &path, e))?;
+            // A file that ends early ends the stream, and what counts the bytes tells.
+            let next = if piece.is_empty() { end } else { at + piece.len() as u64 };
+            Ok(Some((Bytes::from(piece), (file, path, next, end))))
+        })
+        .await
+    })
+    .boxed()
+}
+
+/// The digest an object is named by.
+pub(crate) fn named_digest(location: &Location) -> Option<Sha256> {
+    match location {
+        Location::Object { sha256 } => Some(*sha256),
+        Location::Pack { .. } => None,
+    }
+}

@@ -1,0 +1,60 @@
+//! Which Sources a store holds.
+
+use futures::TryStreamExt;
+use model::SourceId;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode};
+use serde::{Deserialize, Serialize};
+
+use crate::{Key, Store, StoreError};
+
+/// The note that a Source is held in a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceNote {
+    /// The Source.
+    pub source: SourceId,
+    /// The URL the operator gave.
+    pub url: String,
+}
+
+impl Store {
+    /// Notes that a Source is held here; the same note may be written again.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn note_source(&self, note: &SourceNote) -> Result<(), StoreError> {
+        let key = Key::Source(note.source.clone());
+        let json = serde_json::to_vec(note)
+            .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
+        self.put(&key, json.into(), PutMode::Overwrite).await
+    }
+
+    /// The Sources held here, ordered by their ids. Thousands at most, so they are given at once.
+    ///
+    /// # Errors
+    /// What the store says; [`StoreError::Damaged`] for a note that cannot be read.
+    pub async fn sources(&self) -> Result<Vec<SourceNote>, StoreError> {
+        let folder = Key::sources();
+        let failed = |e| StoreError::of_object(self.root(), &folder, e);
+        let mut listed = self.objects().list(Some(&folder));
+        let mut notes = Vec::new();
+        while let Some(meta) = listed.try_next().await.map_err(failed)? {
+            // Other files may lie there; they are none of ours.
+            if let Ok(key @ Key::Source(_)) = meta.location.as_ref().parse() {
+                notes.push(self.source_note(&key).await?);
+            }
+        }
+        notes.sort_by(|a, b| a.source.cmp(&b.source));
+        Ok(notes)
+    }
+
+    async fn source_note(&self, key: &Key) -> Result<SourceNote, StoreError> {
+        let failed = |e| StoreError::of_object(self.root(), key, e);
+        let result = self.objects().get(&key.path()).await.map_err(failed)?;
+        let json = result.bytes().await.map_err(failed)?;
+        serde_json::from_slice(&json).map_err(|error| StoreError::Damaged {
+            key: key.to_string(),
+            expected: "a note about a Source".into(),
+            computed: error.to_string(),
+        })
+    }
+}

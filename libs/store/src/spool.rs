@@ -1,0 +1,211 @@
+//! Spool files: where a large body waits until it is whole.
+
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use fixity::{Computed, Hasher};
+use tempfile::NamedTempFile;
+
+use crate::temporary::{self, Readers};
+use crate::{Store, StoreError};
+
+/// The spool's place inside a local store.
+pub(crate) const DIRECTORY: &str = "spool";
+
+/// How much is gathered before a thread is asked to hash and write it.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// A body that is being received. Its digests are computed as it is written, so the bytes pass once.
+///
+/// It outlives a broken transfer: [`Spool::len`] says from where to ask again. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub struct Spool {
+    // Absent while a thread has it, and for good when the wait for that thread was given up.
+    file: Option<SpoolFile>,
+    path: PathBuf,
+    waiting: Vec<Bytes>,
+    waiting_bytes: usize,
+    length: u64,
+}
+
+/// A whole body on the disk, with its digests; [`Store::put_bitstream`] makes it an object.
+#[derive(Debug)]
+pub struct Spooled {
+    pub(crate) file: NamedTempFile,
+    computed: Computed,
+}
+
+#[derive(Debug)]
+struct SpoolFile {
+    file: NamedTempFile,
+    hasher: Hasher,
+}
+
+impl Store {
+    /// A new spool file whose bytes are taken by `hasher`.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub async fn spool(&self, hasher: Hasher) -> Result<Spool, StoreError> {
+        let directory = self.spool_directory().to_owned();
+        let readers = if self.on_disk().is_some() { Readers::Anybody } else { Readers::Owner };
+        let file = blocking("create a spool file", move || temporary::create_in(&directory, readers)).await?;
+        let path = file.path().to_owned();
+        let file = Some(SpoolFile { file, hasher });
+        Ok(Spool { file, path, waiting: Vec::new(), waiting_bytes: 0, length: 0 })
+    }
+}
+
+impl Spool {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// When the disk does not take it. The spool cannot be used after that, nor after a call that was cancelled.
+    pub async fn append(&mut self, piece: Bytes) -> Result<(), StoreError> {
+        self.length += piece.len() as u64;
+        self.waiting_bytes += piece.len();
+        self.waiting.push(piece);
+        if self.waiting_bytes >= BATCH_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    /// How many bytes were taken.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Forgets what was taken: the server sent another version, or does not resume.
+    ///
+    /// # Errors
+    /// When the file cannot be emptied.
+    pub async fn restart(&mut self, hasher: Hasher) -> Result<(), StoreError> {
+        (self.waiting, self.waiting_bytes, self.length) = (Vec::new(), 0, 0);
+        self.with_file(move |spool, path| {
+            spool.hasher = hasher;
+            let file = spool.file.as_file_mut();
+            file.set_len(0)
+                .and_then(|()| file.rewind())
+                .map_err(|e| StoreError::of_file("empty spool file", path, e))
+        })
+        .await
+    }
+
+    /// The body is whole.
+    ///
+    /// # Errors
+    /// When the disk does not take the rest.
+    pub async fn finish(mut self) -> Result<Spooled, StoreError> {
+        self.flush().await?;
+        self.with_file(|spool, path| {
+            spool.file.as_file_mut().rewind().map_err(|e| StoreError::of_file("read spool file", path, e))
+        })
+        .await?;
+        let SpoolFile { file, hasher } = self.file.take().ok_or_else(|| interrupted(&self.path))?;
+        Ok(Spooled { file, computed: hasher.finish() })
+    }
+
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        let pieces = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        self.with_file(move |spool, path| {
+            for piece in &pieces {
+                spool.hasher.update(piece);
+                spool
+                    .file
+                    .as_file_mut()
+                    .write_all(piece)
+                    .map_err(|e| StoreError::of_file("write spool file", path, e))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn with_file(
+        &mut self,
+        work: impl FnOnce(&mut SpoolFile, &Path) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let mut file = self.file.take().ok_or_else(|| interrupted(&path))?;
+        let file = blocking("write a spool file", move || work(&mut file, &path).map(|()| file)).await?;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+impl Spooled {
+    pub(crate) fn from_parts(file: NamedTempFile, computed: Computed) -> Self {
+        Self { file, computed }
+    }
+
+    /// Its length and digests.
+    pub fn computed(&self) -> &Computed {
+        &self.computed
+    }
+}
+
+/// Does file work where it may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    action: &'static str,
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| StoreError::of_task(action, e))?
+}
+
+fn interrupted(path: &Path) -> StoreError {
+    let source =
+        std::io::Error::other("an earlier write failed or was cancelled; begin with a new spool file");
+    StoreError::Io { action: "write spool file", path: path.display().to_string(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use fs_err as fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_are_hashed_as_they_are_written() {
+        let mut spool = Store::in_memory().spool(Hasher::new([])).await.unwrap();
+        let mut whole = Vec::new();
+        for n in 0..100_u8 {
+            let piece = vec![n; 10_007];
+            whole.extend_from_slice(&piece);
+            spool.append(piece.into()).await.unwrap();
+        }
+        assert_eq!(spool.len(), whole.len() as u64);
+        let spooled = spool.finish().await.unwrap();
+        assert_eq!(*spooled.computed(), Computed::of(&whole));
+        assert_eq!(fs::read(spooled.file.path()).unwrap(), whole);
+    }
+
+    #[tokio::test]
+    async fn a_restarted_spool_holds_only_what_came_after() {
+        let mut spool = Store::in_memory().spool(Hasher::new([])).await.unwrap();
+        spool.append(vec![1; BATCH_BYTES + 1].into()).await.unwrap();
+        spool.append(vec![2; 5].into()).await.unwrap();
+        spool.restart(Hasher::new([])).await.unwrap();
+        assert!(spool.is_empty());
+        spool.append(Bytes::from_static(b"new")).await.unwrap();
+        let spooled = spool.finish().await.unwrap();
+        assert_eq!(*spooled.computed(), Computed::of(b"new"));
+        assert_eq!(fs::read(spooled.file.path()).unwrap(), b"new");
+    }
+
+    #[tokio::test]
+    async fn a_dropped_spool_leaves_nothing_behind() {
+        let spool = Store::in_memory().spool(Hasher::new([])).await.unwrap();
+        let path = spool.path.clone();
+        assert!(path.exists());
+        drop(spool);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,91 @@
+//! Temporary files that become ordinary ones.
+
+use std::io;
+use std::path::Path;
+
+use fs_err as fs;
+use jiff::{SignedDuration, Timestamp};
+use tempfile::{Builder, NamedTempFile};
+
+use crate::StoreError;
+
+/// Begins the names of our temporary files: the directory may be everybody's.
+const PREFIX: &str = "thresher-";
+
+/// How old a file must be to be taken for left behind by a process that was killed.
+const ABANDONED_AFTER: SignedDuration = SignedDuration::from_hours(24);
+
+/// Who may read the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Only its owner: it lies where others look, too.
+    Owner,
+    /// Whoever may read the files this process writes: it will become one of them.
+    Anybody,
+}
+
+/// A file in `directory`, which is created if need be. It is removed when dropped.
+pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempFile, StoreError> {
+    let mut builder = Builder::new();
+    builder.prefix(PREFIX);
+    if readers == Readers::Anybody {
+        allow_anybody(&mut builder);
+    }
+    match builder.tempfile_in(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(directory)
+                .map_err(|e| StoreError::of_file("create directory", directory, e))?;
+            builder.tempfile_in(directory)
+        }
+        other => other,
+    }
+    .map_err(|e| StoreError::of_file("create a file in", directory, e))
+}
+
+/// Removes what killed processes left behind. Files of living processes are younger.
+pub(crate) fn sweep(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let modified =
+            entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| Timestamp::try_from(t).ok());
+        let age = modified.map(|modified| Timestamp::now().duration_since(modified));
+        let is_abandoned = is_ours && age.is_some_and(|age| age > ABANDONED_AFTER);
+        // Whatever cannot be removed now is tried again when the store is opened next.
+        if is_abandoned && fs::remove_file(entry.path()).is_ok() {
+            tracing::debug!(path = %entry.path().display(), "removed a file that a killed process left behind");
+        }
+    }
+}
+
+#[cfg(unix)]
+fn allow_anybody(builder: &mut Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    // The process's umask still applies.
+    builder.permissions(std::fs::Permissions::from_mode(0o666));
+}
+
+#[cfg(not(unix))]
+fn allow_anybody(_: &mut Builder<'_, '_>) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_files_of_ours_are_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let now = Timestamp::now();
+        let yesterday = now - ABANDONED_AFTER - SignedDuration::from_mins(1);
+        let make = |name: &str, modified: Timestamp| {
+            let path = directory.path().join(name);
+            fs::File::create(&path).unwrap().file().set_modified(modified.into()).unwrap();
+            path
+        };
+        let old = make("thresher-old", yesterday);
+        let young = make("thresher-young", now);
+        let foreign = make("old", yesterday);
+        sweep(directory.path());
+        sweep(&directory.path().join("absent"));
+        assert!(!old.exists() && young.exists() && foreign.exists());
+    }
+}

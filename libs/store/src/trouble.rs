@@ -1,0 +1,232 @@
+//! The state of the store, for everybody who waits for it without being told.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
+
+use crate::StoreError;
+use crate::error::{io_cause, is_passing, says};
+
+/// What the store last failed with, until an operation of the same kind succeeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreTrouble {
+    /// What kind of failure it is.
+    pub kind: TroubleKind,
+    /// Whether writing failed; otherwise reading.
+    pub writing: bool,
+    /// What failed, where, and what the system said.
+    pub message: String,
+}
+
+/// The kinds of failure that concern the store as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TroubleKind {
+    /// No space or quota is left: nothing can be written until somebody makes room.
+    Full,
+    /// Not permitted, or not authenticated: nothing will change until somebody acts.
+    Denied,
+    /// Not reachable, overloaded or out of order: it may pass.
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+/// Where failures and successes are noted.
+#[derive(Debug, Clone)]
+pub(crate) struct TroubleBoard(Arc<Board>);
+
+#[derive(Debug)]
+struct Board {
+    // Successes are many and troubles few: a flag spares them the lock.
+    troubled: AtomicBool,
+    state: watch::Sender<Option<StoreTrouble>>,
+}
+
+impl TroubleKind {
+    /// The kind of a failure; `None` when it concerns only the one object that was asked for.
+    pub(crate) fn of(error: &object_store::Error) -> Option<Self> {
+        use object_store::Error as E;
+        match error {
+            E::NotFound { .. } if says(error, &["NoSuchBucket"]) => Some(Self::Other),
+            E::NotFound { .. }
+            | E::AlreadyExists { .. }
+            | E::Precondition { .. }
+            | E::NotModified { .. }
+            | E::InvalidPath { .. }
+            | E::NotSupported { .. }
+            | E::NotImplemented { .. } => None,
+            // Some servers report a quota as 403, so the words count before the status.
+            _ if says(error, FULL) => Some(Self::Full),
+            E::PermissionDenied { .. } | E::Unauthenticated { .. } => Some(Self::Denied),
+            _ => Some(Self::of_cause(error)),
+        }
+    }
+
+    fn of_cause(error: &(dyn StdError + 'static)) -> Self {
+        if let Some(kind) = io_cause(error).and_then(Self::of_io) {
+            return kind;
+        }
+        if says(error, &["status code: 4", "BareRedirect", "LOCATION"]) {
+            return Self::Other;
+        }
+        if says(error, &["Error performing ", "HTTP error", "error sending request"]) {
+            return Self::Unavailable;
+        }
+        Self::Other
+    }
+
+    /// The kind of an I/O error, where it is one that concerns the whole store.
+    pub(crate) fn of_io(error: &io::Error) -> Option<Self> {
+        use io::ErrorKind as K;
+        match error.kind() {
+            K::StorageFull | K::QuotaExceeded => Some(Self::Full),
+            K::PermissionDenied | K::ReadOnlyFilesystem => Some(Self::Denied),
+            _ if is_passing(error) => Some(Self::Unavailable),
+            K::ConnectionRefused
+            | K::ConnectionReset
+            | K::ConnectionAborted
+            | K::NotConnected
+            | K::HostUnreachable
+            | K::NetworkUnreachable
+            | K::BrokenPipe
+            | K::UnexpectedEof => Some(Self::Unavailable),
+            _ => None,
+        }
+    }
+}
+
+/// How S3 servers say that no room is left.
+const FULL: &[&str] = &[
+    "status code: 507",
+    "InsufficientStorage",
+    "QuotaExceeded",
+    "XMinioStorageFull",
+    "No space left on device",
+    "no space left on device",
+    "Disk quota exceeded",
+];
+
+impl TroubleBoard {
+    /// A board with nothing on it.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Board { troubled: AtomicBool::new(false), state: watch::Sender::new(None) }))
+    }
+
+    /// Somebody who wants to know.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<StoreTrouble>> {
+        self.0.state.subscribe()
+    }
+
+    /// Notes how an operation ended, and passes its result on.
+    pub(crate) fn note<T>(
+        &self,
+        writing: bool,
+        at: impl FnOnce() -> String,
+        result: object_store::Result<T>,
+    ) -> object_store::Result<T> {
+        match &result {
+            Ok(_) => self.succeeded(writing),
+            Err(error) => {
+                if let Some(kind) = TroubleKind::of(error) {
+                    let at = at();
+                    let message = match StoreError::of_trouble(kind, &at, error) {
+                        Some(decided) => decided.to_string(),
+                        None => format!("the store failed at {at}: {error}"),
+                    };
+                    self.failed(StoreTrouble { kind, writing, message });
+                }
+            }
+        }
+        result
+    }
+
+    /// Notes that writing failed, where that was not done through the object store.
+    pub(crate) fn failed_with(&self, error: &StoreError) {
+        let kind = match error {
+            StoreError::Full { .. } => TroubleKind::Full,
+            StoreError::Denied { .. } => TroubleKind::Denied,
+            _ => TroubleKind::Other,
+        };
+        self.failed(StoreTrouble { kind, writing: true, message: error.to_string() });
+    }
+
+    /// Notes a failure.
+    pub(crate) fn failed(&self, trouble: StoreTrouble) {
+        self.0.troubled.store(true, Ordering::Release);
+        self.0.state.send_if_modified(|state| {
+            let is_news = state.as_ref() != Some(&trouble);
+            *state = Some(trouble);
+            is_news
+        });
+    }
+
+    /// Notes a success. Reads go on working on a full disk, so they clear no trouble with writing.
+    pub(crate) fn succeeded(&self, writing: bool) {
+        if !self.0.troubled.load(Ordering::Acquire) {
+            return;
+        }
+        self.0.state.send_if_modified(|state| {
+            let is_over = state.as_ref().is_some_and(|trouble| trouble.writing == writing);
+            if is_over {
+                *state = None;
+                self.0.troubled.store(false, Ordering::Release);
+            }
+            is_over
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(source: impl Into<Box<dyn StdError + Send + Sync>>) -> object_store::Error {
+        object_store::Error::Generic { store: "test", source: source.into() }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("writing")]
+    struct Wrapped(#[source] io::Error);
+
+    #[test]
+    fn a_full_disk_is_found_anywhere_in_the_chain() {
+        let enospc = || io::Error::from_raw_os_error(28);
+        assert_eq!(TroubleKind::of(&generic(enospc())), Some(TroubleKind::Full));
+        assert_eq!(TroubleKind::of(&generic(Wrapped(enospc()))), Some(TroubleKind::Full));
+        let twice = io::Error::other(Wrapped(enospc()));
+        assert_eq!(TroubleKind::of(&generic(Wrapped(twice))), Some(TroubleKind::Full));
+    }
+
+    #[test]
+    fn s3_says_full_in_several_ways() {
+        for words in [
+            "Server returned non-2xx status code: 507 Insufficient Storage: ",
+            "status code: 403 Forbidden: <Code>QuotaExceeded</Code>",
+            "<Code>XMinioStorageFull</Code>",
+        ] {
+            assert_eq!(TroubleKind::of(&generic(words)), Some(TroubleKind::Full), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_not_there_is_no_trouble_of_the_store() {
+        let error = object_store::Error::NotFound { path: "a".into(), source: "gone".into() };
+        assert_eq!(TroubleKind::of(&error), None);
+    }
+
+    #[test]
+    fn a_success_clears_trouble_of_its_own_kind_only() {
+        let board = TroubleBoard::new();
+        let seen = board.subscribe();
+        let failure: object_store::Result<()> = Err(generic(io::Error::from_raw_os_error(28)));
+        assert!(board.note(true, || "a".into(), failure).is_err());
+        board.succeeded(false);
+        let trouble = seen.borrow().clone().unwrap();
+        assert_eq!((trouble.kind, trouble.writing), (TroubleKind::Full, true));
+        board.succeeded(true);
+        assert_eq!(*seen.borrow(), None);
+    }
+}

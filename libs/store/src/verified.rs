@@ -1,0 +1,159 @@
+//! Comparing what is read with what was stored.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use fixity::{Hasher, Sha256};
+use futures::StreamExt;
+use futures::stream;
+use model::{Bitstream, Location};
+
+use crate::read::{ByteStream, named_digest};
+use crate::{Key, StoreError};
+
+/// What the bytes at a location have to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Expected {
+    name: String,
+    offset: u64,
+    length: u64,
+    stored_length: Option<u64>,
+    sha256: Option<Sha256>,
+}
+
+impl Expected {
+    /// What was judged.
+    pub(crate) fn of(bitstream: &Bitstream) -> Self {
+        let computed = &bitstream.computed;
+        Self { sha256: Some(computed.sha256()), ..Self::at(&bitstream.location, computed.length()) }
+    }
+
+    /// What the location itself tells.
+    pub(crate) fn at(location: &Location, length: u64) -> Self {
+        let key = Key::of(location);
+        let (name, offset, stored_length) = match location {
+            Location::Object { .. } => (key.to_string(), 0, None),
+            Location::Pack { offset, stored_length, .. } => {
+                (format!("{key} at offset {offset}"), *offset, Some(*stored_length))
+            }
+        };
+        Self { name, offset, length, stored_length, sha256: named_digest(location) }
+    }
+
+    /// A part of a bitstream, of which no digest is known.
+    pub(crate) fn part(location: &Location, range: Range<u64>) -> Result<Self, StoreError> {
+        let mut part = Self::at(location, range.end);
+        if let Some(stored) = part.stored_length.filter(|stored| *stored < range.end) {
+            return Err(part.wrong_length(stored));
+        }
+        part.offset = part.offset.saturating_add(range.start);
+        part.length = range.end.saturating_sub(range.start);
+        (part.stored_length, part.sha256) = (None, None);
+        Ok(part)
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where the bytes lie in their object.
+    pub(crate) fn range(&self) -> Result<Range<u64>, StoreError> {
+        if let Some(stored) = self.stored_length.filter(|stored| *stored != self.length) {
+            return Err(self.wrong_length(stored));
+        }
+        match self.offset.checked_add(self.length) {
+            Some(end) => Ok(self.offset..end),
+            None => Err(self.cut_short(self.offset)),
+        }
+    }
+
+    /// Compares the whole bitstream.
+    pub(crate) fn judge(&self, bytes: &[u8]) -> Result<(), StoreError> {
+        if bytes.len() as u64 != self.length {
+            return Err(self.wrong_length(bytes.len() as u64));
+        }
+        match self.sha256 {
+            Some(_) => self.judge_digest(Sha256::of(bytes)),
+            None => Ok(()),
+        }
+    }
+
+    /// The object ends before the bytes do.
+    pub(crate) fn cut_short(&self, size: u64) -> StoreError {
+        self.damaged(format!("{} bytes at offset {}", self.length, self.offset), format!("an end at {size}"))
+    }
+
+    /// There are more or fewer bytes.
+    pub(crate) fn wrong_length(&self, found: u64) -> StoreError {
+        self.damaged(format!("{} bytes", self.length), format!("{found} bytes"))
+    }
+
+    fn judge_digest(&self, computed: Sha256) -> Result<(), StoreError> {
+        match self.sha256 {
+            Some(expected) if expected != computed => {
+                Err(self.damaged(format!("sha-256 {expected}"), format!("sha-256 {computed}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn damaged(&self, expected: String, computed: String) -> StoreError {
+        StoreError::Damaged { key: self.name.clone(), expected, computed }
+    }
+}
+
+/// Passes `pieces` on and compares them. The last piece waits for the verdict, so nobody ever holds all bytes of a
+/// damaged bitstream and takes it for whole.
+pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
+    // A member of a pack has no digest here, and counting is free.
+    let hasher = expected.sha256.map(|_| Hasher::new([]));
+    let begin = Some(Passing { pieces, expected, hasher, passed: 0, held: None });
+    stream::try_unfold(begin, |state| async move {
+        let Some(mut passing) = state else { return Ok(None) };
+        loop {
+            let Some(piece) = passing.pieces.next().await.transpose()? else {
+                let last = passing.finish()?;
+                return Ok(last.map(|piece| (piece, None)));
+            };
+            if let Some(ready) = passing.take(piece)? {
+                return Ok(Some((ready, Some(passing))));
+            }
+        }
+    })
+    .boxed()
+}
+
+struct Passing {
+    pieces: ByteStream,
+    expected: Expected,
+    hasher: Option<Hasher>,
+    passed: u64,
+    held: Option<Bytes>,
+}
+
+impl Passing {
+    /// Takes a piece and gives the one before it.
+    fn take(&mut self, piece: Bytes) -> Result<Option<Bytes>, StoreError> {
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        self.passed += piece.len() as u64;
+        if self.passed > self.expected.length {
+            return Err(self.expected.wrong_length(self.passed));
+        }
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&piece);
+        }
+        Ok(self.held.replace(piece))
+    }
+
+    fn finish(self) -> Result<Option<Bytes>, StoreError> {
+        if self.passed != self.expected.length {
+            return Err(self.expected.wrong_length(self.passed));
+        }
+        if let Some(hasher) = self.hasher {
+            self.expected.judge_digest(hasher.finish().sha256())?;
+        }
+        Ok(self.held)
+    }
+}

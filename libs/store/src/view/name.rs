@@ -1,0 +1,167 @@
+//! One segment of a URI as one name of a file or directory, and back.
+//!
+//! `^` begins whatever is not written as it stands. It is no character of a URI, so ordinary segments stay as they are.
+
+/// What a name is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    File,
+    Directory,
+}
+
+/// Most file systems take 255 bytes.
+pub(super) const LONGEST: usize = 255;
+/// Stands at the end of a name in the role it does not look like.
+pub(super) const OTHER_ROLE: char = '^';
+/// An empty segment.
+const EMPTY: &str = "^-";
+/// Begins the mark that tells which letters are of unexpected case.
+const CASE: &str = "^u";
+
+/// The name of a segment, in as many characters as it takes.
+pub(super) fn encode(segment: &str, role: Role) -> String {
+    let mut name = escape(segment);
+    let looks_like = if looks_like_a_file(segment) { Role::File } else { Role::Directory };
+    if looks_like != role {
+        name.push(OTHER_ROLE);
+    }
+    name
+}
+
+/// The segment of a name; `None` for a name that [`encode`] does not give.
+pub(super) fn decode(name: &str) -> Option<String> {
+    unescape(name.strip_suffix(OTHER_ROLE).unwrap_or(name))
+}
+
+/// Whether a name is taken for a file's: it ends with an extension, is a number, is empty (a trailing slash), or holds a
+/// query or fragment. The names of files and those of directories are thus told apart without looking at other URIs.
+fn looks_like_a_file(segment: &str) -> bool {
+    segment.bytes().all(|b| b.is_ascii_digit())
+        || segment.contains(['?', '#'])
+        || extension(segment).is_some_and(|at| segment[at..].bytes().any(|b| b.is_ascii_alphabetic()))
+}
+
+/// Where a name's extension begins, at its dot.
+fn extension(name: &str) -> Option<usize> {
+    let at = name.rfind('.')?;
+    let extension = &name[at + 1..];
+    let fits = (1..=8).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric());
+    (fits && at > 0).then_some(at)
+}
+
+/// The segment with everything escaped that cannot stand in a name, and the case of its letters told apart.
+pub(super) fn escape(segment: &str) -> String {
+    if segment.is_empty() {
+        return EMPTY.to_owned();
+    }
+    let bytes = segment.as_bytes();
+    let is_device = is_device_name(segment);
+    let mut name = String::with_capacity(bytes.len() + 8);
+    let mut odd = Vec::new();
+    for (i, (&byte, is_upper)) in bytes.iter().zip(expect_upper(bytes)).enumerate() {
+        let is_last_dot = byte == b'.' && i + 1 == bytes.len();
+        if !stands(byte) || is_last_dot || (is_device && i == 0) {
+            name.push_str(&format!("^{byte:02x}"));
+            continue;
+        }
+        if byte.is_ascii_alphabetic() {
+            odd.push(byte.is_ascii_uppercase() != is_upper);
+        }
+        name.push(char::from(byte));
+    }
+    if odd.contains(&true) {
+        // Before the extension, so that the system still knows the file's type.
+        let at = extension(&name).unwrap_or(name.len());
+        name.insert_str(at, &case_mark(&odd));
+    }
+    name
+}
+
+fn unescape(name: &str) -> Option<String> {
+    if name == EMPTY {
+        return Some(String::new());
+    }
+    let (name, mark) = match name.split_once(CASE) {
+        None => (name.to_owned(), None),
+        Some((before, rest)) => {
+            let digits = rest.find(|c: char| !matches!(c, '0'..='9' | 'a'..='f')).unwrap_or(rest.len());
+            (format!("{before}{}", &rest[digits..]), Some(&rest[..digits]))
+        }
+    };
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut letters = Vec::new();
+    let mut rest = name.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte == b'^' {
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+            continue;
+        }
+        if byte.is_ascii_alphabetic() {
+            letters.push(bytes.len());
+        }
+        bytes.push(byte);
+    }
+    let uppers: Vec<_> = expect_upper(&bytes).collect();
+    for (n, &at) in letters.iter().enumerate() {
+        let is_upper = uppers[at] != is_odd(mark, n);
+        bytes[at] = if is_upper { bytes[at].to_ascii_uppercase() } else { bytes[at].to_ascii_lowercase() };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Whether a byte stands in a name as it is: printable ASCII that no common file system reserves.
+fn stands(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !br#"<>:"/\|?*^#"#.contains(&byte)
+}
+
+/// For each byte, whether a letter there is expected in upper case: only in `%XX`, as RFC 3986 section 2.1 wants it.
+fn expect_upper(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
+    let mut escape_ends = 0;
+    (0..bytes.len()).map(move |i| {
+        let digits = bytes.get(i + 1..i + 3);
+        if bytes[i] == b'%' && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+            escape_ends = i + 3;
+        }
+        i < escape_ends
+    })
+}
+
+/// Which letters are of unexpected case: nothing more when all are, else a bit for each, four to a digit.
+fn case_mark(odd: &[bool]) -> String {
+    let mut mark = CASE.to_owned();
+    if !odd.contains(&false) {
+        return mark;
+    }
+    let last = odd.iter().rposition(|odd| *odd).map_or(0, |at| at + 1);
+    for four in odd[..last].chunks(4) {
+        let digit = four.iter().enumerate().fold(0, |digit, (n, odd)| digit | (u32::from(*odd) << n));
+        mark.extend(char::from_digit(digit, 16));
+    }
+    mark
+}
+
+fn is_odd(mark: Option<&str>, letter: usize) -> bool {
+    match mark {
+        None => false,
+        Some("") => true,
+        Some(digits) => {
+            let digit = digits.as_bytes().get(letter / 4).and_then(|b| char::from(*b).to_digit(16));
+            digit.is_some_and(|digit| digit >> (letter % 4) & 1 == 1)
+        }
+    }
+}
+
+/// Names that Windows keeps for devices, with any extension.
+fn is_device_name(segment: &str) -> bool {
+    let stem = segment.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    match stem.as_str() {
+        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => true,
+        _ => {
+            let port = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
+            port.is_some_and(|n| n.len() == 1 && n.as_bytes()[0].is_ascii_digit())
+        }
+    }
+}

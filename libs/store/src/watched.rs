@@ -1,0 +1,190 @@
+//! An object store that tells others how it fares.
+//!
+//! SlateDB retries what the object store refuses for ever, by itself: on a full disk its callers would wait in silence.
+//! Every operation, ours and the catalog's, goes through this wrapper, which notes failures on a [`TroubleBoard`].
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
+};
+
+use crate::trouble::TroubleBoard;
+
+const READ: bool = false;
+const WRITE: bool = true;
+
+/// Wraps a store and notes how each of its operations ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    inner: Arc<dyn ObjectStore>,
+    root: Arc<str>,
+    board: TroubleBoard,
+}
+
+#[derive(Debug)]
+struct WatchedUpload {
+    inner: Box<dyn MultipartUpload>,
+    at: Arc<str>,
+    board: TroubleBoard,
+}
+
+impl Watched {
+    /// Watches `inner`, which `root` names in messages.
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, root: Arc<str>, board: TroubleBoard) -> Self {
+        Self { inner, root, board }
+    }
+
+    fn watch<T: Send + 'static>(
+        &self,
+        writing: bool,
+        at: Option<&Path>,
+        stream: BoxStream<'static, Result<T>>,
+    ) -> BoxStream<'static, Result<T>> {
+        let (board, root, at) = (self.board.clone(), Arc::clone(&self.root), at.cloned().unwrap_or_default());
+        stream.map(move |item| board.note(writing, || format!("{root}/{at}"), item)).boxed()
+    }
+
+    fn note<T>(&self, writing: bool, at: &Path, result: Result<T>) -> Result<T> {
+        self.board.note(writing, || format!("{}/{at}", self.root), result)
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[async_trait]
+// A default method inherited here would pass by the board, and by the inner store's own way of doing it.
+#[deny(clippy::missing_trait_methods)]
+impl ObjectStore for Watched {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        let result = self.inner.put_opts(location, payload, opts).await;
+        self.note(WRITE, location, result)
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        let result = self.inner.put_multipart_opts(location, opts).await;
+        let inner = self.note(WRITE, location, result)?;
+        let at = format!("{}/{location}", self.root).into();
+        Ok(Box::new(WatchedUpload { inner, at, board: self.board.clone() }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let result = self.inner.get_opts(location, options).await;
+        let result = self.note(READ, location, result)?;
+        let payload = match result.payload {
+            GetResultPayload::Stream(stream) => {
+                GetResultPayload::Stream(self.watch(READ, Some(location), stream))
+            }
+            file @ GetResultPayload::File(..) => file,
+        };
+        Ok(GetResult { payload, ..result })
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let result = self.inner.get_ranges(location, ranges).await;
+        self.note(READ, location, result)
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.watch(WRITE, None, self.inner.delete_stream(locations))
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.watch(READ, prefix, self.inner.list(prefix))
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.watch(READ, prefix, self.inner.list_with_offset(prefix, offset))
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let result = self.inner.list_with_delimiter(prefix).await;
+        self.board.note(READ, || format!("{}/{}", self.root, prefix.cloned().unwrap_or_default()), result)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let result = self.inner.copy_opts(from, to, options).await;
+        self.note(WRITE, to, result)
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        let result = self.inner.rename_opts(from, to, options).await;
+        self.note(WRITE, to, result)
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl MultipartUpload for WatchedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let part = self.inner.put_part(data);
+        let (board, at) = (self.board.clone(), Arc::clone(&self.at));
+        Box::pin(async move { board.note(WRITE, || at.to_string(), part.await) })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let result = self.inner.complete().await;
+        self.board.note(WRITE, || self.at.to_string(), result)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        // Giving up is how a failed write ends, and its success proves nothing.
+        self.inner.abort().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+
+    use crate::testing::{Faulty, full_disk};
+    use crate::{Store, StoreError, TroubleKind};
+
+    fn full_store() -> Store {
+        let faulty = Faulty::new(std::sync::Arc::new(InMemory::new()), full_disk);
+        Store::over(std::sync::Arc::new(faulty), "full", None, std::env::temp_dir())
+    }
+
+    #[tokio::test]
+    async fn the_catalogs_failing_writes_show_at_once_and_reads_do_not_hide_them() {
+        let store = full_store();
+        let mut trouble = store.trouble();
+        let (objects, path) = (store.object_store(), "catalogs/x/wal/1".into());
+        objects.put(&path, "x".into()).await.unwrap_err();
+        trouble.changed().await.unwrap();
+        assert!(matches!(objects.get(&path).await, Err(object_store::Error::NotFound { .. })));
+        let seen = trouble.borrow().clone().unwrap();
+        assert_eq!((seen.kind, seen.writing), (TroubleKind::Full, true));
+        assert!(seen.message.contains("full/catalogs/x/wal/1"), "{}", seen.message);
+        assert!(seen.message.contains("free space"), "{}", seen.message);
+    }
+
+    #[tokio::test]
+    async fn our_own_writes_say_that_the_disk_is_full() {
+        let body = bytes::Bytes::from_static(b"x");
+        let error = full_store().put_small_bitstream(fixity::Sha256::of(&body), body).await.unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{error}");
+        assert!(!error.is_retryable());
+    }
+}

@@ -1,0 +1,133 @@
+//! What every store has to do, whatever it is made of: in memory, a local directory, S3.
+
+mod suite;
+
+use store::{S3Options, Store, StoreError, StoreOptions, StoreTarget};
+use testkit::servers::S3Fixture;
+
+/// One test per promise and store; on S3 one for all of them, since each would start a server of its own.
+macro_rules! conformance {
+    ($($case:ident),* $(,)?) => {
+        mod in_memory {
+            $(#[tokio::test]
+            async fn $case() {
+                super::suite::$case(&super::Store::in_memory()).await;
+            })*
+        }
+
+        mod local_directory {
+            $(#[tokio::test]
+            async fn $case() {
+                let directory = tempfile::tempdir().unwrap();
+                super::suite::$case(&super::local(directory.path()).await).await;
+            })*
+        }
+
+        #[tokio::test]
+        async fn s3_keeps_every_promise() {
+            let fixture = S3Fixture::get().await;
+            $(
+                println!("{}", stringify!($case));
+                suite::$case(&s3(&fixture, stringify!($case)).await).await;
+            )*
+        }
+    };
+}
+
+conformance!(
+    a_spooled_body_becomes_one_object_under_its_digest,
+    a_body_of_several_parts_arrives_whole,
+    an_empty_body_is_an_object_too,
+    the_same_content_is_stored_once,
+    a_small_body_is_stored_without_a_spool,
+    members_of_a_pack_are_read_in_every_way,
+    a_pack_can_be_put_again_and_is_never_overwritten,
+    what_is_missing_is_not_found,
+    a_range_is_read_from_within_a_bitstream,
+    a_damaged_small_bitstream_gives_no_byte,
+    a_damaged_large_bitstream_is_never_whole,
+    a_pack_cut_short_is_damaged,
+    existence_is_judged_by_length,
+    sources_are_noted_and_listed,
+    the_object_store_is_complete,
+);
+
+async fn local(directory: &std::path::Path) -> Store {
+    let target = StoreTarget::Directory(directory.to_owned());
+    Store::open(&target, StoreOptions::default()).await.unwrap()
+}
+
+fn s3_options(fixture: &S3Fixture, prefix: &str) -> S3Options {
+    S3Options {
+        endpoint: fixture.endpoint.clone(),
+        bucket: fixture.bucket.clone(),
+        prefix: format!("some/{prefix}"),
+        access_key: fixture.access_key.clone(),
+        secret_key: fixture.secret_key.clone(),
+        region: fixture.region.clone(),
+    }
+}
+
+async fn s3(fixture: &S3Fixture, prefix: &str) -> Store {
+    Store::s3(&s3_options(fixture, prefix), StoreOptions::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn s3_refuses_a_wrong_key_and_says_so() {
+    let fixture = S3Fixture::get().await;
+    let options = S3Options { secret_key: "wrong".into(), ..s3_options(&fixture, "denied") };
+    let error = Store::s3(&options, StoreOptions::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+    assert!(error.to_string().contains("credentials"), "{error}");
+}
+
+#[tokio::test]
+async fn an_s3_server_that_is_not_there_is_unavailable() {
+    // Bound and not listening: nobody answers, and nobody else can take the port.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let options = S3Options {
+        endpoint: format!("http://{}", socket.local_addr().unwrap()),
+        bucket: "b".into(),
+        prefix: String::new(),
+        access_key: "k".into(),
+        secret_key: "s".into(),
+        region: "r".into(),
+    };
+    let error = Store::s3(&options, StoreOptions::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert!(error.is_retryable() && error.to_string().contains("s3://b"), "{error}");
+}
+
+#[tokio::test]
+async fn a_store_that_was_opened_before_is_opened_again_with_what_it_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    let location = suite::put(&local(directory.path()).await, b"kept").await;
+    let options = StoreOptions { read_only: true, fsync: true, ..StoreOptions::default() };
+    let target: StoreTarget = directory.path().to_str().unwrap().parse().unwrap();
+    let store = Store::open(&target, options).await.unwrap();
+    assert!(store.exists(&location, 4).await.unwrap());
+    assert_eq!(store.directory(), Some(directory.path().canonicalize().unwrap().as_path()));
+    assert!(store.root().ends_with(".thresher"));
+}
+
+#[tokio::test]
+async fn a_spool_on_another_file_system_or_flushed_to_disk_gives_the_same_object() {
+    let (directory, spool) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in("/dev/shm"));
+    let spool_directory = spool.as_ref().ok().map(|spool| spool.path().to_owned());
+    let options = StoreOptions { fsync: true, spool_directory, ..StoreOptions::default() };
+    let target = StoreTarget::Directory(directory.path().to_owned());
+    let store = Store::open(&target, options).await.unwrap();
+    suite::a_spooled_body_becomes_one_object_under_its_digest(&store).await;
+    suite::a_body_of_several_parts_arrives_whole(&store).await;
+}
+
+#[tokio::test]
+async fn reading_where_nothing_was_harvested_says_so_and_creates_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = StoreTarget::Directory(directory.path().join("x"));
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let error = Store::open(&target, options).await.unwrap_err();
+    assert!(error.to_string().contains("no harvest"), "{error}");
+    assert!(!directory.path().join("x").exists());
+}
