@@ -1,0 +1,94 @@
+//! The faults of the HTTP library, told apart.
+
+use std::error::Error;
+use std::io;
+
+use crate::{ConnectFault, ErrorKind, Phase, WebError};
+
+/// A fault before the head of an answer was there.
+pub(crate) fn before_answer(error: reqwest::Error) -> WebError {
+    let error = error.without_url();
+    WebError::new(kind(&error)).detail(root(&error))
+}
+
+/// What a fault's chain of causes tells.
+fn kind(error: &reqwest::Error) -> ErrorKind {
+    if error.is_builder() {
+        return ErrorKind::BadUrl;
+    }
+    // The name is looked up and TLS is spoken while connecting: what is more special is asked first.
+    if error.is_dns() {
+        return ErrorKind::Dns;
+    }
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return ErrorKind::Tls { certificate: matches!(tls, rustls::Error::InvalidCertificate(_)) };
+    }
+    if error.is_connect() {
+        if error.is_timeout() {
+            return ErrorKind::Timeout(Phase::Connect);
+        }
+        return ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault));
+    }
+    if error.is_timeout() {
+        return ErrorKind::Timeout(Phase::FirstByte);
+    }
+    // A connection that was there and ended, or spoke something else than HTTP.
+    ErrorKind::Interrupted
+}
+
+fn connect_fault(error: &io::Error) -> ConnectFault {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => ConnectFault::Refused,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => {
+            ConnectFault::Unreachable
+        }
+        _ => ConnectFault::Other,
+    }
+}
+
+/// The innermost cause in words: the outer ones only say that there was an error.
+pub(crate) fn root(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().unwrap_or(error).to_string()
+}
+
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    // The innermost one, since an io::Error may wrap another.
+    causes(error).filter_map(|cause| cause.downcast_ref::<T>()).last()
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| next_cause(*error))
+}
+
+fn next_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    // An io::Error gives as its source not the error in it, but that one's source.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_fault_is_found_inside_of_io_errors() {
+        let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+        let wrapped = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, tls));
+        assert!(matches!(find::<rustls::Error>(&wrapped), Some(rustls::Error::InvalidCertificate(_))));
+        assert_eq!(root(&wrapped), "invalid peer certificate: Expired");
+    }
+
+    #[test]
+    fn refused_and_unreachable_are_told_apart() {
+        for (kind, expected) in [
+            (io::ErrorKind::ConnectionRefused, ConnectFault::Refused),
+            (io::ErrorKind::HostUnreachable, ConnectFault::Unreachable),
+            (io::ErrorKind::NetworkUnreachable, ConnectFault::Unreachable),
+            (io::ErrorKind::ConnectionReset, ConnectFault::Other),
+        ] {
+            assert_eq!(connect_fault(&kind.into()), expected, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What went wrong, and whether to try again.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use model::{Disposition, Evidence, Failure, ProblemReason};
+use url::Url;
+
+use crate::{message, redacted};
+
+/// A request that brought nothing of use.
+///
+/// Its text says what happened, where, and what to do, and holds no secrets of the URL. The causes are in that text
+/// and not in `source()`, since those of the HTTP library show the URL as it is.
+#[derive(Debug, Clone)]
+pub struct WebError(Box<Inner>);
+
+#[derive(Debug, Clone)]
+struct Inner {
+    kind: ErrorKind,
+    url: Option<Url>,
+    at: Option<Url>,
+    retry_after: Option<Duration>,
+    detail: Option<String>,
+    requests: u32,
+}
+
+/// What kind of fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The host name has no address.
+    Dns,
+    /// No connection.
+    Connect(ConnectFault),
+    /// No secure connection.
+    Tls {
+        /// Whether it is the server's certificate that is not accepted.
+        certificate: bool,
+    },
+    /// Nothing came in time.
+    Timeout(Phase),
+    /// The server answered with this status, which carries nothing to keep.
+    Status(u16),
+    /// The server answered a question that was not asked: 304 without a condition, 206 without a range, or another
+    /// range than the one asked for.
+    Unasked(u16),
+    /// The answer broke off.
+    Interrupted,
+    /// More redirects than allowed.
+    TooManyRedirects,
+    /// A redirect leads back to where it came from.
+    RedirectLoop,
+    /// A redirect leads nowhere.
+    BadRedirect,
+    /// Not a URL that can be requested.
+    BadUrl,
+    /// The origin wants its rest for longer than a request waits; nothing was sent.
+    Resting,
+    /// The client could not be made from its configuration.
+    Builder,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectFault {
+    /// The machine is there, and nothing listens at that port.
+    Refused,
+    /// No way leads to the machine.
+    Unreachable,
+    /// Broken while it was made, or for a reason of this machine.
+    Other,
+}
+
+/// What was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The connection.
+    Connect,
+    /// The head of the answer.
+    FirstByte,
+    /// The next piece of the body.
+    Body,
+}
+
+impl WebError {
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, url: None, at: None, retry_after: None, detail: None, requests: 0 }))
+    }
+
+    /// What was asked for, and where the answer or the fault came from.
+    pub(crate) fn about(mut self, url: &Url, at: &Url) -> Self {
+        self.0.at = (url != at).then(|| at.clone());
+        self.0.url = Some(url.clone());
+        self
+    }
+
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.0.retry_after = wait;
+        self
+    }
+
+    pub(crate) fn with_requests(mut self, requests: u32) -> Self {
+        self.0.requests = requests;
+        self
+    }
+
+    /// The kind of fault.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was asked for; none when the client itself could not be made.
+    pub fn url(&self) -> Option<&Url> {
+        self.0.url.as_ref()
+    }
+
+    /// The status, where the server answered with one that is the fault.
+    pub fn status(&self) -> Option<u16> {
+        match self.0.kind {
+            ErrorKind::Status(status) | ErrorKind::Unasked(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Whether the server did answer, only not with what was asked for: it is there, and the next URL may be better.
+    pub fn is_answer(&self) -> bool {
+        use ErrorKind::{BadRedirect, RedirectLoop, Status, TooManyRedirects, Unasked};
+        matches!(self.0.kind, Status(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect)
+    }
+
+    /// How many requests were made, redirects and retries included.
+    pub fn requests(&self) -> u32 {
+        self.0.requests
+    }
+
+    /// Whether another attempt makes sense, and how long the server wants to be left alone before.
+    pub fn disposition(&self) -> Disposition {
+        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout};
+        let again = match self.0.kind {
+            Dns | Connect(_) | Timeout(_) | Interrupted | Resting => true,
+            // Of the other 5xx, these say that the server will never do it; the rest, proxies' own numbers
+            // included, tell of a passing trouble.
+            Status(501 | 505 | 506 | 510 | 511) => false,
+            Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
+            _ => false,
+        };
+        if !again {
+            return Disposition::Refuse;
+        }
+        let after = self.0.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
+        Disposition::Retry { after }
+    }
+
+    /// The class of the fault, as problems are recorded.
+    pub fn reason(&self) -> ProblemReason {
+        match self.0.kind {
+            ErrorKind::Dns => ProblemReason::Dns,
+            ErrorKind::Connect(_) | ErrorKind::Builder => ProblemReason::Connect,
+            ErrorKind::Tls { .. } => ProblemReason::Tls,
+            ErrorKind::Timeout(_) => ProblemReason::Timeout,
+            ErrorKind::Status(429) | ErrorKind::Resting => ProblemReason::Throttled,
+            ErrorKind::Status(503) if self.0.retry_after.is_some() => ProblemReason::Throttled,
+            ErrorKind::Status(400..=499) => ProblemReason::HttpClientError,
+            ErrorKind::Status(500..=599) => ProblemReason::HttpServerError,
+            ErrorKind::Status(_) | ErrorKind::Unasked(_) => ProblemReason::HttpUnexpected,
+            ErrorKind::Interrupted => ProblemReason::Interrupted,
+            ErrorKind::TooManyRedirects | ErrorKind::RedirectLoop | ErrorKind::BadRedirect => {
+                ProblemReason::Redirect
+            }
+            ErrorKind::BadUrl => ProblemReason::BadUri,
+        }
+    }
+
+    /// The fault as it is sent on and recorded.
+    pub fn to_failure(&self) -> Failure {
+        let evidence = Evidence {
+            final_url: self.0.at.as_ref().map(redacted),
+            status: self.status(),
+            ..Evidence::default()
+        };
+        Failure {
+            reason: self.reason(),
+            message: self.to_string(),
+            disposition: self.disposition(),
+            evidence,
+        }
+    }
+
+    /// See [`WebError::to_failure`].
+    pub fn into_failure(self) -> Failure {
+        self.to_failure()
+    }
+}
+
+impl fmt::Display for WebError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, url, at, retry_after, detail, .. } = &*self.0;
+        let place = at.as_ref().or(url.as_ref());
+        f.write_str(&message::what(*kind, place, *retry_after))?;
+        if let Some(detail) = detail {
+            write!(f, " ({detail})")?;
+        }
+        if let Some(place) = place {
+            write!(f, "; asked for {}", redacted(place))?;
+        }
+        if let (Some(url), Some(_)) = (url, at) {
+            write!(f, ", where {} had led", redacted(url))?;
+        }
+        write!(f, "; {}", message::advice(*kind))
+    }
+}
+
+impl std::error::Error for WebError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod classify;
+mod client;
+mod config;
+mod error;
+mod message;
+mod politeness;
+mod range;
+mod rate;
+mod redact;
+mod redirect;
+mod request;
+mod response;
+mod retry;
+mod retry_after;
+
+pub use client::Client;
+pub use config::WebConfig;
+pub use error::{ConnectFault, ErrorKind, Phase, WebError};
+pub use redact::redacted;
+pub use request::{GetRequest, Range};
+pub use response::Response;

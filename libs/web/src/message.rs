@@ -1,0 +1,98 @@
+//! Faults in words: what happened, and what to do.
+
+use std::time::Duration;
+
+use url::{Position, Url};
+
+use crate::{ConnectFault, ErrorKind, Phase};
+
+/// What happened at `place`.
+pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Duration>) -> String {
+    let host = place.and_then(Url::host_str).unwrap_or("the host");
+    let server = place.and_then(authority).unwrap_or_else(|| host.to_owned());
+    match kind {
+        ErrorKind::Dns => format!("the host name {host} has no address"),
+        ErrorKind::Connect(ConnectFault::Refused) => format!("{server} refuses connections"),
+        ErrorKind::Connect(ConnectFault::Unreachable) => format!("no way leads to {server} from here"),
+        ErrorKind::Connect(ConnectFault::Other) => format!("no connection to {server}"),
+        ErrorKind::Tls { certificate: true } => format!("the certificate of {server} is not accepted"),
+        ErrorKind::Tls { certificate: false } => format!("no secure connection to {server}"),
+        ErrorKind::Timeout(Phase::Connect) => format!("{server} did not take the connection in time"),
+        ErrorKind::Timeout(Phase::FirstByte) => format!("{server} did not answer in time"),
+        ErrorKind::Timeout(Phase::Body) => format!("the answer of {server} came to a standstill"),
+        ErrorKind::Status(status) => {
+            let wait = retry_after.map(|wait| format!(", asking for {} s of patience", wait.as_secs()));
+            format!("{server} answered {}{}", status_line(status), wait.unwrap_or_default())
+        }
+        ErrorKind::Unasked(304) => {
+            format!("{server} answered 304 Not Modified to a request without a condition")
+        }
+        ErrorKind::Unasked(status) => {
+            format!("{server} answered {} with a part that was not asked for", status_line(status))
+        }
+        ErrorKind::Interrupted => format!("the answer of {server} broke off"),
+        ErrorKind::TooManyRedirects => "the request was sent on too often".to_owned(),
+        ErrorKind::RedirectLoop => "the request was sent round in a circle".to_owned(),
+        ErrorKind::BadRedirect => format!("{server} sends the request on to nowhere"),
+        ErrorKind::BadUrl => "the URL cannot be requested".to_owned(),
+        ErrorKind::Resting => {
+            let left = retry_after.unwrap_or_default().as_secs();
+            format!("{server} asked to be left alone for another {left} s; no request was made")
+        }
+        ErrorKind::Builder => "the HTTP client cannot be set up".to_owned(),
+    }
+}
+
+/// What to do about it.
+pub(crate) fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Dns => "check the spelling of the host, and that this machine resolves names",
+        ErrorKind::Connect(ConnectFault::Refused) => {
+            "check the port; if it is right, the server is down: try again later"
+        }
+        ErrorKind::Connect(ConnectFault::Unreachable) => {
+            "check this machine's network, its routes and any firewall"
+        }
+        ErrorKind::Connect(ConnectFault::Other) => "try again later; if it stays so, check the network",
+        ErrorKind::Tls { certificate: true } => {
+            "check this machine's clock and trusted roots; else the Source's operator must renew it"
+        }
+        ErrorKind::Tls { certificate: false } => {
+            "check that the port speaks TLS 1.2 or later, and not plain HTTP"
+        }
+        ErrorKind::Timeout(_) => "try again later, or allow more time",
+        ErrorKind::Status(401 | 403 | 407) => "ask the Source's operator for access",
+        ErrorKind::Status(404 | 410) => {
+            "check the URL; if a list names it, the list is out of date: tell the Source's operator"
+        }
+        ErrorKind::Status(429) | ErrorKind::Resting => {
+            "try again after that time, with fewer requests at once"
+        }
+        ErrorKind::Status(408 | 425 | 500 | 502..=504) => {
+            "try again later; if it stays so, tell the Source's operator"
+        }
+        ErrorKind::Status(_) | ErrorKind::Unasked(_) => {
+            "open the URL in another client; tell the Source's operator what it answers"
+        }
+        ErrorKind::Interrupted => "try again; if it always breaks off there, tell the Source's operator",
+        ErrorKind::TooManyRedirects | ErrorKind::RedirectLoop | ErrorKind::BadRedirect => {
+            "check the URL; if a list names it, tell the Source's operator"
+        }
+        ErrorKind::BadUrl => "give an absolute http or https URL with a host",
+        ErrorKind::Builder => "correct the configuration",
+    }
+}
+
+fn status_line(status: u16) -> String {
+    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    match reason {
+        Some(reason) => format!("{status} {reason}"),
+        None => format!("status {status}"),
+    }
+}
+
+/// Host and port, the port only where it is not the scheme's own.
+fn authority(url: &Url) -> Option<String> {
+    url.host_str()?;
+    Some(url[Position::BeforeHost..Position::AfterPort].to_owned())
+}

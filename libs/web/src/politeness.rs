@@ -1,0 +1,188 @@
+//! The budget of each origin: so many requests at a time, so many a second, and none while it rests.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use model::Lane;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::rate::Rate;
+
+/// Origins kept before the first look for unused ones.
+const SWEEP_FIRST: usize = 256;
+/// A pace is at least one request a second, so an origin left alone for longer may be forgotten.
+const PACE_MEMORY: Duration = Duration::from_secs(1);
+
+/// What every origin is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Requests at a time.
+    pub(crate) at_a_time: usize,
+    /// Requests in a second.
+    pub(crate) per_second: Option<NonZeroU32>,
+    /// The longest rest that a request waits for.
+    pub(crate) patience: Duration,
+}
+
+/// The origins in use and those that rest.
+#[derive(Debug)]
+pub(crate) struct Politeness {
+    limits: Limits,
+    table: Mutex<Table>,
+}
+
+/// A place in an origin's budget, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    origin: Arc<Origin>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The origin rests for longer than a request waits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Resting {
+    /// How much longer.
+    pub(crate) left: Duration,
+}
+
+/// Whether an origin wants its rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Rest {
+    until: Option<Instant>,
+}
+
+/// What of an answer bears on the origin's rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signal {
+    /// The status.
+    pub(crate) status: u16,
+    /// The wait asked for.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Table {
+    origins: HashMap<Lane, Arc<Origin>>,
+    sweep_at: usize,
+}
+
+#[derive(Debug)]
+struct Origin {
+    places: Arc<Semaphore>,
+    rate: Option<Rate>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    rest: Rest,
+    last_used: Instant,
+}
+
+/// The rest of an origin after an answer: 429 and 503 with `Retry-After` put it to rest, and never
+/// shorten a rest; other answers, which may have been under way before, change nothing.
+pub(crate) fn decide(rest: Rest, signal: Signal, now: Instant) -> Rest {
+    match signal {
+        Signal { status: 429 | 503, retry_after: Some(wait) } => {
+            Rest { until: rest.until.max(Some(now + wait)) }
+        }
+        _ => rest,
+    }
+}
+
+impl Rest {
+    /// How much longer, if at all.
+    fn left(self, now: Instant) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
+    }
+}
+
+impl Politeness {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let table = Table { origins: HashMap::new(), sweep_at: SWEEP_FIRST };
+        Self { limits, table: Mutex::new(table) }
+    }
+
+    /// Waits for a place in the lane's budget, its turn, and the end of its rest.
+    ///
+    /// # Errors
+    /// [`Resting`] when the rest is longer than a request waits.
+    pub(crate) async fn enter(&self, lane: &Lane) -> Result<Permit, Resting> {
+        let origin = self.origin(lane);
+        loop {
+            // Before a place is taken: nobody holds one while waiting.
+            while let Some(left) = origin.rest_left() {
+                if left > self.limits.patience {
+                    return Err(Resting { left });
+                }
+                tokio::time::sleep(left).await;
+            }
+            let place =
+                Arc::clone(&origin.places).acquire_owned().await.expect("the semaphore is never closed");
+            if let Some(rate) = &origin.rate {
+                rate.turn().await;
+            }
+            // The rest may have begun while this request waited.
+            if origin.rest_left().is_none() {
+                lock(&origin.state).last_used = Instant::now();
+                return Ok(Permit { origin, _place: place });
+            }
+        }
+    }
+
+    /// How much longer a lane rests, if at all.
+    pub(crate) fn resting(&self, lane: &Lane) -> Option<Duration> {
+        lock(&self.table).origins.get(lane)?.rest_left()
+    }
+
+    fn origin(&self, lane: &Lane) -> Arc<Origin> {
+        let mut table = lock(&self.table);
+        if let Some(origin) = table.origins.get(lane) {
+            return Arc::clone(origin);
+        }
+        if table.origins.len() >= table.sweep_at {
+            // New users come only through this table, which is locked: a count of one stays one.
+            table.origins.retain(|_, origin| Arc::strong_count(origin) > 1 || !origin.is_forgettable());
+            // The next look only when as many again have come, so that each one costs little.
+            table.sweep_at = SWEEP_FIRST.max(table.origins.len() * 2);
+        }
+        let origin = Arc::new(Origin {
+            places: Arc::new(Semaphore::new(self.limits.at_a_time)),
+            rate: self.limits.per_second.map(Rate::new),
+            state: Mutex::new(State { rest: Rest::default(), last_used: Instant::now() }),
+        });
+        table.origins.insert(lane.clone(), Arc::clone(&origin));
+        origin
+    }
+}
+
+impl Origin {
+    fn rest_left(&self) -> Option<Duration> {
+        lock(&self.state).rest.left(Instant::now())
+    }
+
+    fn is_forgettable(&self) -> bool {
+        let state = lock(&self.state);
+        state.rest.left(Instant::now()).is_none()
+            && (self.rate.is_none() || state.last_used.elapsed() > PACE_MEMORY)
+    }
+}
+
+impl Permit {
+    /// Takes note of an answer.
+    pub(crate) fn note(&self, signal: Signal) {
+        let mut state = lock(&self.origin.state);
+        state.rest = decide(state.rest, signal, Instant::now());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is written under these locks is whole at every moment.
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use futures::poll;
+use std::pin::pin;
+
+use super::*;
+
+fn politeness(at_a_time: usize) -> Politeness {
+    Politeness::new(Limits { at_a_time, per_second: None, patience: Duration::from_secs(100) })
+}
+
+fn lane(n: usize) -> Lane {
+    format!("http://host{n}.example").parse().unwrap()
+}
+
+fn asks_for(status: u16, seconds: u64) -> Signal {
+    Signal { status, retry_after: Some(Duration::from_secs(seconds)) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_throttling_answers_with_a_wait_begin_a_rest() {
+    let now = Instant::now();
+    let in_seconds = |seconds| Rest { until: Some(now + Duration::from_secs(seconds)) };
+    for (before, signal, after) in [
+        (Rest::default(), asks_for(429, 5), in_seconds(5)),
+        (Rest::default(), asks_for(503, 5), in_seconds(5)),
+        (Rest::default(), asks_for(500, 5), Rest::default()),
+        (Rest::default(), asks_for(200, 5), Rest::default()),
+        (Rest::default(), Signal { status: 503, retry_after: None }, Rest::default()),
+        (in_seconds(9), asks_for(429, 5), in_seconds(9)),
+        (in_seconds(3), asks_for(429, 5), in_seconds(5)),
+        (in_seconds(3), Signal { status: 200, retry_after: None }, in_seconds(3)),
+    ] {
+        assert_eq!(decide(before, signal, now), after, "{before:?} {signal:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_budget_is_per_origin_and_given_back_when_dropped() {
+    let politeness = politeness(2);
+    let (one, two) = (lane(1), lane(2));
+    let first = politeness.enter(&one).await.unwrap();
+    let _second = politeness.enter(&one).await.unwrap();
+    let mut third = pin!(politeness.enter(&one));
+    assert!(poll!(&mut third).is_pending());
+    let _other = politeness.enter(&two).await.unwrap();
+    drop(first);
+    assert!(poll!(&mut third).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_wait_until_the_rest_is_over_without_holding_a_place() {
+    let politeness = politeness(1);
+    let lane = lane(1);
+    politeness.enter(&lane).await.unwrap().note(asks_for(503, 30));
+    assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(30)));
+    let start = Instant::now();
+    let mut waiting = pin!(politeness.enter(&lane));
+    assert!(poll!(&mut waiting).is_pending());
+    assert_eq!(politeness.origin(&lane).places.available_permits(), 1);
+    waiting.await.unwrap();
+    assert!(start.elapsed() >= Duration::from_secs(30));
+    assert_eq!(politeness.resting(&lane), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
+    let politeness = politeness(1);
+    let lane = lane(1);
+    let start = Instant::now();
+    let first = politeness.enter(&lane).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&lane));
+    assert!(poll!(&mut waiting).is_pending());
+    first.note(asks_for(429, 20));
+    drop(first);
+    waiting.await.unwrap();
+    assert!(start.elapsed() >= Duration::from_secs(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_longer_than_the_patience_is_told_at_once() {
+    let politeness = politeness(1);
+    let lane = lane(1);
+    politeness.enter(&lane).await.unwrap().note(asks_for(503, 101));
+    let start = Instant::now();
+    assert_eq!(politeness.enter(&lane).await.unwrap_err(), Resting { left: Duration::from_secs(101) });
+    assert!(start.elapsed().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_forgets_origins_that_nobody_uses() {
+    let politeness = politeness(1);
+    politeness.enter(&lane(0)).await.unwrap().note(asks_for(429, 50));
+    let used = politeness.enter(&lane(1)).await.unwrap();
+    for n in 2..5_000 {
+        politeness.enter(&lane(n)).await.unwrap();
+    }
+    let kept = lock(&politeness.table).origins.len();
+    assert!(kept <= SWEEP_FIRST, "{kept} origins are kept");
+    assert!(politeness.resting(&lane(0)).is_some(), "a resting origin was forgotten");
+    let in_use = lane(1);
+    let mut waiting = pin!(politeness.enter(&in_use));
+    assert!(poll!(&mut waiting).is_pending(), "an origin in use was forgotten");
+    drop(used);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pace_is_kept_between_requests() {
+    let per_second = NonZeroU32::new(2);
+    let politeness = Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO });
+    let start = Instant::now();
+    for _ in 0..3 {
+        drop(politeness.enter(&lane(1)).await.unwrap());
+    }
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}

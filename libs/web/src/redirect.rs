@@ -1,0 +1,128 @@
+//! The way a request is sent on.
+
+use url::Url;
+
+use crate::ErrorKind;
+
+/// The URLs that one request was sent on from.
+#[derive(Debug, Default)]
+pub(crate) struct Trail {
+    passed: Vec<Url>,
+}
+
+impl Trail {
+    /// Where the answer at `at` sends the request on to; none when its status is no redirect.
+    ///
+    /// # Errors
+    /// The kind of the fault and what was seen, when the way cannot be followed.
+    pub(crate) fn next(
+        &mut self,
+        status: u16,
+        location: Option<&[u8]>,
+        at: &Url,
+        most: usize,
+    ) -> Result<Option<Url>, (ErrorKind, String)> {
+        if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let Some(location) = location else {
+            return Err((ErrorKind::BadRedirect, format!("status {status} without a Location header")));
+        };
+        // Servers send UTF-8 here though they should escape it; what is no UTF-8 leads nowhere either way.
+        let location = String::from_utf8_lossy(location);
+        let bad =
+            |why: &str| (ErrorKind::BadRedirect, format!("Location: {}: {why}", location.escape_debug()));
+        let next = at.join(location.trim()).map_err(|error| bad(&error.to_string()))?;
+        if !matches!(next.scheme(), "http" | "https") {
+            return Err(bad("only http and https are followed"));
+        }
+        self.passed.push(at.clone());
+        // Nothing is sent that an earlier answer gave (no cookies), so the same URL would answer the same again.
+        if self.passed.iter().any(|passed| same(passed, &next)) {
+            return Err((ErrorKind::RedirectLoop, format!("sent on to {} again", crate::redacted(&next))));
+        }
+        if self.passed.len() > most {
+            return Err((ErrorKind::TooManyRedirects, format!("at most {most} are followed")));
+        }
+        Ok(Some(next))
+    }
+
+    /// The URLs passed, in order.
+    pub(crate) fn into_passed(self) -> Vec<Url> {
+        self.passed
+    }
+}
+
+/// Whether both are the same to a server, which is not told the fragment.
+fn same(one: &Url, other: &Url) -> bool {
+    use url::Position::AfterQuery;
+    one[..AfterQuery] == other[..AfterQuery]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        text.parse().unwrap()
+    }
+
+    fn next(location: Option<&str>) -> Result<Option<Url>, ErrorKind> {
+        let at = url("http://example.org/a/b");
+        Trail::default().next(302, location.map(str::as_bytes), &at, 5).map_err(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn locations_are_resolved_against_the_answering_url() {
+        for (location, expected) in [
+            ("c", "http://example.org/a/c"),
+            ("/c?d", "http://example.org/c?d"),
+            ("//other.org/", "http://other.org/"),
+            ("https://other.org/ü", "https://other.org/%C3%BC"),
+        ] {
+            assert_eq!(next(Some(location)), Ok(Some(url(expected))));
+        }
+    }
+
+    #[test]
+    fn only_redirects_are_followed() {
+        for status in [200, 204, 206, 300, 304, 305, 306, 404, 500] {
+            let at = url("http://example.org/");
+            assert_eq!(Trail::default().next(status, Some(b"/x"), &at, 5).unwrap(), None, "{status}");
+        }
+    }
+
+    #[test]
+    fn ways_that_lead_nowhere_are_refused() {
+        for location in [
+            None,
+            Some("http://"),
+            Some("ftp://example.org/"),
+            Some("javascript:1"),
+            Some("file:///etc/passwd"),
+        ] {
+            assert_eq!(next(location), Err(ErrorKind::BadRedirect), "{location:?}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_comes_back_is_a_loop_whatever_the_fragment() {
+        assert_eq!(next(Some("b#again")), Err(ErrorKind::RedirectLoop));
+        let mut trail = Trail::default();
+        let (a, b) = (url("http://h/a"), url("http://h/b"));
+        assert_eq!(trail.next(301, Some(b"/b"), &a, 5).unwrap(), Some(b.clone()));
+        assert_eq!(trail.next(301, Some(b"/a"), &b, 5).unwrap_err().0, ErrorKind::RedirectLoop);
+        assert_eq!(trail.into_passed(), [a, b]);
+    }
+
+    #[test]
+    fn exactly_as_many_as_allowed_are_followed() {
+        let mut trail = Trail::default();
+        let mut at = url("http://h/0");
+        for step in 1..=3 {
+            let location = format!("/{step}");
+            at = trail.next(307, Some(location.as_bytes()), &at, 3).unwrap().unwrap();
+        }
+        assert_eq!(trail.next(307, Some(b"/4"), &at, 3).unwrap_err().0, ErrorKind::TooManyRedirects);
+    }
+}

@@ -1,0 +1,186 @@
+//! An answer of use, and its body.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
+use model::Validators;
+use url::Url;
+
+use crate::politeness::Permit;
+use crate::{ErrorKind, Phase, WebError, classify};
+
+/// An answer that can be used: 2xx, 206 to a request for a range, or 304 to one with a condition.
+///
+/// It keeps its place in the origin's budget until the body has ended or broken, or it is dropped.
+pub struct Response {
+    status: u16,
+    headers: HeaderMap,
+    url: Url,
+    final_url: Url,
+    redirects: Vec<Url>,
+    requests: u32,
+    stall_timeout: Duration,
+    received: u64,
+    body: Body,
+}
+
+enum Body {
+    Open { answer: reqwest::Response, _permit: Permit },
+    Ended,
+    Broken(WebError),
+}
+
+/// How an answer was reached.
+pub(crate) struct Way {
+    pub(crate) url: Url,
+    pub(crate) final_url: Url,
+    pub(crate) redirects: Vec<Url>,
+    pub(crate) requests: u32,
+}
+
+impl Response {
+    pub(crate) fn new(
+        mut answer: reqwest::Response,
+        permit: Permit,
+        way: Way,
+        stall_timeout: Duration,
+    ) -> Self {
+        let headers = std::mem::take(answer.headers_mut());
+        let Way { url, final_url, redirects, requests } = way;
+        let status = answer.status().as_u16();
+        let body = Body::Open { answer, _permit: permit };
+        Self { status, headers, url, final_url, redirects, requests, stall_timeout, received: 0, body }
+    }
+
+    pub(crate) fn add_requests(&mut self, earlier: u32) {
+        self.requests += earlier;
+    }
+
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The URL that answered: the last one after redirects.
+    pub fn final_url(&self) -> &Url {
+        &self.final_url
+    }
+
+    /// The URLs that sent the request on, in order; empty when the first one answered.
+    pub fn redirects(&self) -> &[Url] {
+        &self.redirects
+    }
+
+    /// How many requests were made for it, redirects and retries included.
+    pub fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// What the server gave to recognise this version by.
+    pub fn validators(&self) -> Validators {
+        let text =
+            |name| self.headers.get(name).and_then(|value| String::from_utf8(value.as_bytes().into()).ok());
+        Validators { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
+    }
+
+    /// `Content-Length`: the bytes of this body; of a 206 those of the part, of a 304 those it would have had.
+    pub fn content_length(&self) -> Option<u64> {
+        self.header_text(CONTENT_LENGTH)?.parse().ok()
+    }
+
+    /// The media type in lower case, without its parameters.
+    pub fn media_type(&self) -> Option<String> {
+        let essence = self.header_text(CONTENT_TYPE)?.split(';').next()?.trim();
+        (!essence.is_empty()).then(|| essence.to_ascii_lowercase())
+    }
+
+    /// How the bytes are encoded, in lower case, where they are. They are given as they are sent all the same.
+    pub fn content_encoding(&self) -> Option<String> {
+        let coding = self.header_text(CONTENT_ENCODING)?.to_ascii_lowercase();
+        (!coding.is_empty() && coding != "identity").then_some(coding)
+    }
+
+    /// The first header of that name, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// All headers of that name that are text.
+    pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+    }
+
+    /// Bytes of the body received so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The next piece of the body; none at its end. Nothing more comes after an error: the same one is given again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, WebError> {
+        let answer = match &mut self.body {
+            Body::Open { answer, .. } => answer,
+            Body::Ended => return Ok(None),
+            Body::Broken(error) => return Err(error.clone()),
+        };
+        let error = match tokio::time::timeout(self.stall_timeout, answer.chunk()).await {
+            Ok(Ok(Some(piece))) => {
+                self.received += piece.len() as u64;
+                return Ok(Some(piece));
+            }
+            // A 304 announces the length of what it does not send.
+            Ok(Ok(None))
+                if self.status == 304 || self.content_length().is_none_or(|all| all == self.received) =>
+            {
+                self.body = Body::Ended;
+                return Ok(None);
+            }
+            Ok(Ok(None)) => WebError::new(ErrorKind::Interrupted).detail(self.progress()),
+            Ok(Err(error)) => {
+                let detail = format!("{}, {}", self.progress(), classify::root(&error.without_url()));
+                WebError::new(ErrorKind::Interrupted).detail(detail)
+            }
+            Err(_elapsed) => {
+                let detail = format!("{}, then none for {:?}", self.progress(), self.stall_timeout);
+                WebError::new(ErrorKind::Timeout(Phase::Body)).detail(detail)
+            }
+        };
+        let error = error.about(&self.url, &self.final_url).with_requests(self.requests);
+        self.body = Body::Broken(error.clone());
+        Err(error)
+    }
+
+    /// The body as a stream, which ends after its first error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, WebError>> + Send {
+        stream::try_unfold(self, |mut response| async move {
+            Ok(response.chunk().await?.map(|piece| (piece, response)))
+        })
+    }
+
+    fn progress(&self) -> String {
+        match self.content_length() {
+            Some(all) => format!("{} of {all} bytes came", self.received),
+            None => format!("{} bytes came", self.received),
+        }
+    }
+
+    fn header_text(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok().map(str::trim)
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("final_url", &crate::redacted(&self.final_url))
+            .field("received", &self.received)
+            .finish_non_exhaustive()
+    }
+}
