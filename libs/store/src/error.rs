@@ -71,11 +71,11 @@ pub enum StoreError {
         computed: String,
     },
     /// The store lacks something Thresher cannot do without.
-    #[error("{root} {what}; use a store that does")]
+    #[error("{root} does not support {what}; use a store that does")]
     Unsupported {
         /// The store.
         root: String,
-        /// What it does not do.
+        /// What it cannot do.
         what: String,
     },
     /// The store's address or credentials are missing or wrong.
@@ -90,7 +90,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// A local file could not be read or written.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {source}; check the path and its disk, then run the same command again")]
     Io {
         /// What was attempted.
         action: &'static str,
@@ -100,7 +100,9 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Anything else the store's client says.
-    #[error("the store failed at {at}: {source}")]
+    #[error(
+        "the store failed at {at}: {source}; settle what it complains of, then run the same command again"
+    )]
     Other {
         /// What was to be read or written.
         at: String,
@@ -130,11 +132,12 @@ impl StoreError {
             E::NotFound { .. } => Self::NotFound { key: key.to_string(), root: root.to_owned() },
             E::AlreadyExists { .. } => Self::AlreadyExists { key: key.to_string(), root: root.to_owned() },
             E::NotImplemented { operation, .. } => {
-                Self::Unsupported { root: root.to_owned(), what: format!("does not support {operation}") }
+                Self::Unsupported { root: root.to_owned(), what: operation.clone() }
             }
-            E::NotSupported { source } => {
-                Self::Unsupported { root: root.to_owned(), what: format!("does not support this: {source}") }
-            }
+            E::NotSupported { source } => Self::Unsupported {
+                root: root.to_owned(),
+                what: format!("an operation that is needed ({source})"),
+            },
             _ => match TroubleKind::of(&error).and_then(|kind| Self::of_trouble(kind, &at(), &error)) {
                 Some(decided) => decided,
                 None => Self::Other { at: at(), source: Box::new(error) },

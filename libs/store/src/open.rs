@@ -48,6 +48,7 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) directory: PathBuf,
+    pub(crate) view: View,
     pub(crate) objects: LocalFileSystem,
     pub(crate) fsync: bool,
 }
@@ -99,7 +100,7 @@ impl Store {
 
     /// The view beside a local store.
     pub fn view(&self) -> Option<View> {
-        self.0.local.as_ref().map(|local| View::new(&local.directory))
+        self.0.local.as_ref().map(|local| local.view.clone())
     }
 
     /// The object store itself, with keys as [`Key`](crate::Key) gives them, for the catalog.
@@ -107,7 +108,8 @@ impl Store {
         Arc::clone(&self.0.objects) as Arc<dyn ObjectStore>
     }
 
-    /// What the store last failed with, ours and the catalog's operations alike; cleared by the next success.
+    /// What the store last failed with, ours and the catalog's operations alike. A success clears it: of a write what failed to be
+    /// written, of a read what failed to be read.
     pub fn trouble(&self) -> watch::Receiver<Option<StoreTrouble>> {
         self.0.board.subscribe()
     }
@@ -132,16 +134,13 @@ impl Store {
             .map_err(|e| StoreError::of_object(&root, &"", e))?
             .with_fsync(options.fsync);
         let spool_directory = options.spool_directory.unwrap_or_else(|| data.join(spool::DIRECTORY));
-        let leftovers = [spool_directory.clone(), data.join(view::TEMPORARY)];
-        let local = Local { directory, objects: objects.clone(), fsync: options.fsync };
+        let leftovers = vec![spool_directory.clone(), data.join(view::TEMPORARY)];
+        let view = View::new(&directory);
+        let local = Local { directory, view, objects: objects.clone(), fsync: options.fsync };
         let store = Self::over(Arc::new(objects), &root, Some(local), spool_directory);
         if !options.read_only {
             probe::conditional_put(store.objects(), store.root()).await?;
-            let sweep = move || {
-                leftovers.iter().for_each(|directory| temporary::sweep(directory));
-                Ok(())
-            };
-            blocking("sweep temporary files", sweep).await?;
+            sweep(leftovers).await?;
         }
         Ok(store)
     }
@@ -153,10 +152,15 @@ impl Store {
         options: StoreOptions,
     ) -> Result<Self, StoreError> {
         let root = target.to_string();
+        let prefix = &object_store::path::Path::parse(prefix)
+            .map_err(|error| StoreError::Config(format!("the prefix of {root} cannot be used: {error}")))?;
+        let spool_directory = options.spool_directory.unwrap_or_else(std::env::temp_dir);
         if !options.read_only {
-            let objects = PrefixStore::new(settings.build(Patience::Short)?, prefix);
+            sweep(vec![spool_directory.clone()]).await?;
+            let objects = PrefixStore::new(settings.build(Patience::Short)?, prefix.clone());
             probe::conditional_put(&objects, &root).await.map_err(|error| {
-                if settings.has_credentials() || !matches!(error, StoreError::Other { .. }) {
+                // The address at which a machine in the cloud is told its role.
+                if settings.has_credentials() || !error.to_string().contains("169.254.169.254") {
                     return error;
                 }
                 StoreError::Config(format!(
@@ -165,8 +169,7 @@ impl Store {
                 ))
             })?;
         }
-        let objects = PrefixStore::new(settings.build(Patience::Long)?, prefix);
-        let spool_directory = options.spool_directory.unwrap_or_else(std::env::temp_dir);
+        let objects = PrefixStore::new(settings.build(Patience::Long)?, prefix.clone());
         Ok(Self::over(Arc::new(objects), &root, None, spool_directory))
     }
 
@@ -196,4 +199,13 @@ impl Store {
     pub(crate) fn spool_directory(&self) -> &Path {
         &self.0.spool_directory
     }
+}
+
+/// Removes what killed processes left behind.
+async fn sweep(directories: Vec<PathBuf>) -> Result<(), StoreError> {
+    let work = move || {
+        directories.iter().for_each(|directory| temporary::sweep(directory));
+        Ok(())
+    };
+    blocking("sweep temporary files", work).await
 }

@@ -24,8 +24,9 @@ pub(crate) async fn conditional_put(store: &dyn ObjectStore, root: &str) -> Resu
     }
     Err(StoreError::Unsupported {
         root: root.to_owned(),
-        what: "ignores conditional puts (If-None-Match), so two writers could overwrite each other's catalog"
-            .into(),
+        what:
+            "conditional puts (If-None-Match), without which two writers could overwrite each other's catalog"
+                .into(),
     })
 }
 

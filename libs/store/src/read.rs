@@ -12,7 +12,7 @@ use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, ObjectStor
 
 use crate::spool::blocking;
 use crate::verified::{self, Expected};
-use crate::{Key, Store, StoreError};
+use crate::{Key, Store, StoreError, TroubleKind};
 
 /// Bytes that pass, a bounded piece at a time.
 pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
@@ -65,15 +65,21 @@ impl Store {
         for (key, members) in packs {
             let ranges: Vec<_> = members.iter().map(|&n| Expected::of(bitstreams[n]).range()).collect();
             let read = match ranges.into_iter().collect::<Result<Vec<_>, _>>() {
-                Ok(ranges) => self.objects().get_ranges(&key.path(), &ranges).await.ok(),
+                Ok(ranges) => Some(self.objects().get_ranges(&key.path(), &ranges).await),
                 Err(_) => None,
             };
             for (i, &n) in members.iter().enumerate() {
-                let bytes = read.as_ref().and_then(|read| read.get(i)).cloned();
-                results[n] = Some(match bytes {
-                    Some(bytes) => Expected::of(bitstreams[n]).judge(&bytes).map(|()| bytes),
+                results[n] = Some(match &read {
+                    Some(Ok(read)) if i < read.len() => {
+                        Expected::of(bitstreams[n]).judge(&read[i]).map(|()| read[i].clone())
+                    }
+                    // A store that does not answer is not asked again for each of them.
+                    Some(Err(error)) if TroubleKind::of(error) == Some(TroubleKind::Unavailable) => {
+                        let at = format!("{}/{key}", self.root());
+                        Err(StoreError::Unavailable { at, message: error.to_string() })
+                    }
                     // One by one, each says for itself what is wrong.
-                    None => self.read_verified(bitstreams[n]).await,
+                    _ => self.read_verified(bitstreams[n]).await,
                 });
             }
         }

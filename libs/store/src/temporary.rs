@@ -10,7 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 use crate::StoreError;
 
 /// Begins the names of our temporary files: the directory may be everybody's.
-const PREFIX: &str = "thresher-";
+const PREFIX: &str = "thresher-tmp-";
 
 /// How old a file must be to be taken for left behind by a process that was killed.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_hours(24);
@@ -81,8 +81,8 @@ mod tests {
             fs::File::create(&path).unwrap().file().set_modified(modified.into()).unwrap();
             path
         };
-        let old = make("thresher-old", yesterday);
-        let young = make("thresher-young", now);
+        let old = make("thresher-tmp-old", yesterday);
+        let young = make("thresher-tmp-young", now);
         let foreign = make("old", yesterday);
         sweep(directory.path());
         sweep(&directory.path().join("absent"));

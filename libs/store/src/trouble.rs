@@ -69,13 +69,11 @@ impl TroubleKind {
         if let Some(kind) = io_cause(error).and_then(Self::of_io) {
             return kind;
         }
-        if says(error, &["status code: 4", "BareRedirect", "LOCATION"]) {
-            return Self::Other;
-        }
-        if says(error, &["Error performing ", "HTTP error", "error sending request"]) {
-            return Self::Unavailable;
-        }
-        Self::Other
+        // The client's error types are private, and their texts all there is.
+        let passes = says(error, &["status code: 408", "status code: 429"]);
+        let is_refused = says(error, &["status code: 4", "redirect without LOCATION"]);
+        let is_remote = says(error, &["Error performing ", "HTTP error"]);
+        if passes || (is_remote && !is_refused) { Self::Unavailable } else { Self::Other }
     }
 
     /// The kind of an I/O error, where it is one that concerns the whole store.
@@ -208,6 +206,30 @@ mod tests {
             "<Code>XMinioStorageFull</Code>",
         ] {
             assert_eq!(TroubleKind::of(&generic(words)), Some(TroubleKind::Full), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_refuses_for_good_is_told_from_what_passes() {
+        for (words, kind) in [
+            (
+                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 429 Too Many",
+                TroubleKind::Unavailable,
+            ),
+            (
+                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 503 Busy",
+                TroubleKind::Unavailable,
+            ),
+            (
+                "Error performing PUT http://h/b in 1s - HTTP error: error sending request",
+                TroubleKind::Unavailable,
+            ),
+            (
+                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 400 Bad",
+                TroubleKind::Other,
+            ),
+        ] {
+            assert_eq!(TroubleKind::of(&generic(words)), Some(kind), "{words}");
         }
     }
 
