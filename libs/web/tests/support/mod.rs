@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,15 +13,19 @@ use web::{Client, GetRequest, WebConfig};
 /// Serves until the test's runtime ends: each connection carries one request, which `handle` answers with bytes.
 pub(crate) async fn serve<F, H>(handle: F) -> String
 where
-    F: Fn(TcpStream) -> H + Send + 'static,
+    F: Fn(TcpStream) -> H + Send + Sync + 'static,
     H: Future<Output = ()> + Send + 'static,
 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let handle = Arc::new(handle);
     tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {
-            read_head(&mut connection).await;
-            tokio::spawn(handle(connection));
+            let handle = Arc::clone(&handle);
+            tokio::spawn(async move {
+                read_head(&mut connection).await;
+                handle(connection).await;
+            });
         }
     });
     format!("http://{address}")
