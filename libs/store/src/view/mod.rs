@@ -1,4 +1,30 @@
 //! The view: a local harvest laid out as ordinary files under readable names.
+//!
+//! # Paths
+//!
+//! `http://example.org/x/y.pdf` lies at `example.org/x/y.pdf`, and `http://example.org:8080/1` at `example.org+8080/1`. The
+//! mapping of URIs to paths is the same on every machine, needs no look at other URIs, and can be undone. Two URIs never share a path, no
+//! path is a directory on the way to another, and no two differ only in the case of letters.
+//!
+//! | of the URI | in the path |
+//! |---|---|
+//! | host, and port unless it is the scheme's default | `<host>`, `<host>+<port>` |
+//! | `https` | `+https` after that |
+//! | a segment of the path | itself |
+//! | query, fragment | part of the last name; their `?` and `#` are escaped |
+//! | bytes outside printable ASCII, and `< > : " / \ \| ? * ^ #`, a dot at the end | `^` and two hexadecimal digits |
+//! | an empty segment; a trailing slash | `^-` |
+//! | no path at all | `^~` |
+//! | upper-case letters (in `%XX` lower-case ones) | as written, with `^u` before the extension: alone when all letters are meant, else with a bit for each letter, first letter lowest, four to a digit |
+//! | names Windows keeps for devices (`con`, `com1`, …) | the first letter as `^` and two digits |
+//! | a file whose name looks like a directory's, or the other way round | `^` at its end |
+//! | a name of more than 255 bytes | pieces of 240 in directories below each other, `^_` at each cut |
+//! | a URI that does not begin with `http://` or `https://`, written so | the whole of it, escaped, in `+uri/` |
+//! | what would be longer than 1,000 bytes | its SHA-256 in `+long/`: the only case that cannot be undone |
+//!
+//! A name looks like a file's when it ends with an extension (a dot and up to eight letters or digits, one of them a letter),
+//! is a number, is empty, or holds a query or fragment. Other names look like a directory's. So `/a` lies at `a^` beside the
+//! directory `a` of `/a/b`, and `/v1.pdf/x` in the directory `v1.pdf^`.
 
 mod directories;
 mod name;

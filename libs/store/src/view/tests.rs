@@ -106,6 +106,47 @@ async fn a_file_in_the_way_of_a_directory_is_named() {
     assert!(matches!(error, StoreError::Blocked { .. }), "{error}");
 }
 
+#[tokio::test]
+async fn uris_that_are_out_to_collide_or_to_escape_lie_side_by_side() {
+    let (directory, view) = view();
+    let long = format!("http://h/{}", "A".repeat(700));
+    let longest = format!("http://h/{}", "a/".repeat(3_000));
+    let uris: Vec<_> = [
+        "http://h",
+        "http://h/",
+        "http://h/a",
+        "http://h/a/",
+        "http://h/a/b",
+        "http://h/A",
+        "http://h/a/b/c.txt",
+        "http://h/../../../etc/passwd",
+        "http://h/..%2f..%2fx",
+        "http://.thresher/tmp/x",
+        "http://../x",
+        "https://h/a",
+        "http://h/a?b",
+        "http://h/a#b",
+        "http://h//a",
+        "HTTP://h/a",
+        &long,
+        &longest,
+    ]
+    .into_iter()
+    .map(uri)
+    .collect();
+    let files = uris.iter().map(|uri| (uri.clone(), Bytes::from(uri.to_string()))).collect();
+    view.place_batch(files).await.into_iter().for_each(|result| result.unwrap());
+    for uri in &uris {
+        let file = view.file(uri).canonicalize().unwrap();
+        assert!(file.starts_with(directory.path().canonicalize().unwrap()), "{}", file.display());
+        assert_eq!(fs::read(file).unwrap(), uri.as_str().as_bytes());
+    }
+    for uri in uris {
+        assert!(view.remove(uri).await.unwrap());
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only our own directory is left");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn writing_and_removing_side_by_side_lose_no_file() {
     let (_directory, view) = view();
