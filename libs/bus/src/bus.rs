@@ -1,0 +1,89 @@
+//! The trait that both buses keep.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Lane, SourceId};
+use tokio::sync::watch;
+
+use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Queue};
+
+/// The longest payload that any bus takes, in bytes: a NATS server's default of 1 MiB, less room for headers.
+pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
+
+/// The active lanes, each with the consumer that is open for it.
+pub type Lanes = Arc<BTreeMap<Lane, ConsumerSpec>>;
+
+/// What became of a published message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// A message of this name was queued before, so this one was left out. That is a success.
+    pub duplicate: bool,
+}
+
+/// How much lies in the queues of a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Depth {
+    /// Messages that were not handed out yet.
+    pub waiting: usize,
+    /// Messages that were handed out and not settled, resting ones among them.
+    pub in_flight: usize,
+}
+
+/// Queues between the stages: at least once, bounded, acknowledged last.
+///
+/// A message is kept from the moment [`publish`](Self::publish) returns until a worker acknowledges it, whoever dies in
+/// between. It is therefore handed out more than once at times, and every stage is idempotent.
+///
+/// All futures may be dropped at any point. A `publish` that was dropped may have queued its message or not: send it again
+/// under the same name. Messages on their way to a `pull` that was dropped are handed out again.
+#[async_trait]
+pub trait Bus: Debug + Send + Sync {
+    /// Opens the consumer of a filter, or changes the one that is open: a lane's limit may rise and fall. A lane that is
+    /// opened shows up in [`lanes`](Self::lanes). Messages that were published before are handed out too.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError>;
+
+    /// Closes the consumer of a filter, and takes a lane out of [`lanes`](Self::lanes). Says whether it is closed: one that
+    /// still has messages stays open, so none is left where nobody looks.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn close(&self, filter: &Filter) -> Result<bool, BusError>;
+
+    /// The active lanes, and a way to wait for a change of them; fetchers learn of new lanes by it.
+    fn lanes(&self) -> watch::Receiver<Lanes>;
+
+    /// Queues a message. A queue that is full makes its publishers wait until something in it is acknowledged; queues do not
+    /// wait for each other. Whoever both feeds a queue and drains what comes of it must not await this without draining.
+    ///
+    /// # Errors
+    /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`]; [`BusError::Unavailable`].
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError>;
+
+    /// Takes up to `max` messages, as soon as there is one; none when `wait` is over. Messages to be handed out again come
+    /// first. One that was handed out too often is moved to its Source's dead letters instead, here and now.
+    ///
+    /// # Errors
+    /// [`BusError::NotOpen`]; [`BusError::Unavailable`].
+    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError>;
+
+    /// Drops the fetch jobs of a Source, in all lanes: its new owner plans from the catalog, where they stand as pending.
+    /// Jobs that are being worked on are finished and not handed out again. Returns how many were dropped from the queues.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError>;
+
+    /// How much lies in the queues of a filter; nothing in those that nobody used.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError>;
+}

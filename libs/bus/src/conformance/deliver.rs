@@ -1,0 +1,202 @@
+//! One message: handed out, answered, handed out again.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{Names, Pace, none, one, publish};
+use crate::{Bus, BusError, ConsumerSpec, DeadLetter, Filter, MAX_PAYLOAD, Queue};
+
+/// Clocks of client and server may differ by this much within one delay.
+const CLOCK: Duration = Duration::from_millis(10);
+
+/// What is published comes out as it went in, once, and never again after its ack.
+pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("published_message_is_pulled_once_and_gone_after_its_ack", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let delivery = one(bus, &names.filter, pace).await;
+    assert_eq!(delivery.payload, format!("payload of {}", names.id("a")));
+    assert_eq!((&delivery.id, &delivery.queue, delivery.attempt), (&names.id("a"), &names.fetch, 1));
+    none(bus, &names.filter, pace).await;
+    delivery.ack().await.unwrap();
+    drop(delivery);
+    sleep(pace.ack_wait).await;
+    none(bus, &names.filter, pace).await;
+}
+
+/// A queue keeps what comes before anybody opens its consumer; opening twice changes nothing.
+pub async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("message_published_before_the_consumer_opens_is_not_lost", pace);
+    publish(bus, &names.fetch, names.id("a")).await;
+    bus.open(names.spec(4, pace)).await.unwrap();
+    let delivery = one(bus, &names.filter, pace).await;
+    bus.open(names.spec(4, pace)).await.unwrap();
+    none(bus, &names.filter, pace).await;
+    delivery.ack().await.unwrap();
+}
+
+/// A pull on an empty queue returns when a message comes, not when its wait is over.
+pub async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("pull_waits_for_a_message_to_come", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    let late = async {
+        sleep(pace.quiet).await;
+        publish(bus, &names.fetch, names.id("a")).await;
+    };
+    let start = Instant::now();
+    let wait = pace.quiet + pace.soon * 10;
+    let (pulled, ()) = tokio::join!(bus.pull(&names.filter, 5, wait), late);
+    let pulled = pulled.unwrap();
+    assert_eq!(pulled.len(), 1);
+    assert!(start.elapsed() < wait, "waited to the end although a message came");
+    pulled[0].ack().await.unwrap();
+}
+
+/// Pulling where no consumer is open is an error, and not an empty queue.
+pub async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("pull_without_a_consumer_is_refused", pace);
+    let refused = bus.pull(&names.filter, 1, pace.quiet).await;
+    assert!(matches!(&refused, Err(BusError::NotOpen { filter }) if *filter == names.filter), "{refused:?}");
+}
+
+/// Names make publishing safe to repeat, also when the first message was already worked on.
+pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("second_message_of_one_name_is_left_out", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let again = || bus.publish(names.fetch.clone(), names.id("a"), "again".into());
+    assert!(again().await.unwrap().duplicate);
+    let delivery = one(bus, &names.filter, pace).await;
+    assert_ne!(delivery.payload, "again");
+    delivery.ack().await.unwrap();
+    assert!(again().await.unwrap().duplicate);
+    none(bus, &names.filter, pace).await;
+}
+
+/// A nak brings the message back after its delay, as the next attempt; without delay, at once.
+pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("refused_message_comes_back_after_its_delay_and_not_before", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    one(bus, &names.filter, pace).await.nak(Duration::ZERO).await.unwrap();
+    let second = one(bus, &names.filter, pace).await;
+    assert_eq!(second.attempt, 2);
+    // Longer than the wait for an ack: resting is not silence.
+    let (start, delay) = (Instant::now(), pace.ack_wait + pace.quiet);
+    second.nak(delay).await.unwrap();
+    let third = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
+    assert!(start.elapsed() + CLOCK >= delay, "back after {:?} instead of {delay:?}", start.elapsed());
+    assert_eq!((third.attempt, &third.id), (3, &names.id("a")));
+    third.ack().await.unwrap();
+}
+
+/// A worker that dies leaves its message to others.
+pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("dropped_message_comes_back_as_the_next_attempt", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    drop(one(bus, &names.filter, pace).await);
+    let again =
+        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    assert_eq!((again.attempt, &again.id), (2, &names.id("a")));
+    again.ack().await.unwrap();
+}
+
+/// Silence for longer than `ack_wait` counts as death, and not before.
+pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("message_of_a_silent_worker_goes_to_another", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let start = Instant::now();
+    let silent = one(bus, &names.filter, pace).await;
+    let again =
+        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    assert!(start.elapsed() + CLOCK >= pace.ack_wait, "taken away after {:?}", start.elapsed());
+    assert_eq!(again.attempt, 2);
+    again.ack().await.unwrap();
+    // Whatever the first worker says or does now, the message is done.
+    drop(silent);
+    none(bus, &names.filter, pace).await;
+}
+
+/// An ack that comes too late is an ack: the work is done, nobody has to do it a third time.
+pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("late_ack_is_honoured", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let first = one(bus, &names.filter, pace).await;
+    let second =
+        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    first.ack().await.unwrap();
+    drop(second);
+    sleep(pace.ack_wait).await;
+    none(bus, &names.filter, pace).await;
+}
+
+/// A worker that gives signs of life keeps its message for longer than `ack_wait`.
+pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("progress_keeps_the_message", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let delivery = one(bus, &names.filter, pace).await;
+    let alive = async {
+        for _ in 0..6 {
+            sleep(pace.ack_wait / 2).await;
+            delivery.progress().await.unwrap();
+        }
+    };
+    let (pulled, ()) = tokio::join!(bus.pull(&names.filter, 1, pace.ack_wait * 3), alive);
+    assert!(pulled.unwrap().is_empty(), "handed out again although its worker lives");
+    delivery.ack().await.unwrap();
+}
+
+/// A terminated message is gone, without an ack.
+pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("terminated_message_never_comes_back", pace);
+    bus.open(names.spec(1, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    one(bus, &names.filter, pace).await.term().await.unwrap();
+    let next = one(bus, &names.filter, pace).await;
+    assert_eq!(next.id, names.id("b"), "a terminated message leaves its place to the next");
+    next.ack().await.unwrap();
+    sleep(pace.ack_wait).await;
+    none(bus, &names.filter, pace).await;
+}
+
+/// What fails `max_deliver` times lies with the dead letters of its Source afterwards, with all that is known of it.
+pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("message_handed_out_too_often_becomes_a_dead_letter", pace);
+    bus.open(ConsumerSpec::new(names.filter.clone(), 4, pace.ack_wait, 2)).await.unwrap();
+    let dead = Filter::Dead(names.source.clone());
+    bus.open(ConsumerSpec::new(dead.clone(), 4, pace.ack_wait, 10)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    for attempt in 1..=2 {
+        let delivery = one(bus, &names.filter, pace).await;
+        assert_eq!(delivery.attempt, attempt);
+        delivery.nak(Duration::ZERO).await.unwrap();
+    }
+    none(bus, &names.filter, pace).await;
+    let delivery = one(bus, &dead, pace).await;
+    assert_eq!(delivery.queue, Queue::Dead { source: names.source.clone() });
+    let letter: DeadLetter = model::decode(&delivery.payload).unwrap();
+    assert_eq!((&letter.id, letter.subject, letter.attempts), (&names.id("a"), names.fetch.subject(), 2));
+    assert!(letter.why.contains("2 times"), "{}", letter.why);
+    delivery.ack().await.unwrap();
+    none(bus, &names.filter, pace).await;
+}
+
+/// A payload at the limit passes, one over it is refused before it is sent.
+pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("too_large_a_message_is_refused", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    let of_size = |bytes: usize| bus.publish(names.fetch.clone(), names.id("a"), vec![b'x'; bytes].into());
+    let refused = of_size(MAX_PAYLOAD + 1).await;
+    assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
+    // Refused is not published: the name is free.
+    assert!(!of_size(MAX_PAYLOAD).await.unwrap().duplicate);
+    let delivery = one(bus, &names.filter, pace).await;
+    assert_eq!(delivery.payload.len(), MAX_PAYLOAD);
+    delivery.ack().await.unwrap();
+}

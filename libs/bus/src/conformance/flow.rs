@@ -1,0 +1,207 @@
+//! Many messages: where they go, how many are out, how many wait.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::{sleep, timeout};
+
+use super::{Names, Pace, all, none, one, publish};
+use crate::{Bus, ConsumerSpec, Depth, Filter, Queue};
+
+/// A message goes to the consumer of its stage and lane, and to no other.
+pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("every_queue_reaches_its_own_consumer", pace);
+    let source = names.source.clone();
+    let other_lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
+    let queues = [
+        names.fetch.clone(),
+        Queue::Fetch { lane: other_lane, source: source.clone() },
+        Queue::Verify { source: source.clone() },
+        Queue::Unpack { source: source.clone() },
+        Queue::Outcomes { source: source.clone() },
+        Queue::Dead { source },
+    ];
+    for queue in &queues {
+        bus.open(ConsumerSpec::new(queue.filter(), 10, pace.ack_wait, 10)).await.unwrap();
+        publish(bus, queue, names.id(&queue.subject())).await;
+    }
+    for queue in &queues {
+        let deliveries = all(bus, &queue.filter(), pace).await;
+        // Stages are shared: another test's messages may lie there too.
+        let ours: Vec<_> =
+            deliveries.iter().filter(|delivery| delivery.queue.source() == &names.source).collect();
+        assert_eq!(ours.len(), 1, "{queue}");
+        assert_eq!((&ours[0].queue, &ours[0].id), (queue, &names.id(&queue.subject())));
+        ours[0].ack().await.unwrap();
+    }
+}
+
+/// However many pull, no more messages are out than the limit says, and all of them are worked on in the end.
+pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
+    const MESSAGES: usize = 24;
+    const LIMIT: usize = 3;
+    let names = Names::of("limit_holds_over_several_pullers", pace);
+    bus.open(names.spec(LIMIT, pace)).await.unwrap();
+    // Two Sources, so that none of them needs room for all.
+    let (_, other) = names.other_source();
+    let (out, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let feed = async {
+        for n in 0..MESSAGES {
+            let queue = if n % 2 == 0 { &names.fetch } else { &other };
+            publish(bus, queue, names.id(&n.to_string())).await;
+        }
+    };
+    let pullers = (0..4).map(|_| async {
+        while done.load(Ordering::SeqCst) < MESSAGES {
+            for delivery in bus.pull(&names.filter, 2, pace.quiet).await.unwrap() {
+                let now = out.fetch_add(1, Ordering::SeqCst) + 1;
+                most.fetch_max(now, Ordering::SeqCst);
+                sleep(pace.ack_wait / 20).await;
+                out.fetch_sub(1, Ordering::SeqCst);
+                delivery.ack().await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    // More may be handed out than are worked on here, since a puller works one at a time: so ask the bus as well.
+    let watch = async {
+        let mut most_in_flight = 0;
+        while done.load(Ordering::SeqCst) < MESSAGES {
+            most_in_flight = most_in_flight.max(bus.depth(&names.filter).await.unwrap().in_flight);
+            sleep(pace.ack_wait / 50).await;
+        }
+        most_in_flight
+    };
+    let ((), _, most_in_flight) = tokio::join!(feed, join_all(pullers), watch);
+    assert_eq!(done.load(Ordering::SeqCst), MESSAGES, "some were worked on twice");
+    assert!((2..=LIMIT).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
+    assert!(most_in_flight <= LIMIT, "{most_in_flight} in flight");
+}
+
+/// A refused message that waits for its next attempt takes up its place: while a lane has only trouble, nobody burns the
+/// attempts of all its jobs.
+pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("resting_message_keeps_its_place", pace);
+    bus.open(names.spec(1, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    let delay = pace.quiet * 2;
+    one(bus, &names.filter, pace).await.nak(delay).await.unwrap();
+    none(bus, &names.filter, pace).await;
+    let again = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
+    assert_eq!((&again.id, again.attempt), (&names.id("a"), 2));
+    again.ack().await.unwrap();
+    let next = one(bus, &names.filter, pace).await;
+    assert_eq!(next.id, names.id("b"));
+    next.ack().await.unwrap();
+}
+
+/// A consumer that is opened again with a higher limit hands out more, also to a pull that waits already.
+pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("raised_limit_takes_effect", pace);
+    bus.open(names.spec(1, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    let first = one(bus, &names.filter, pace).await;
+    none(bus, &names.filter, pace).await;
+    let raise = async {
+        sleep(pace.quiet / 2).await;
+        bus.open(names.spec(2, pace)).await.unwrap();
+    };
+    let (second, ()) = tokio::join!(bus.pull(&names.filter, 1, pace.quiet + pace.soon), raise);
+    let second = second.unwrap().pop().expect("the new limit has room for it");
+    assert_eq!(second.id, names.id("b"));
+    first.ack().await.unwrap();
+    second.ack().await.unwrap();
+}
+
+/// A full queue holds up its publisher until something in it is acknowledged; other queues of the lane have room.
+pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("full_queue_makes_its_publisher_wait_and_no_other", pace);
+    let (_, other) = names.other_source();
+    bus.open(names.spec(pace.capacity + 2, pace)).await.unwrap();
+    for n in 0..pace.capacity {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    // A name that is known needs no room.
+    let known = bus.publish(names.fetch.clone(), names.id("0"), "".into());
+    assert!(timeout(pace.soon, known).await.expect("a duplicate does not wait").unwrap().duplicate);
+    timeout(pace.soon, publish(bus, &other, names.id("other"))).await.expect("another queue has room");
+    let over = timeout(pace.quiet, publish(bus, &names.fetch, names.id("over"))).await;
+    assert!(over.is_err(), "a full queue took one more");
+
+    let mut out = all(bus, &names.filter, pace).await;
+    assert_eq!(out.len(), pace.capacity + 1);
+    let at = out.iter().position(|delivery| delivery.queue == names.fetch).unwrap();
+    let ack = async {
+        sleep(pace.quiet / 2).await;
+        out.remove(at).ack().await.unwrap();
+    };
+    let publish = bus.publish(names.fetch.clone(), names.id("over"), "".into());
+    // Handed out is not enough: only the ack makes room.
+    let (published, ()) = tokio::join!(timeout(pace.quiet / 2 + pace.soon, publish), ack);
+    assert!(!published.expect("there is room after an ack").unwrap().duplicate);
+    for delivery in out.into_iter().chain(all(bus, &names.filter, pace).await) {
+        delivery.ack().await.unwrap();
+    }
+}
+
+/// A take-over drops the jobs of one Source, whatever their lane, and nothing else.
+pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("purge_drops_the_jobs_of_one_source_in_all_lanes", pace);
+    let (_, other) = names.other_source();
+    let lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
+    let second = Queue::Fetch { lane, source: names.source.clone() };
+    let outcomes = Queue::Outcomes { source: names.source.clone() };
+    for queue in [&names.fetch, &second, &outcomes] {
+        bus.open(ConsumerSpec::new(queue.filter(), 10, pace.ack_wait, 10)).await.unwrap();
+    }
+    for (n, queue) in [&names.fetch, &names.fetch, &second, &outcomes, &other].into_iter().enumerate() {
+        publish(bus, queue, names.id(&n.to_string())).await;
+    }
+    assert_eq!(bus.purge(&names.source).await.unwrap(), 3);
+    none(bus, &second.filter(), pace).await;
+    let left = all(bus, &names.filter, pace).await;
+    assert_eq!(left.iter().map(|delivery| &delivery.queue).collect::<Vec<_>>(), [&other]);
+    left[0].ack().await.unwrap();
+    one(bus, &outcomes.filter(), pace).await.ack().await.unwrap();
+}
+
+/// A job that is being worked on during a take-over may be acknowledged; whatever its worker does, it does not come back.
+pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("job_held_during_a_purge_is_not_handed_out_again", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    for name in ["acknowledged", "refused", "dropped"] {
+        publish(bus, &names.fetch, names.id(name)).await;
+    }
+    let [acknowledged, refused, dropped] = <[_; 3]>::try_from(all(bus, &names.filter, pace).await).unwrap();
+    bus.purge(&names.source).await.unwrap();
+    acknowledged.ack().await.unwrap();
+    refused.nak(Duration::ZERO).await.unwrap();
+    drop(dropped);
+    sleep(pace.ack_wait).await;
+    none(bus, &names.filter, pace).await;
+}
+
+/// Depth counts what waits, and what is out until it is settled.
+pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("depth_tells_waiting_and_in_flight", pace);
+    let unused = Filter::Outcomes(names.source.clone());
+    assert_eq!(bus.depth(&unused).await.unwrap(), Depth::default());
+    bus.open(names.spec(2, pace)).await.unwrap();
+    for n in 0..3 {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    assert_eq!(bus.depth(&names.filter).await.unwrap(), Depth { waiting: 3, in_flight: 0 });
+    let out = all(bus, &names.filter, pace).await;
+    assert_eq!(bus.depth(&names.filter).await.unwrap(), Depth { waiting: 1, in_flight: 2 });
+    for delivery in &out {
+        delivery.ack().await.unwrap();
+    }
+    one(bus, &names.filter, pace).await.ack().await.unwrap();
+    assert_eq!(bus.depth(&names.filter).await.unwrap(), Depth::default());
+    let ids: HashSet<_> = out.iter().map(|delivery| &delivery.id).collect();
+    assert_eq!(ids.len(), 2);
+}

@@ -1,0 +1,42 @@
+//! Lanes: how fetchers learn of them.
+
+use tokio::time::timeout;
+
+use super::{Names, Pace, one, publish};
+use crate::{Bus, Lanes};
+
+/// Every holder of the list learns of a lane that is opened, changed or closed.
+pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("lanes_are_announced_changed_and_withdrawn", pace);
+    let mut early = bus.lanes();
+    assert!(!early.borrow().contains_key(&names.lane));
+
+    bus.open(names.spec(2, pace)).await.unwrap();
+    let mut late = bus.lanes();
+    for lanes in [&mut early, &mut late] {
+        let open = |lanes: &Lanes| lanes.get(&names.lane) == Some(&names.spec(2, pace));
+        let seen = timeout(pace.soon, lanes.wait_for(open)).await;
+        assert!(seen.is_ok_and(|seen| seen.is_ok()), "a new lane is not announced");
+    }
+    bus.open(names.spec(5, pace)).await.unwrap();
+    let changed = |lanes: &Lanes| lanes.get(&names.lane) == Some(&names.spec(5, pace));
+    assert!(timeout(pace.soon, early.wait_for(changed)).await.is_ok(), "a new limit is not announced");
+
+    assert!(bus.close(&names.filter).await.unwrap());
+    let gone = |lanes: &Lanes| !lanes.contains_key(&names.lane);
+    assert!(timeout(pace.soon, late.wait_for(gone)).await.is_ok(), "a closed lane is still announced");
+    assert!(bus.pull(&names.filter, 1, pace.quiet).await.is_err(), "a closed consumer hands out messages");
+    assert!(bus.close(&names.filter).await.unwrap(), "closing twice is no error");
+}
+
+/// A lane is closed only when nothing lies in it, neither waiting nor handed out.
+pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("lane_with_messages_stays_open", pace);
+    bus.open(names.spec(2, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    assert!(!bus.close(&names.filter).await.unwrap(), "closed although a message waits");
+    let delivery = one(bus, &names.filter, pace).await;
+    assert!(!bus.close(&names.filter).await.unwrap(), "closed although a message is out");
+    delivery.ack().await.unwrap();
+    assert!(bus.close(&names.filter).await.unwrap());
+}

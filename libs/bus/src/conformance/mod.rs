@@ -1,0 +1,145 @@
+//! What every [`Bus`] promises, one function for each promise.
+//!
+//! Each function uses a lane and a Source of its own, named after itself and the [`Pace`]'s tag, so all of them may run
+//! against one server at once. [`conformance!`](crate::conformance) makes a test of each.
+
+mod deliver;
+mod flow;
+mod lanes;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{Lane, SourceId};
+
+pub use deliver::*;
+pub use flow::*;
+pub use lanes::*;
+
+use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Queue};
+
+/// How fast the bus under test is expected to be, and how large its queues are.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    /// Tells this run's names from those of any other on the same server; of `a-z`, `0-9` and `-`.
+    pub tag: String,
+    /// What should come, comes within this time.
+    pub soon: Duration,
+    /// What does not come within this time, does not come at all. Shorter than `ack_wait`.
+    pub quiet: Duration,
+    /// The silence after which a worker counts as dead. Delays of the tests are of this size too.
+    pub ack_wait: Duration,
+    /// Messages that one queue holds.
+    pub capacity: usize,
+}
+
+/// Makes a test of every promise.
+///
+/// `$setup` names an async function from the test's name to `(Arc<dyn Bus>, Pace)`; the attribute makes a test of an async
+/// function.
+#[macro_export]
+macro_rules! conformance {
+    (#[$test:meta] $setup:path) => {
+        $crate::conformance! { @all #[$test] $setup;
+            published_message_is_pulled_once_and_gone_after_its_ack
+            message_published_before_the_consumer_opens_is_not_lost
+            pull_waits_for_a_message_to_come
+            pull_without_a_consumer_is_refused
+            second_message_of_one_name_is_left_out
+            refused_message_comes_back_after_its_delay_and_not_before
+            dropped_message_comes_back_as_the_next_attempt
+            message_of_a_silent_worker_goes_to_another
+            late_ack_is_honoured
+            progress_keeps_the_message
+            terminated_message_never_comes_back
+            message_handed_out_too_often_becomes_a_dead_letter
+            too_large_a_message_is_refused
+            every_queue_reaches_its_own_consumer
+            limit_holds_over_several_pullers
+            resting_message_keeps_its_place
+            raised_limit_takes_effect
+            full_queue_makes_its_publisher_wait_and_no_other
+            purge_drops_the_jobs_of_one_source_in_all_lanes
+            job_held_during_a_purge_is_not_handed_out_again
+            depth_tells_waiting_and_in_flight
+            lanes_are_announced_changed_and_withdrawn
+            lane_with_messages_stays_open
+        }
+    };
+    (@all #[$test:meta] $setup:path; $($promise:ident)*) => {
+        $(
+            #[$test]
+            async fn $promise() {
+                let (bus, pace) = $setup(stringify!($promise)).await;
+                $crate::conformance::$promise(&*bus, &pace).await;
+            }
+        )*
+    };
+}
+
+/// The names one function uses.
+struct Names {
+    tag: String,
+    lane: Lane,
+    source: SourceId,
+    fetch: Queue,
+    filter: Filter,
+}
+
+impl Names {
+    fn of(function: &str, pace: &Pace) -> Self {
+        // Source ids are short: of the function's name they have the first letters.
+        let letters: String = function.split('_').filter_map(|word| word.chars().next()).collect();
+        let tag = format!("{letters}-{}", pace.tag);
+        let lane: Lane = format!("https://{tag}.example.org").parse().expect("a lane");
+        let source: SourceId = tag.parse().expect("a tag of a-z, 0-9 and -");
+        let fetch = Queue::Fetch { lane: lane.clone(), source: source.clone() };
+        Self { filter: fetch.filter(), fetch, lane, source, tag }
+    }
+
+    /// Another Source in the same lane.
+    fn other_source(&self) -> (SourceId, Queue) {
+        let source: SourceId = format!("{}-other", self.tag).parse().expect("a source id");
+        (source.clone(), Queue::Fetch { lane: self.lane.clone(), source })
+    }
+
+    fn id(&self, name: &str) -> MessageId {
+        MessageId::new(format!("{}-{name}", self.tag))
+    }
+
+    fn spec(&self, max_in_flight: usize, pace: &Pace) -> ConsumerSpec {
+        ConsumerSpec::new(self.filter.clone(), max_in_flight, pace.ack_wait, 10)
+    }
+}
+
+async fn publish(bus: &dyn Bus, queue: &Queue, id: MessageId) {
+    let payload = Bytes::from(format!("payload of {id}"));
+    let published = bus.publish(queue.clone(), id.clone(), payload).await.expect("published");
+    assert!(!published.duplicate, "{id} counts as a duplicate");
+}
+
+/// One message that should be there by now.
+async fn one(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Delivery {
+    let mut pulled = bus.pull(filter, 1, pace.soon).await.expect("pulled");
+    assert!(pulled.len() <= 1, "asked {filter} for one, got {}", pulled.len());
+    pulled.pop().unwrap_or_else(|| panic!("nothing came from {filter} within {:?}", pace.soon))
+}
+
+/// Nothing comes.
+async fn none(bus: &dyn Bus, filter: &Filter, pace: &Pace) {
+    let pulled = bus.pull(filter, 10, pace.quiet).await.expect("pulled");
+    let ids: Vec<&MessageId> = pulled.iter().map(|delivery| &delivery.id).collect();
+    assert!(ids.is_empty(), "nothing should come from {filter}, but {ids:?} did");
+}
+
+/// All that comes until nothing comes any more.
+async fn all(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Vec<Delivery> {
+    let mut deliveries = Vec::new();
+    loop {
+        let more = bus.pull(filter, 100, pace.quiet).await.expect("pulled");
+        if more.is_empty() {
+            return deliveries;
+        }
+        deliveries.extend(more);
+    }
+}

@@ -1,0 +1,142 @@
+//! Messages that were given up, kept for a person to look at.
+
+use bytes::Bytes;
+use model::SourceId;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bus, BusError, Message, MessageId, Queue};
+
+/// The most of a payload that is kept. Even with every byte escaped, the letter stays under the bus's limit.
+const KEPT: usize = 128 * 1024;
+
+/// A message that was given up, with the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// The name of the message.
+    pub id: MessageId,
+    /// The subject it was published under.
+    pub subject: String,
+    /// How often it was handed out.
+    pub attempts: u32,
+    /// Why it was given up.
+    pub why: String,
+    /// The length of its payload, in bytes.
+    pub length: usize,
+    /// Its payload, of which at most the first 128 KiB are kept.
+    pub payload: DeadPayload,
+}
+
+/// The payload of a dead letter, as readable as it can be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadPayload {
+    /// It is text.
+    Text(String),
+    /// It is not: base64.
+    Base64(String),
+}
+
+impl model::Message for DeadLetter {
+    const KIND: &'static str = "dead-letter";
+    const VERSION: u16 = 1;
+}
+
+impl DeadLetter {
+    /// The letter for `message`.
+    pub fn new(message: &Message, why: impl Into<String>) -> Self {
+        Self {
+            id: message.id.clone(),
+            subject: message.queue.subject(),
+            attempts: message.attempt,
+            why: why.into(),
+            length: message.payload.len(),
+            payload: DeadPayload::of(&message.payload),
+        }
+    }
+
+    /// Queues a letter for `message` among the dead letters of its Source. After that the message may be dropped.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`]: the message must not be dropped then.
+    pub async fn bury(bus: &dyn Bus, message: &Message, why: &str) -> Result<(), BusError> {
+        let (queue, id, payload) = Self::new(message, why).addressed(message.queue.source());
+        bus.publish(queue, id, payload).await?;
+        log(message, why);
+        Ok(())
+    }
+
+    /// Where the letter goes, under which name, and as bytes. A message that is buried twice makes one letter.
+    pub(crate) fn addressed(&self, source: &SourceId) -> (Queue, MessageId, Bytes) {
+        let queue = Queue::Dead { source: source.clone() };
+        (queue, MessageId::new(format!("dead-{}", self.id)), model::encode(self).into())
+    }
+}
+
+impl DeadPayload {
+    fn of(payload: &[u8]) -> Self {
+        let kept = &payload[..payload.len().min(KEPT)];
+        match std::str::from_utf8(kept) {
+            Ok(text) => Self::Text(text.to_owned()),
+            // Text that was cut inside a character is still text.
+            Err(error) if error.error_len().is_none() && kept.len() < payload.len() => {
+                Self::Text(String::from_utf8_lossy(&kept[..error.valid_up_to()]).into_owned())
+            }
+            Err(_) => Self::Base64(data_encoding::BASE64.encode(kept)),
+        }
+    }
+}
+
+/// Says that a message was given up.
+pub(crate) fn log(message: &Message, why: &str) {
+    tracing::error!(
+        message.id = %message.id, queue = %message.queue, attempts = message.attempt, why,
+        "a message was given up and lies with the dead letters of its Source"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_PAYLOAD;
+
+    fn message(payload: impl Into<Bytes>) -> Message {
+        let queue = Queue::Verify { source: "s".parse().unwrap() };
+        Message { id: MessageId::new("verify-1"), queue, payload: payload.into(), attempt: 3 }
+    }
+
+    #[test]
+    fn text_stays_readable_and_other_bytes_become_base64() {
+        let letter = DeadLetter::new(&message("{\"a\":1}"), "no such kind");
+        assert_eq!(letter.payload, DeadPayload::Text("{\"a\":1}".to_owned()));
+        assert_eq!((letter.subject.as_str(), letter.attempts, letter.length), ("verify.s", 3, 7));
+        let letter = DeadLetter::new(&message(&[0xff, 0][..]), "no text");
+        assert_eq!(letter.payload, DeadPayload::Base64("/wA=".to_owned()));
+    }
+
+    #[test]
+    fn the_letter_of_the_largest_message_fits_the_bus() {
+        for filling in ["\u{1}", "ä", "\""] {
+            let payload = filling.repeat(MAX_PAYLOAD / filling.len());
+            let letter = DeadLetter::new(&message(payload.clone()), "why");
+            assert_eq!(letter.length, payload.len());
+            assert!(matches!(letter.payload, DeadPayload::Text(_)), "{filling:?}");
+            assert!(model::encode(&letter).len() <= MAX_PAYLOAD, "{filling:?}");
+        }
+        let letter = DeadLetter::new(&message(vec![0xff; MAX_PAYLOAD]), "why");
+        assert!(model::encode(&letter).len() <= MAX_PAYLOAD);
+    }
+
+    #[test]
+    fn text_cut_inside_a_character_is_still_text() {
+        let payload = format!("a{}", "ä".repeat(KEPT));
+        let DeadPayload::Text(text) = DeadPayload::of(payload.as_bytes()) else { panic!("not text") };
+        assert!(payload.starts_with(&text));
+        assert_eq!(text.len(), KEPT - 1);
+    }
+
+    #[test]
+    fn a_letter_survives_the_wire() {
+        let letter = DeadLetter::new(&message("x"), "why");
+        assert_eq!(model::decode::<DeadLetter>(&model::encode(&letter)).unwrap(), letter);
+    }
+}

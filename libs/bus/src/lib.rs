@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod bus;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod dead;
+mod delivery;
+mod error;
+mod memory;
+mod queue;
+mod spec;
+pub mod worker;
+
+pub use bus::{Bus, Depth, Lanes, MAX_PAYLOAD, Published};
+pub use dead::{DeadLetter, DeadPayload};
+pub use delivery::{Delivery, Message, Receipt};
+pub use error::BusError;
+pub use memory::MemoryBus;
+pub use queue::{Filter, MessageId, Queue};
+pub use spec::ConsumerSpec;
+pub use worker::Work;

@@ -1,0 +1,231 @@
+//! The bus inside one process.
+
+mod receipt;
+mod seen;
+mod stage;
+mod turns;
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Lane, SourceId};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use self::receipt::MemoryReceipt;
+use self::seen::SeenIds;
+use self::stage::{Handed, Stage, Stored};
+use crate::dead::{self, DeadLetter};
+use crate::{
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MAX_PAYLOAD, MessageId, Published, Queue,
+};
+
+/// The bus inside one process: every promise of [`Bus`], but what it holds ends with the process.
+///
+/// Sources take turns within a lane. A worker that drops a message is noticed at once.
+#[derive(Debug, Clone)]
+pub struct MemoryBus(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    capacity: usize,
+    state: Mutex<State>,
+    lanes: watch::Sender<Lanes>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stages: HashMap<Filter, Stage>,
+    seen: SeenIds,
+}
+
+impl MemoryBus {
+    /// A bus whose queues hold up to `capacity` messages each, handed out and not acknowledged ones among them.
+    ///
+    /// Nobody waits for dead letters to be read: when there are more, the oldest goes, and the log says so.
+    pub fn new(capacity: usize) -> Self {
+        let lanes = watch::Sender::new(Lanes::default());
+        Self(Arc::new(Shared { capacity: capacity.max(1), state: Mutex::default(), lanes }))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that holds the lock can leave a stage half changed: what a panicking thread left is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something to a stage, and lets those who wait for a change of it look again.
+    fn change<T>(&self, filter: &Filter, change: impl FnOnce(&mut Stage) -> T) -> Option<T> {
+        let mut state = self.state();
+        let stage = state.stages.get_mut(filter)?;
+        let changed = change(stage);
+        stage.notify();
+        Some(changed)
+    }
+
+    fn set_lane(&self, filter: &Filter, spec: Option<ConsumerSpec>) {
+        let Filter::Fetch(lane) = filter else { return };
+        self.lanes.send_if_modified(|lanes| {
+            if lanes.get(lane) == spec.as_ref() {
+                return false;
+            }
+            update(Arc::make_mut(lanes), lane, spec);
+            true
+        });
+    }
+}
+
+impl State {
+    /// The stage of a filter, made when it is first used.
+    fn stage(&mut self, filter: Filter) -> &mut Stage {
+        self.stages.entry(filter).or_default()
+    }
+
+    /// Moves a message that was handed out too often to the dead letters.
+    fn bury(&mut self, stored: Stored, capacity: usize) {
+        let message = stored.message(stored.deliveries);
+        let why = format!("handed out {} times and never acknowledged", stored.deliveries);
+        let source = message.queue.source();
+        let (queue, id, payload) = DeadLetter::new(&message, &why).addressed(source);
+        if self.seen.insert(id.clone(), Instant::now()) {
+            self.put(Stored { id, queue, payload, deliveries: 0 }, capacity);
+        }
+        dead::log(&message, &why);
+    }
+
+    /// Queues a message. Dead letters make room for themselves.
+    fn put(&mut self, stored: Stored, capacity: usize) {
+        let stage = self.stage(stored.queue.filter());
+        let full = stage.count(stored.queue.source()) >= capacity;
+        if full
+            && matches!(stored.queue, Queue::Dead { .. })
+            && let Some(lost) = stage.drop_oldest()
+        {
+            tracing::error!(message.id = %lost.id, queue = %lost.queue, "too many dead letters: the oldest is gone");
+        }
+        stage.put(stored);
+    }
+}
+
+#[async_trait]
+impl Bus for MemoryBus {
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        let mut state = self.0.state();
+        let stage = state.stage(spec.filter().clone());
+        stage.open(spec.clone());
+        stage.notify();
+        // Under the lock, so that lanes are announced in the order in which they were opened and closed.
+        self.0.set_lane(&spec.filter().clone(), Some(spec));
+        Ok(())
+    }
+
+    async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
+        let mut state = self.0.state();
+        if let Entry::Occupied(entry) = state.stages.entry(filter.clone()) {
+            if !entry.get().is_empty() {
+                return Ok(false);
+            }
+            entry.remove().notify();
+            self.0.set_lane(filter, None);
+        }
+        Ok(true)
+    }
+
+    fn lanes(&self) -> watch::Receiver<Lanes> {
+        self.0.lanes.subscribe()
+    }
+
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+        if payload.len() > MAX_PAYLOAD {
+            return Err(BusError::TooLarge { queue, bytes: payload.len(), limit: MAX_PAYLOAD });
+        }
+        let never_full = matches!(queue, Queue::Dead { .. });
+        loop {
+            let changed = {
+                let mut state = self.0.state();
+                if state.seen.contains(&id, Instant::now()) {
+                    return Ok(Published { duplicate: true });
+                }
+                let stage = state.stage(queue.filter());
+                if never_full || stage.count(queue.source()) < self.0.capacity {
+                    state.seen.insert(id.clone(), Instant::now());
+                    state.put(Stored { id, queue, payload, deliveries: 0 }, self.0.capacity);
+                    return Ok(Published { duplicate: false });
+                }
+                // Made under the lock, so that no change is missed.
+                stage.changed()
+            };
+            changed.await;
+        }
+    }
+
+    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        let end = later(Instant::now(), wait);
+        loop {
+            let (changed, due) = {
+                let now = Instant::now();
+                let mut state = self.0.state();
+                let not_open = || BusError::NotOpen { filter: filter.clone() };
+                let stage = state.stages.get_mut(filter).ok_or_else(not_open)?;
+                let Handed { deliveries, buried } = stage.take(max, now).ok_or_else(not_open)?;
+                let (changed, due) = (stage.changed(), stage.next_due(now));
+                if !buried.is_empty() {
+                    stage.notify();
+                }
+                for stored in buried {
+                    state.bury(stored, self.0.capacity);
+                }
+                if !deliveries.is_empty() || now >= end || max == 0 {
+                    drop(state);
+                    let wrap = |(key, message)| {
+                        let receipt = MemoryReceipt::new(Arc::clone(&self.0), filter.clone(), key);
+                        Delivery::new(message, Box::new(receipt))
+                    };
+                    return Ok(deliveries.into_iter().map(wrap).collect());
+                }
+                (changed, due)
+            };
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep_until(due.map_or(end, |due| due.min(end))) => {}
+            }
+        }
+    }
+
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        let mut state = self.0.state();
+        let fetch = state.stages.iter_mut().filter(|(filter, _)| matches!(filter, Filter::Fetch(_)));
+        Ok(fetch
+            .map(|(_, stage)| {
+                let dropped = stage.purge(source);
+                stage.notify();
+                dropped
+            })
+            .sum())
+    }
+
+    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
+        Ok(self.0.state().stages.get(filter).map(Stage::depth).unwrap_or_default())
+    }
+}
+
+fn update(lanes: &mut BTreeMap<Lane, ConsumerSpec>, lane: &Lane, spec: Option<ConsumerSpec>) {
+    match spec {
+        Some(spec) => lanes.insert(lane.clone(), spec),
+        None => lanes.remove(lane),
+    };
+}
+
+/// The moment `wait` after `start`; a wait without end becomes one of years.
+fn later(start: Instant, wait: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+    start + wait.min(YEARS)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Where messages go, and what a worker takes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use model::{Lane, SourceId};
+use serde::{Deserialize, Serialize};
+
+/// Where a message goes: a stage of the pipeline, for one Source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Queue {
+    /// Resources to be fetched from one origin.
+    Fetch {
+        /// The origin.
+        lane: Lane,
+        /// The Source they belong to.
+        source: SourceId,
+    },
+    /// Bitstreams to be judged.
+    Verify {
+        /// The Source they belong to.
+        source: SourceId,
+    },
+    /// Packages to be read.
+    Unpack {
+        /// The Source they belong to.
+        source: SourceId,
+    },
+    /// What came of the Source's resources; its owner settles them.
+    Outcomes {
+        /// The Source they belong to.
+        source: SourceId,
+    },
+    /// Messages of the Source that were given up, each a [`DeadLetter`](crate::DeadLetter).
+    Dead {
+        /// The Source they belong to.
+        source: SourceId,
+    },
+}
+
+/// What a worker takes. Every queue belongs to exactly one filter, so no two consumers overlap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Filter {
+    /// Fetch jobs of one origin, of all Sources.
+    Fetch(Lane),
+    /// Verify jobs of all Sources.
+    Verify,
+    /// Unpack jobs of all Sources.
+    Unpack,
+    /// The outcomes of one Source.
+    Outcomes(SourceId),
+    /// The dead letters of one Source.
+    Dead(SourceId),
+}
+
+/// The name of a message, unique over all queues. Whoever sends the same message again gives it the same name, so
+/// that it is queued once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageId(Arc<str>);
+
+impl Queue {
+    /// The subject of its messages: `fetch.<lane>.<source>`, `verify.<source>` and so on.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Fetch { lane, source } => format!("fetch.{}.{source}", lane.token()),
+            Self::Verify { source } => format!("verify.{source}"),
+            Self::Unpack { source } => format!("unpack.{source}"),
+            Self::Outcomes { source } => format!("outcomes.{source}"),
+            Self::Dead { source } => format!("dead.{source}"),
+        }
+    }
+
+    /// The filter that takes from it.
+    pub fn filter(&self) -> Filter {
+        match self {
+            Self::Fetch { lane, .. } => Filter::Fetch(lane.clone()),
+            Self::Verify { .. } => Filter::Verify,
+            Self::Unpack { .. } => Filter::Unpack,
+            Self::Outcomes { source } => Filter::Outcomes(source.clone()),
+            Self::Dead { source } => Filter::Dead(source.clone()),
+        }
+    }
+
+    /// The Source its messages belong to.
+    pub fn source(&self) -> &SourceId {
+        match self {
+            Self::Fetch { source, .. }
+            | Self::Verify { source }
+            | Self::Unpack { source }
+            | Self::Outcomes { source }
+            | Self::Dead { source } => source,
+        }
+    }
+}
+
+impl Filter {
+    /// The subjects it takes, with `*` where any Source will do.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Fetch(lane) => format!("fetch.{}.*", lane.token()),
+            Self::Verify => "verify.*".to_owned(),
+            Self::Unpack => "unpack.*".to_owned(),
+            Self::Outcomes(source) => format!("outcomes.{source}"),
+            Self::Dead(source) => format!("dead.{source}"),
+        }
+    }
+}
+
+impl MessageId {
+    /// The name `id`.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.subject())
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.subject())
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queues() -> Vec<Queue> {
+        let source: SourceId = "example-1".parse().unwrap();
+        let lane: Lane = "https://a_b.example.org:8443".parse().unwrap();
+        vec![
+            Queue::Fetch { lane, source: source.clone() },
+            Queue::Verify { source: source.clone() },
+            Queue::Unpack { source: source.clone() },
+            Queue::Outcomes { source: source.clone() },
+            Queue::Dead { source },
+        ]
+    }
+
+    /// Whether a subject with `*` takes another, token by token.
+    fn takes(filter: &str, subject: &str) -> bool {
+        let (filter, subject): (Vec<_>, Vec<_>) = (filter.split('.').collect(), subject.split('.').collect());
+        filter.len() == subject.len() && filter.iter().zip(subject).all(|(f, s)| *f == "*" || *f == s)
+    }
+
+    #[test]
+    fn subjects_have_one_token_each_for_lane_and_source() {
+        let subjects: Vec<String> = queues().iter().map(Queue::subject).collect();
+        assert_eq!(subjects[0], "fetch.https=3a=2f=2fa=5fb_example_org=3a8443.example-1");
+        assert_eq!(
+            subjects[1..],
+            ["verify.example-1", "unpack.example-1", "outcomes.example-1", "dead.example-1"]
+        );
+    }
+
+    #[test]
+    fn every_queue_is_taken_by_its_own_filter_and_by_no_other() {
+        let queues = queues();
+        for (n, queue) in queues.iter().enumerate() {
+            for (m, other) in queues.iter().enumerate() {
+                assert_eq!(takes(&other.filter().subject(), &queue.subject()), n == m, "{queue} by {other}");
+            }
+        }
+    }
+}

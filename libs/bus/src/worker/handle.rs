@@ -1,0 +1,128 @@
+//! One message: worked on, and answered for.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinError;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{Trouble, Work, Worker, backoff};
+use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
+
+/// Signs of life within one `ack_wait`: two of them may get lost.
+const SIGNS_OF_LIFE: u32 = 3;
+
+impl<H, F> Worker<H>
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    /// Works on one message and answers for it. An error is a reason to stop the worker.
+    pub(super) async fn work(
+        self,
+        spec: ConsumerSpec,
+        delivery: Delivery,
+        slot: OwnedSemaphorePermit,
+        halt: CancellationToken,
+    ) -> Result<(), BusError> {
+        let span = tracing::info_span!(
+            "work",
+            message.id = %delivery.id, source.id = %delivery.queue.source(), attempt = delivery.attempt
+        );
+        async {
+            let work = self.handle(&spec, &delivery).await;
+            let ended = match &work {
+                Work::Halt { why } => {
+                    halt.cancel();
+                    Err(BusError::Halted { filter: spec.filter().clone(), why: why.clone() })
+                }
+                _ => Ok(()),
+            };
+            if let Err(error) = self.answer(&spec, &delivery, work).await {
+                tracing::warn!(%error, "cannot answer for a message: it will be handed out again");
+            }
+            // The place is free only now that the bus knows.
+            drop(slot);
+            ended
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Runs the handler, and tells the bus that it runs. A panic is an answer too.
+    async fn handle(&self, spec: &ConsumerSpec, delivery: &Delivery) -> Work {
+        let message = Message::clone(delivery);
+        let mut handler =
+            std::pin::pin!(AssertUnwindSafe(async { (self.handler)(message).await }).catch_unwind());
+        let period = spec.ack_wait() / SIGNS_OF_LIFE;
+        let mut life = interval_at(Instant::now() + period, period.max(Duration::from_millis(1)));
+        life.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                work = &mut handler => {
+                    return work.unwrap_or_else(|panic| Work::Later { after: None, why: panic_message(&*panic) });
+                }
+                _ = life.tick() => {
+                    if let Err(error) = delivery.progress().await {
+                        tracing::warn!(%error, "cannot tell the bus that a message is being worked on");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn answer(&self, spec: &ConsumerSpec, delivery: &Delivery, work: Work) -> Result<(), BusError> {
+        match work {
+            Work::Done => delivery.ack().await,
+            Work::Poison { why } => self.give_up(spec, delivery, &why).await,
+            Work::Later { why, .. } if delivery.attempt >= spec.max_deliver() => {
+                let why = format!("{why} (the last of {} attempts)", delivery.attempt);
+                self.give_up(spec, delivery, &why).await
+            }
+            Work::Later { after, why } => {
+                let wait = after.unwrap_or_else(|| backoff(delivery.attempt.saturating_sub(1)));
+                tracing::warn!(why, retry_in_ms = wait.as_millis(), "a message cannot be worked on now");
+                self.tell(spec, delivery, why, false);
+                delivery.nak(wait).await
+            }
+            Work::Halt { why } => {
+                self.tell(spec, delivery, why, false);
+                delivery.nak(Duration::ZERO).await
+            }
+        }
+    }
+
+    async fn give_up(&self, spec: &ConsumerSpec, delivery: &Delivery, why: &str) -> Result<(), BusError> {
+        DeadLetter::bury(self.bus.as_ref(), delivery, why).await?;
+        self.tell(spec, delivery, why.to_owned(), true);
+        delivery.term().await
+    }
+
+    fn tell(&self, spec: &ConsumerSpec, delivery: &Delivery, why: String, given_up: bool) {
+        if let Some(observer) = &self.observer {
+            let (filter, id) = (spec.filter().clone(), delivery.id.clone());
+            observer(Trouble { filter, id, attempt: delivery.attempt, why, given_up });
+        }
+    }
+}
+
+/// How a message's task ended for its worker. A task that died outside the handler dropped its message, which is handed
+/// out again.
+pub(super) fn ending(done: Result<Result<(), BusError>, JoinError>) -> Result<(), BusError> {
+    done.unwrap_or_else(|error| {
+        tracing::error!(%error, "the task of a message died: the message will be handed out again");
+        Ok(())
+    })
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the handler panicked: {}", said.unwrap_or("without a message"))
+}

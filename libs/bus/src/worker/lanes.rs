@@ -1,0 +1,114 @@
+//! One worker for every active lane.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use model::Lane;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{Work, Worker};
+use crate::{BusError, ConsumerSpec, Lanes, Message};
+
+/// How long a worker that found its lane closed waits before another one looks, should the lane be open again.
+const CLOSED_WAIT: Duration = Duration::from_secs(1);
+
+/// The workers that run.
+#[derive(Debug, Default)]
+struct Running {
+    lanes: BTreeMap<Lane, LaneWorker>,
+    tasks: JoinSet<Result<(), BusError>>,
+}
+
+/// The worker of a lane, and the consumer it was started for.
+#[derive(Debug)]
+struct LaneWorker {
+    spec: ConsumerSpec,
+    stop: CancellationToken,
+    task: Id,
+}
+
+impl<H, F> Worker<H>
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    /// Works the fetch jobs of every active lane, each lane with its own limit, starting and stopping as lanes come and go,
+    /// until `stop` is cancelled: then it pulls no more, finishes what runs and returns.
+    ///
+    /// # Errors
+    /// [`BusError::Halted`] when a handler said so, after what ran in any lane was finished.
+    pub async fn run_lanes(&self, stop: CancellationToken) -> Result<(), BusError> {
+        let mut lanes = self.bus.lanes();
+        // Cancelled when this ends, so that a halt in one lane stops them all.
+        let stop = stop.child_token();
+        let mut running = Running::default();
+        let mut ended = Ok(());
+        while ended.is_ok() {
+            let now = Lanes::clone(&lanes.borrow_and_update());
+            self.follow(&now, &mut running, &stop);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(done) = running.tasks.join_next_with_id() => ended = running.ended(done),
+                changed = lanes.changed() => if changed.is_err() { break },
+            }
+        }
+        stop.cancel();
+        while let Some(done) = running.tasks.join_next_with_id().await {
+            ended = ended.and(running.ended(done));
+        }
+        ended
+    }
+
+    /// Starts a worker for each lane that has none, stops those of closed lanes, and replaces those of changed ones. A
+    /// worker that was replaced finishes what it has; the bus keeps the lane's limit over both.
+    fn follow(&self, now: &Lanes, running: &mut Running, stop: &CancellationToken) {
+        running.lanes.retain(|lane, worker| {
+            let stays = now.get(lane) == Some(&worker.spec);
+            if !stays {
+                worker.stop.cancel();
+            }
+            stays
+        });
+        for (lane, spec) in now.iter() {
+            if !running.lanes.contains_key(lane) {
+                let (worker, spec, stop) = (self.clone(), spec.clone(), stop.child_token());
+                let task = running.tasks.spawn(work_lane(worker, spec.clone(), stop.clone())).id();
+                running.lanes.insert(lane.clone(), LaneWorker { spec, stop, task });
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Notes the end of a worker, so that its lane gets another one where it is open.
+    fn ended(&mut self, done: Result<(Id, Result<(), BusError>), JoinError>) -> Result<(), BusError> {
+        let (task, ended) = done.unwrap_or_else(|error| {
+            tracing::error!(%error, "the worker of a lane died");
+            (error.id(), Ok(()))
+        });
+        self.lanes.retain(|_, worker| worker.task != task);
+        ended
+    }
+}
+
+async fn work_lane<H, F>(
+    worker: Worker<H>,
+    spec: ConsumerSpec,
+    stop: CancellationToken,
+) -> Result<(), BusError>
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    match worker.run(spec, stop.clone()).await {
+        Err(BusError::NotOpen { .. }) => {
+            // The end of a lane, which the list of lanes is about to tell, or has told.
+            let _ = tokio::time::timeout(CLOSED_WAIT, stop.cancelled()).await;
+            Ok(())
+        }
+        ended => ended,
+    }
+}

@@ -1,0 +1,464 @@
+//! The work loop, on the in-process bus and on one that fails.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Lane, SourceId};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::{DeadLetter, Depth, Lanes, MemoryBus, Published, Queue, Receipt};
+
+const ACK_WAIT: Duration = Duration::from_secs(10);
+const MAX_DELIVER: u32 = 3;
+
+fn source() -> SourceId {
+    "s".parse().unwrap()
+}
+
+fn verify() -> Queue {
+    Queue::Verify { source: source() }
+}
+
+fn dead() -> Filter {
+    Filter::Dead(source())
+}
+
+fn spec(max_in_flight: usize) -> ConsumerSpec {
+    ConsumerSpec::new(Filter::Verify, max_in_flight, ACK_WAIT, MAX_DELIVER)
+}
+
+async fn bus_with(messages: usize) -> Arc<dyn Bus> {
+    let bus = MemoryBus::new(100);
+    bus.open(spec(100)).await.unwrap();
+    for n in 0..messages {
+        bus.publish(verify(), MessageId::new(n.to_string()), n.to_string().into()).await.unwrap();
+    }
+    Arc::new(bus)
+}
+
+async fn depth(bus: &Arc<dyn Bus>, filter: Filter) -> (usize, usize) {
+    let Depth { waiting, in_flight } = bus.depth(&filter).await.unwrap();
+    (waiting, in_flight)
+}
+
+/// Runs a worker beside the test. Paused time stands still while any task can go on, so a sleep of the test lets all of them
+/// come to rest.
+fn start<H, F>(
+    bus: &Arc<dyn Bus>,
+    spec: ConsumerSpec,
+    handler: H,
+) -> (CancellationToken, JoinHandle<Result<(), BusError>>)
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    let stop = CancellationToken::new();
+    (stop.clone(), tokio::spawn(run(Arc::clone(bus), spec, stop, handler)))
+}
+
+async fn settle_down() {
+    sleep(Duration::from_millis(1)).await;
+}
+
+async fn dead_letters(bus: &Arc<dyn Bus>) -> Vec<DeadLetter> {
+    bus.open(ConsumerSpec::new(dead(), 100, ACK_WAIT, 1)).await.unwrap();
+    let pulled = bus.pull(&dead(), 100, Duration::ZERO).await.unwrap();
+    pulled.iter().map(|delivery| model::decode(&delivery.payload).unwrap()).collect()
+}
+
+fn later(after: Option<Duration>) -> Work {
+    Work::Later { after, why: "the disk is full".to_owned() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_is_acknowledged_only_after_the_handler_is_done() {
+    let bus = bus_with(1).await;
+    let next = Arc::clone(&bus);
+    let (stop, worker) = start(&bus, spec(4), move |message| {
+        let bus = Arc::clone(&next);
+        async move {
+            assert_eq!(depth(&bus, Filter::Verify).await, (0, 1));
+            let queue = Queue::Outcomes { source: source() };
+            bus.publish(queue, MessageId::new("outcomes"), message.payload).await.unwrap();
+            sleep(Duration::from_secs(1)).await;
+            Work::Done
+        }
+    });
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 1));
+    assert_eq!(depth(&bus, Filter::Outcomes(source())).await, (1, 0));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_is_pulled_than_can_be_started() {
+    let bus = bus_with(5).await;
+    let go = Arc::new(Notify::new());
+    let wait = Arc::clone(&go);
+    // The bus would hand out a hundred.
+    let (stop, worker) = start(&bus, spec(2), move |_| {
+        let wait = Arc::clone(&wait);
+        async move {
+            wait.notified().await;
+            Work::Done
+        }
+    });
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (3, 2));
+    go.notify_one();
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (2, 2));
+    stop.cancel();
+    go.notify_waiters();
+    worker.await.unwrap().unwrap();
+    assert_eq!(depth(&bus, Filter::Verify).await, (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_work_is_done_once_although_it_lasts_longer_than_the_ack_wait() {
+    let bus = bus_with(1).await;
+    let started = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&started);
+    let (stop, worker) = start(&bus, spec(4), move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async {
+            sleep(ACK_WAIT * 5).await;
+            Work::Done
+        }
+    });
+    sleep(ACK_WAIT * 6).await;
+    assert_eq!((started.load(Ordering::SeqCst), depth(&bus, Filter::Verify).await), (1, (0, 0)));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn later_waits_as_told_or_twice_as_long_each_time_and_then_gives_up() {
+    let bus = bus_with(1).await;
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let (noted, begin) = (Arc::clone(&times), Instant::now());
+    let (stop, worker) = start(&bus, spec(4), move |message| {
+        noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
+        let told = (message.attempt == 1).then_some(Duration::from_secs(7));
+        async move { later(told) }
+    });
+    sleep(Duration::from_secs(60)).await;
+    // 7 s as told; then 2 s for the second failure; the third attempt is the last.
+    assert_eq!(*times.lock().unwrap(), [(1, 0), (2, 7), (3, 9)]);
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    let letters = dead_letters(&bus).await;
+    assert_eq!((letters.len(), letters[0].attempts), (1, 3));
+    assert_eq!(letters[0].why, "the disk is full (the last of 3 attempts)");
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[test]
+fn waits_double_up_to_the_longest() {
+    let waits: Vec<u64> = [0, 1, 2, 5, 6, 7, 1000].map(backoff).iter().map(Duration::as_secs).collect();
+    assert_eq!(waits, [1, 2, 4, 32, 60, 60, 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn poison_lies_with_the_dead_letters_at_once() {
+    let bus = bus_with(1).await;
+    let poison = |_| async { Work::Poison { why: "not a verify-job".to_owned() } };
+    let (stop, worker) = start(&bus, spec(4), poison);
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    let letters = dead_letters(&bus).await;
+    assert_eq!(letters.len(), 1);
+    assert_eq!((letters[0].why.as_str(), letters[0].attempts), ("not a verify-job", 1));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_costs_an_attempt_and_at_last_the_message_but_no_other() {
+    let bus = bus_with(3).await;
+    let (stop, worker) = start(&bus, spec(1), |message| async move {
+        assert_ne!(message.payload, "1", "cannot work on this");
+        Work::Done
+    });
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    let letters = dead_letters(&bus).await;
+    assert_eq!((letters.len(), letters[0].attempts, letters[0].id.as_str()), (1, MAX_DELIVER, "1"));
+    assert!(letters[0].why.contains("cannot work on this"), "{}", letters[0].why);
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_finishes_what_runs_and_takes_nothing_new() {
+    let bus = bus_with(5).await;
+    let (stop, worker) = start(&bus, spec(2), |_| async {
+        sleep(Duration::from_secs(3)).await;
+        Work::Done
+    });
+    settle_down().await;
+    let begin = Instant::now();
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+    assert_eq!(begin.elapsed().as_secs(), 2, "the rest of three seconds");
+    assert_eq!(depth(&bus, Filter::Verify).await, (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_worker_stops_at_once() {
+    let bus = bus_with(0).await;
+    let (stop, worker) = start(&bus, spec(2), |_| async { Work::Done });
+    settle_down().await;
+    let begin = Instant::now();
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+    assert_eq!(begin.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropped_worker_gives_its_messages_back_at_once() {
+    let bus = bus_with(2).await;
+    let (_stop, worker) = start(&bus, spec(2), |_| std::future::pending());
+    settle_down().await;
+    worker.abort();
+    settle_down().await;
+    let again = bus.pull(&Filter::Verify, 10, Duration::ZERO).await.unwrap();
+    assert_eq!(again.iter().map(|delivery| delivery.attempt).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn halt_stops_the_worker_after_the_others_are_done_and_keeps_the_message() {
+    let bus = bus_with(4).await;
+    let (_stop, worker) = start(&bus, spec(2), |message| async move {
+        if message.payload == "0" {
+            return Work::Halt { why: "no key for the store: set AWS_ACCESS_KEY_ID".to_owned() };
+        }
+        sleep(Duration::from_secs(3)).await;
+        Work::Done
+    });
+    let halted = worker.await.unwrap().unwrap_err();
+    assert_eq!(
+        halted.to_string(),
+        "the worker of verify.* stopped: no key for the store: set AWS_ACCESS_KEY_ID"
+    );
+    // One was done beside it, two were never taken, and the halted one lies ready.
+    let left = bus.pull(&Filter::Verify, 10, Duration::ZERO).await.unwrap();
+    assert_eq!(
+        left.iter().map(|delivery| (&delivery.payload[..], delivery.attempt)).collect::<Vec<_>>(),
+        [(&b"0"[..], 2), (&b"2"[..], 1), (&b"3"[..], 1)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn observer_hears_of_trouble_and_can_stop_the_run() {
+    let bus = bus_with(1).await;
+    let stop = CancellationToken::new();
+    let troubles = Arc::new(Mutex::new(Vec::new()));
+    let (noted, enough) = (Arc::clone(&troubles), stop.clone());
+    let worker = Worker::new(Arc::clone(&bus), |_| async { later(None) }).observed(move |trouble| {
+        if trouble.attempt == 2 {
+            enough.cancel();
+        }
+        noted.lock().unwrap().push(trouble);
+    });
+    worker.run(spec(1), stop).await.unwrap();
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 1), "it rests in the queue");
+    let troubles = troubles.lock().unwrap();
+    assert_eq!(troubles.len(), 2);
+    assert_eq!((troubles[0].why.as_str(), troubles[0].given_up), ("the disk is full", false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_of_a_closed_consumer_ends_and_says_so() {
+    let bus = bus_with(0).await;
+    let (_stop, worker) = start(&bus, spec(2), |_| async { Work::Done });
+    settle_down().await;
+    assert!(bus.close(&Filter::Verify).await.unwrap());
+    let ended = worker.await.unwrap();
+    assert!(matches!(ended, Err(BusError::NotOpen { filter: Filter::Verify })), "{ended:?}");
+}
+
+/// A bus that fails when told to, as a server does that cannot be reached.
+#[derive(Debug)]
+struct Failing {
+    bus: Arc<dyn Bus>,
+    pulls: AtomicUsize,
+    acks: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct FailingReceipt {
+    delivery: crate::Delivery,
+    acks: Arc<AtomicUsize>,
+}
+
+fn fails(left: &AtomicUsize) -> Result<(), BusError> {
+    match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+        Ok(_) => {
+            Err(BusError::Unavailable { action: "answer".to_owned(), source: "connection refused".into() })
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Receipt for FailingReceipt {
+    async fn ack(&self) -> Result<(), BusError> {
+        fails(&self.acks)?;
+        self.delivery.ack().await
+    }
+    async fn nak(&self, delay: Duration) -> Result<(), BusError> {
+        self.delivery.nak(delay).await
+    }
+    async fn progress(&self) -> Result<(), BusError> {
+        self.delivery.progress().await
+    }
+    async fn term(&self) -> Result<(), BusError> {
+        self.delivery.term().await
+    }
+}
+
+#[async_trait]
+impl Bus for Failing {
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        self.bus.open(spec).await
+    }
+    async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
+        self.bus.close(filter).await
+    }
+    fn lanes(&self) -> watch::Receiver<Lanes> {
+        self.bus.lanes()
+    }
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+        self.bus.publish(queue, id, payload).await
+    }
+    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        fails(&self.pulls)?;
+        let pulled = self.bus.pull(filter, max, wait).await?;
+        let wrap = |delivery: Delivery| {
+            let receipt = FailingReceipt { acks: Arc::clone(&self.acks), delivery };
+            Delivery::new(Message::clone(&receipt.delivery), Box::new(receipt))
+        };
+        Ok(pulled.into_iter().map(wrap).collect())
+    }
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.bus.purge(source).await
+    }
+    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
+        self.bus.depth(filter).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_delivery() {
+    let bus = bus_with(1).await;
+    let failing: Arc<dyn Bus> = Arc::new(Failing {
+        bus: Arc::clone(&bus),
+        pulls: AtomicUsize::new(3),
+        acks: Arc::new(AtomicUsize::new(1)),
+    });
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let (noted, begin) = (Arc::clone(&times), Instant::now());
+    let (stop, worker) = start(&failing, spec(2), move |message| {
+        noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
+        async { Work::Done }
+    });
+    sleep(Duration::from_secs(30)).await;
+    // Pulls fail at 0, 1 and 3 s.
+    assert_eq!(*times.lock().unwrap(), [(1, 7), (2, 7)]);
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+fn lane(n: usize) -> Lane {
+    format!("http://h{n}.example.org").parse().unwrap()
+}
+
+fn lane_spec(n: usize, max_in_flight: usize) -> ConsumerSpec {
+    ConsumerSpec::new(Filter::Fetch(lane(n)), max_in_flight, ACK_WAIT, MAX_DELIVER)
+}
+
+async fn publish_fetch(bus: &Arc<dyn Bus>, n: usize, id: &'static str) {
+    let queue = Queue::Fetch { lane: lane(n), source: source() };
+    bus.publish(queue, MessageId::new(id), id.into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn lanes_are_worked_as_they_come_each_with_its_own_limit() {
+    let bus = bus_with(0).await;
+    let stop = CancellationToken::new();
+    bus.open(lane_spec(0, 1)).await.unwrap();
+    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async {
+        sleep(Duration::from_secs(3)).await;
+        Work::Done
+    }));
+    for id in ["0a", "0b", "0c"] {
+        publish_fetch(&bus, 0, id).await;
+    }
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (2, 1));
+    // Another lane, while the first is busy.
+    bus.open(lane_spec(1, 2)).await.unwrap();
+    for id in ["1a", "1b", "1c"] {
+        publish_fetch(&bus, 1, id).await;
+    }
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (1, 2));
+    // The first may do more at a time from now on.
+    bus.open(lane_spec(0, 3)).await.unwrap();
+    settle_down().await;
+    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 3));
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 0));
+    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lane_that_is_closed_and_opened_again_is_worked_again() {
+    let bus = bus_with(0).await;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async { Work::Done }));
+    for (id, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(30)), ("c", Duration::ZERO)] {
+        bus.open(lane_spec(0, 1)).await.unwrap();
+        publish_fetch(&bus, 0, id).await;
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 0), "{id}");
+        assert!(bus.close(&Filter::Fetch(lane(0))).await.unwrap());
+        // Without a pause, the list of lanes may look as if nothing had happened.
+        if !pause.is_zero() {
+            sleep(pause).await;
+        }
+    }
+    stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn halt_in_one_lane_stops_them_all() {
+    let bus = bus_with(0).await;
+    for n in 0..2 {
+        bus.open(lane_spec(n, 1)).await.unwrap();
+    }
+    publish_fetch(&bus, 0, "halts").await;
+    publish_fetch(&bus, 1, "slow").await;
+    let ended = run_lanes(Arc::clone(&bus), CancellationToken::new(), |message| async move {
+        if message.payload == "halts" {
+            return Work::Halt { why: "no room".to_owned() };
+        }
+        sleep(Duration::from_secs(3)).await;
+        Work::Done
+    })
+    .await;
+    assert!(matches!(&ended, Err(BusError::Halted { why, .. }) if why == "no room"), "{ended:?}");
+    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (0, 0), "what ran was finished");
+}
