@@ -48,9 +48,15 @@ pub struct DocumentRecord {
     /// `until`: present when the document is closed (RS-5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The latest change it told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_change: Option<Timestamp>,
     /// Entries it had when it was last read whole.
     #[serde(default)]
     pub entries: u64,
+    /// Entries among them that could not be read.
+    #[serde(default)]
+    pub bad: u64,
     /// Tolerances that reading it needed, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,

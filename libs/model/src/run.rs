@@ -39,6 +39,12 @@ pub struct RunRecord {
     pub mode: Mode,
     /// Where it stands.
     pub phase: Phase,
+    /// The options that decide what is read and how, as a text: documents read with others are read again.
+    #[serde(default)]
+    pub options: String,
+    /// Whether all that is held is laid out in the view.
+    #[serde(default)]
+    pub view: bool,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended.
@@ -68,6 +74,8 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Change documents that did not join on to what was synchronized.
+    pub gaps: u64,
     /// Documents that were not read to their end.
     pub documents_failed: u64,
     /// Tolerances that reading needed, by name.

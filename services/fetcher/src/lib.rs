@@ -1,1 +1,10 @@
-//! fetcher
+#![doc = include_str!("../README.md")]
+
+mod body;
+mod config;
+mod job;
+mod resource;
+mod sink;
+
+pub use config::FetcherConfig;
+pub use job::Fetcher;

@@ -1,1 +1,26 @@
-//! scheduler
+#![doc = include_str!("../README.md")]
+
+mod decide;
+mod discover;
+mod dispatch;
+mod entry;
+mod error;
+mod gaps;
+mod harvest;
+mod options;
+mod plan;
+mod progress;
+mod queue;
+mod read;
+mod settle;
+mod trouble;
+mod view;
+mod ways;
+mod window;
+
+pub use discover::{DiscoverError, Discovery, Unread, Visited, discover};
+pub use error::HarvestError;
+pub use harvest::{Harvest, Parts, Report};
+pub use options::{Filter, HarvestOptions, RetryPolicy};
+pub use progress::Progress;
+pub use read::{DocumentError, DocumentStream, Opened, Part, open};

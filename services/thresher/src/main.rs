@@ -1,1 +1,53 @@
-fn main(){}
+//! Thresher's command line: every stage in one process.
+
+mod cli;
+mod commands;
+mod exit;
+mod pipeline;
+mod show;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command};
+use crate::exit::CommandResult;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    init_log(cli.verbose);
+    match run(cli.command).await {
+        Ok(exit) => exit.into(),
+        Err(failed) => {
+            // One line: the error and its causes.
+            eprintln!("thresher: {:#}", failed.error);
+            failed.exit.into()
+        }
+    }
+}
+
+async fn run(command: Command) -> CommandResult {
+    match command {
+        Command::Sync(args) => commands::sync::run(args).await,
+        Command::Discover(args) => commands::discover::run(args).await,
+        Command::Inspect(args) => commands::inspect::run(args).await,
+        Command::Ls(args) => commands::ls::run(args).await,
+        Command::Cat(args) => commands::cat::run(args).await,
+        Command::Explain(args) => commands::explain::run(args).await,
+        Command::Demo(args) => commands::demo::run(args).await,
+    }
+}
+
+/// Logs go to standard error; `RUST_LOG` outranks `-v`.
+fn init_log(verbose: u8) {
+    let level = match verbose {
+        0 => "error",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}

@@ -1,1 +1,5 @@
-//! verifier
+#![doc = include_str!("../README.md")]
+
+mod judge;
+
+pub use judge::Verifier;

@@ -1,0 +1,22 @@
+//! What can be set.
+
+use std::time::Duration;
+
+/// What can be set.
+#[derive(Debug, Clone)]
+pub struct FetcherConfig {
+    /// After this time a job ends; resources it has not reached come back as deferred.
+    pub job_time: Duration,
+    /// Bodies up to this many bytes travel in packs; 0 = each is an object of its own.
+    pub small_bytes: usize,
+    /// The largest body taken, in bytes; none = whatever comes.
+    pub largest_bytes: Option<u64>,
+    /// How often a broken body is taken up again where it stopped, within one job.
+    pub resumes: u32,
+}
+
+impl Default for FetcherConfig {
+    fn default() -> Self {
+        Self { job_time: Duration::from_secs(20), small_bytes: 256 * 1024, largest_bytes: None, resumes: 3 }
+    }
+}

@@ -1,0 +1,113 @@
+//! A job: resources of one origin, one after the other.
+
+use std::sync::Arc;
+
+use bus::{Bus, MessageId, Queue, Work};
+use bytes::Bytes;
+use model::{Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, VerifyJob};
+use store::{Store, StoreError};
+use tokio::time::Instant;
+use web::Client;
+
+use crate::FetcherConfig;
+use crate::resource;
+use crate::sink::Sink;
+
+/// Requests in a row without any answer after which the rest of a job is left for later.
+const UNANSWERED: u32 = 3;
+
+/// Works fetch jobs.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    client: Client,
+    store: Store,
+    bus: Arc<dyn Bus>,
+    clock: Arc<dyn Clock>,
+    config: Arc<FetcherConfig>,
+}
+
+impl Fetcher {
+    /// A fetcher that asks through `client`, stores in `store` and reports on `bus`.
+    pub fn new(
+        client: Client,
+        store: Store,
+        bus: Arc<dyn Bus>,
+        clock: Arc<dyn Clock>,
+        config: FetcherConfig,
+    ) -> Self {
+        Self { client, store, bus, clock, config: Arc::new(config) }
+    }
+
+    /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
+    pub async fn work(&self, payload: Bytes) -> Work {
+        let job: FetchJob = match model::decode(&payload) {
+            Ok(job) => job,
+            Err(error) => return Work::Poison { why: error.to_string() },
+        };
+        let done = match self.fetch(job).await {
+            Ok(done) => done,
+            Err(error) => return Work::Later { after: None, why: error.to_string() },
+        };
+        let queue = Queue::Verify { source: done.source.clone() };
+        let id = MessageId::new(format!("verify-{}", done.id));
+        match self.bus.publish(queue, id, model::encode(&done).into()).await {
+            Ok(_) => Work::Done,
+            Err(error) => Work::Later { after: None, why: error.to_string() },
+        }
+    }
+
+    /// Fetches the resources of a job and stores what came. What is not reached in the job's time, or after the origin
+    /// asked for patience or stopped answering, comes back as deferred.
+    ///
+    /// # Errors
+    /// Only when the store fails: then nothing of this delivery counts, and the job is to be done again.
+    pub async fn fetch(&self, job: FetchJob) -> Result<VerifyJob, StoreError> {
+        let FetchJob { id, source, run, lane, items } = job;
+        let start = Instant::now();
+        let mut sink = Sink::new(&self.store, &source, &self.config, self.clock.now());
+        let mut results = Vec::with_capacity(items.len());
+        let mut requests = 0;
+        let mut unanswered = 0;
+        for (n, item) in items.iter().enumerate() {
+            if start.elapsed() >= self.config.job_time || unanswered >= UNANSWERED {
+                results.push(FetchedResult::Deferred);
+                continue;
+            }
+            let got = resource::fetch(&self.client, &self.store, &self.config, item).await?;
+            requests += got.requests;
+            match got.result {
+                Ok(fresh) => {
+                    unanswered = 0;
+                    sink.take(n, &item.uri, fresh).await?;
+                    // Its place is known when the sink is finished.
+                    results.push(FetchedResult::Deferred);
+                }
+                Err(result) => {
+                    unanswered = unanswered_after(&result, unanswered);
+                    results.push(result);
+                }
+            }
+        }
+        for (n, stored) in sink.finish().await? {
+            results[n] = FetchedResult::Stored(stored);
+        }
+        let fetched = items.into_iter().zip(results).map(|(item, result)| {
+            let FetchItem { uri, seq, declaration, .. } = item;
+            Fetched { uri, seq, declaration, result }
+        });
+        let items = fetched.collect();
+        let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(VerifyJob { id, source, run, lane, items, requests, elapsed_ms })
+    }
+}
+
+/// How many requests in a row the origin left without an answer. One that asks for patience is left alone at once.
+fn unanswered_after(result: &FetchedResult, before: u32) -> u32 {
+    use ProblemReason::{Connect, Dns, Throttled, Timeout, Tls};
+    match result {
+        FetchedResult::Failed(Failure { reason: Throttled, .. }) => UNANSWERED,
+        FetchedResult::Failed(Failure { disposition: Disposition::Retry { after: Some(_) }, .. }) => UNANSWERED,
+        FetchedResult::Failed(Failure { reason: Connect | Dns | Timeout | Tls, .. }) => before + 1,
+        _ => 0,
+    }
+}

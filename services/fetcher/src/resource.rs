@@ -1,0 +1,123 @@
+//! One resource: its request, and what came of it.
+
+use bytes::Bytes;
+use fixity::Algorithm;
+use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
+use store::{Store, StoreError};
+use web::{Client, GetRequest, Range, Response, WebError};
+
+use crate::FetcherConfig;
+use crate::body::{Body, Receiving};
+
+/// What came of a request.
+pub(crate) struct Got {
+    /// Requests it took, redirects included.
+    pub(crate) requests: u64,
+    /// The body, or what came instead of one.
+    pub(crate) result: Result<Fresh<Body>, FetchedResult>,
+}
+
+/// What was received whole, and what the server said of it.
+pub(crate) struct Fresh<B> {
+    pub(crate) body: B,
+    pub(crate) media_type: Option<String>,
+    pub(crate) validators: Validators,
+    pub(crate) final_url: Option<String>,
+}
+
+/// Why a body was not received whole.
+enum Break {
+    Web(WebError),
+    TooLarge { limit: u64 },
+    Store(StoreError),
+}
+
+/// Fetches one resource. A body that breaks off is taken up where it stopped if the server says that it is still the same
+/// one, and begun anew otherwise.
+///
+/// # Errors
+/// Only the store's: whatever the Source does is a result.
+pub(crate) async fn fetch(
+    client: &Client,
+    store: &Store,
+    config: &FetcherConfig,
+    item: &FetchItem,
+) -> Result<Got, StoreError> {
+    let algorithms = item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
+    let mut receiving = Receiving::new(store, algorithms, config.small_bytes);
+    let mut requests = 0;
+    let mut resumes = config.resumes;
+    let url = item.uri.to_url();
+    let mut request = GetRequest { validators: item.held.clone(), ..GetRequest::new(url.clone()) };
+    loop {
+        let mut response = match client.get(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                let requests = requests + u64::from(error.requests());
+                return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
+            }
+        };
+        requests += u64::from(response.requests());
+        if response.status() == 304 {
+            return Ok(Got { requests, result: Err(FetchedResult::NotModified) });
+        }
+        if response.status() != 206 && receiving.len() > 0 {
+            // The server sends the whole, perhaps another version: what came before is not part of it.
+            receiving.restart().await?;
+        }
+        match receive(&mut response, &mut receiving, config.largest_bytes).await {
+            Ok(()) => {
+                let final_url = (*response.final_url() != url).then(|| response.final_url().to_string());
+                let fresh = Fresh {
+                    media_type: response.media_type(),
+                    validators: response.validators(),
+                    final_url,
+                    body: receiving.finish().await?,
+                };
+                return Ok(Got { requests, result: Ok(fresh) });
+            }
+            Err(Break::Store(error)) => return Err(error),
+            Err(Break::TooLarge { limit }) => {
+                let failure = too_large(&response, limit);
+                return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
+            }
+            Err(Break::Web(error)) => {
+                let again = next_range(&response, receiving.len());
+                if resumes == 0 || again.is_none() {
+                    return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
+                }
+                resumes -= 1;
+                request = GetRequest { range: again, ..GetRequest::new(response.final_url().clone()) };
+            }
+        }
+    }
+}
+
+async fn receive(response: &mut Response, body: &mut Receiving<'_>, largest: Option<u64>) -> Result<(), Break> {
+    while let Some(chunk) = response.chunk().await.map_err(Break::Web)? {
+        let chunk: Bytes = chunk;
+        if let Some(limit) = largest.filter(|limit| body.len() + chunk.len() as u64 > *limit) {
+            return Err(Break::TooLarge { limit });
+        }
+        body.append(chunk).await.map_err(Break::Store)?;
+    }
+    Ok(())
+}
+
+/// Where to go on, if the server gave a validator strong enough to say "the same bytes" (RFC 9110, 13.1.5).
+fn next_range(response: &Response, from: u64) -> Option<Range> {
+    let if_range = response.validators().etag.filter(|etag| !etag.starts_with("W/"))?;
+    (from > 0).then_some(Range { from, if_range })
+}
+
+fn too_large(response: &Response, limit: u64) -> Failure {
+    Failure {
+        reason: ProblemReason::TooLarge,
+        message: format!(
+            "{} has more than {limit} bytes, the largest body taken; raise the limit to have it",
+            response.final_url()
+        ),
+        disposition: Disposition::Refuse,
+        evidence: Evidence { final_url: Some(response.final_url().to_string()), ..Evidence::default() },
+    }
+}

@@ -1,0 +1,295 @@
+//! The decision about one entry: pure, so that every case is a test.
+
+use fixity::{Computed, Digest};
+use jiff::Timestamp;
+use model::{Declaration, Listing, PendingRecord, ResourceRecord};
+use resourcesync::Change;
+
+/// What an entry asks for, given what is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Fetch the resource.
+    Fetch,
+    /// Remove the resource: the Source says it deleted it.
+    Delete,
+    /// What is held is what the entry describes.
+    Unchanged,
+    /// The entry speaks of an earlier moment than what is known.
+    Stale,
+}
+
+/// What is known of the resource an entry names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    /// What is held.
+    pub(crate) record: Option<&'a ResourceRecord>,
+    /// What is planned.
+    pub(crate) pending: Option<&'a PendingRecord>,
+    /// Every change up to this moment is in the baseline (RS-4).
+    pub(crate) baseline_at: Option<Timestamp>,
+}
+
+/// Decides about one entry. Idempotent: the same entry read again asks for nothing new.
+///
+/// `latest` is the last instant the entry's moment can mean: `12:00:05` is any time before `12:00:06`.
+pub(crate) fn decide(
+    declaration: &Declaration,
+    listing: &Listing,
+    latest: Option<Timestamp>,
+    known: Known<'_>,
+) -> Decision {
+    if is_stale(listing, latest, known) {
+        return Decision::Stale;
+    }
+    if listing.change == Some(Change::Deleted) {
+        let held = known.record.is_some_and(ResourceRecord::is_present);
+        return if held || known.pending.is_some() { Decision::Delete } else { Decision::Unchanged };
+    }
+    match known.record {
+        Some(record) if was_applied(declaration, listing, record) => Decision::Unchanged,
+        Some(record) if describes_what_is_held(declaration, record) => Decision::Unchanged,
+        _ => Decision::Fetch,
+    }
+}
+
+/// An entry whose moment certainly lies before what is known must not be applied over it. Entries without a moment, or
+/// with the same one, are never stale: to skip them would be a guess.
+fn is_stale(listing: &Listing, latest: Option<Timestamp>, known: Known<'_>) -> bool {
+    let Some(latest) = latest else { return false };
+    let newest_known = [
+        known.record.and_then(|record| record.listing.as_of),
+        known.pending.and_then(|pending| pending.listing.as_of),
+        // Only changes are measured against the baseline: its own entries carry its `at`.
+        known.baseline_at.filter(|_| listing.change.is_some()),
+    ];
+    newest_known.into_iter().flatten().max().is_some_and(|moment| latest < moment)
+}
+
+/// Whether this very change was applied already: an open Change List is read again and again.
+fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRecord) -> bool {
+    record.is_present()
+        && listing.change_time.is_some()
+        && listing.change_time == record.listing.change_time
+        && listing.change == record.listing.change
+        && *declaration == record.declaration
+}
+
+/// Whether the declaration is about the bytes we hold. Digests decide where both sides have a common algorithm; else the
+/// Source's own last modification and length, unchanged since we stored it. With nothing to compare the answer is no:
+/// a fetch (a conditional one where the server gave validators) costs less than a wrong guess.
+fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) -> bool {
+    let Some(bitstream) = &record.bitstream else { return false };
+    let computed = &bitstream.computed;
+    if declaration.length.is_some_and(|length| length != computed.length()) {
+        return false;
+    }
+    match compare_digests(&declaration.digests, computed) {
+        Some(equal) => equal,
+        None if !declaration.digests.is_empty() || !declaration.unjudged.is_empty() => {
+            declaration.digests == record.declaration.digests && declaration.unjudged == record.declaration.unjudged
+        }
+        None => declaration.lastmod.is_some() && declaration.lastmod == record.declaration.lastmod,
+    }
+}
+
+/// Whether the digests agree; none when no algorithm is common to both sides.
+fn compare_digests(declared: &[Digest], computed: &Computed) -> Option<bool> {
+    let mut common = None;
+    for digest in declared {
+        if let Some(ours) = computed.get(digest.algorithm()) {
+            if ours != digest {
+                return Some(false);
+            }
+            common = Some(true);
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use fixity::{Hasher, Sha256};
+    use model::{Action, Assurance, Bitstream, Location, Seq, SetId};
+
+    use super::*;
+
+    fn judge(declaration: &Declaration, listing: &Listing, known: Known<'_>) -> Decision {
+        decide(declaration, listing, listing.as_of, known)
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    fn listing(change: Option<Change>, as_of: Option<i64>) -> Listing {
+        Listing {
+            document: "http://h/list.xml".into(),
+            set: SetId::new("http://h/caps.xml"),
+            change,
+            change_time: None,
+            as_of: as_of.map(at),
+        }
+    }
+
+    fn declares(content: &[u8]) -> Declaration {
+        Declaration {
+            digests: vec![Sha256::of(content).into()],
+            length: Some(content.len() as u64),
+            ..Declaration::default()
+        }
+    }
+
+    fn held(content: &[u8], declaration: Declaration, as_of: Option<i64>) -> ResourceRecord {
+        let mut hasher = Hasher::new([]);
+        hasher.update(content);
+        ResourceRecord {
+            bitstream: Some(Bitstream {
+                location: Location::Object { sha256: Sha256::of(content) },
+                computed: hasher.finish(),
+                assurance: Assurance::Digest,
+                media_type: None,
+                validators: Default::default(),
+                stored_at: at(0),
+            }),
+            declaration,
+            listing: listing(None, as_of),
+            sets: vec![],
+            settled_at: at(0),
+        }
+    }
+
+    fn tombstone(as_of: i64) -> ResourceRecord {
+        ResourceRecord {
+            bitstream: None,
+            listing: listing(Some(Change::Deleted), Some(as_of)),
+            ..held(b"", Declaration::default(), None)
+        }
+    }
+
+    fn pending(as_of: i64) -> PendingRecord {
+        PendingRecord {
+            seq: Seq::new(1),
+            action: Action::Fetch { lane: "http://h".parse().unwrap() },
+            declaration: declares(b"new"),
+            listing: listing(Some(Change::Updated), Some(as_of)),
+            attempts: 0,
+            next_attempt_at: None,
+        }
+    }
+
+    fn with(record: &ResourceRecord) -> Known<'_> {
+        Known { record: Some(record), ..Known::default() }
+    }
+
+    #[test]
+    fn an_unknown_resource_is_fetched() {
+        let decision = judge(&Declaration::default(), &listing(None, Some(1)), Known::default());
+        assert_eq!(decision, Decision::Fetch);
+    }
+
+    #[test]
+    fn equal_digests_mean_unchanged_whatever_the_times_say() {
+        let record = held(b"x", declares(b"x"), Some(1));
+        let later = Declaration { lastmod: Some(at(9)), ..declares(b"x") };
+        assert_eq!(judge(&later, &listing(None, Some(5)), with(&record)), Decision::Unchanged);
+    }
+
+    #[test]
+    fn another_digest_or_length_means_fetch() {
+        let record = held(b"x", declares(b"x"), Some(1));
+        assert_eq!(judge(&declares(b"y"), &listing(None, Some(5)), with(&record)), Decision::Fetch);
+        let longer = Declaration { length: Some(2), ..Declaration::default() };
+        assert_eq!(judge(&longer, &listing(None, Some(5)), with(&record)), Decision::Fetch);
+    }
+
+    #[test]
+    fn without_digests_the_same_lastmod_and_length_mean_unchanged() {
+        let dated = Declaration { lastmod: Some(at(1)), length: Some(1), ..Declaration::default() };
+        let record = held(b"x", dated.clone(), Some(1));
+        assert_eq!(judge(&dated, &listing(None, Some(5)), with(&record)), Decision::Unchanged);
+        let touched = Declaration { lastmod: Some(at(2)), ..dated };
+        assert_eq!(judge(&touched, &listing(None, Some(5)), with(&record)), Decision::Fetch);
+    }
+
+    #[test]
+    fn with_nothing_to_compare_it_is_fetched() {
+        let record = held(b"x", Declaration::default(), Some(1));
+        assert_eq!(judge(&Declaration::default(), &listing(None, Some(5)), with(&record)), Decision::Fetch);
+    }
+
+    #[test]
+    fn a_digest_we_cannot_judge_counts_as_same_only_when_it_was_declared_before() {
+        let odd = Declaration { unjudged: vec!["whirlpool:ab".into()], ..Declaration::default() };
+        let record = held(b"x", odd.clone(), Some(1));
+        assert_eq!(judge(&odd, &listing(None, Some(5)), with(&record)), Decision::Unchanged);
+        let other = Declaration { unjudged: vec!["whirlpool:cd".into()], ..Declaration::default() };
+        assert_eq!(judge(&other, &listing(None, Some(5)), with(&record)), Decision::Fetch);
+    }
+
+    #[test]
+    fn an_older_list_does_not_undo_a_newer_change() {
+        let record = held(b"new", declares(b"new"), Some(10));
+        assert_eq!(judge(&declares(b"old"), &listing(None, Some(5)), with(&record)), Decision::Stale);
+        let gone = tombstone(10);
+        assert_eq!(judge(&declares(b"old"), &listing(None, Some(5)), with(&gone)), Decision::Stale);
+    }
+
+    #[test]
+    fn a_newest_first_list_leaves_the_newest_plan() {
+        let planned = pending(10);
+        let known = Known { pending: Some(&planned), ..Known::default() };
+        let earlier = listing(Some(Change::Created), Some(5));
+        assert_eq!(judge(&declares(b"old"), &earlier, known), Decision::Stale);
+    }
+
+    #[test]
+    fn a_change_that_the_baseline_contains_is_stale() {
+        let known = Known { baseline_at: Some(at(10)), ..Known::default() };
+        let change = listing(Some(Change::Updated), Some(9));
+        assert_eq!(judge(&declares(b"x"), &change, known), Decision::Stale);
+        let after = listing(Some(Change::Updated), Some(11));
+        assert_eq!(judge(&declares(b"x"), &after, known), Decision::Fetch);
+    }
+
+    #[test]
+    fn a_change_in_the_very_second_of_the_baseline_may_have_come_after_it() {
+        let known = Known { baseline_at: Some(at(10)), ..Known::default() };
+        let change = listing(Some(Change::Updated), Some(9));
+        assert_eq!(decide(&declares(b"x"), &change, Some(at(10)), known), Decision::Fetch);
+    }
+
+    #[test]
+    fn an_open_change_list_read_again_asks_for_nothing_new() {
+        let mut change = listing(Some(Change::Updated), Some(10));
+        change.change_time = Some(at(10));
+        let mut record = held(b"x", Declaration::default(), Some(10));
+        record.listing = change.clone();
+        assert_eq!(judge(&Declaration::default(), &change, with(&record)), Decision::Unchanged);
+    }
+
+    #[test]
+    fn a_resource_created_again_after_its_deletion_is_fetched() {
+        let gone = tombstone(10);
+        let created = listing(Some(Change::Created), Some(11));
+        assert_eq!(judge(&declares(b"x"), &created, with(&gone)), Decision::Fetch);
+    }
+
+    #[test]
+    fn a_deletion_applies_to_what_is_held_or_planned_and_to_nothing_else() {
+        let deleted = listing(Some(Change::Deleted), Some(20));
+        let record = held(b"x", declares(b"x"), Some(1));
+        assert_eq!(judge(&Declaration::default(), &deleted, with(&record)), Decision::Delete);
+        let planned = pending(10);
+        let known = Known { pending: Some(&planned), ..Known::default() };
+        assert_eq!(judge(&Declaration::default(), &deleted, known), Decision::Delete);
+        assert_eq!(judge(&Declaration::default(), &deleted, Known::default()), Decision::Unchanged);
+        assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(5))), Decision::Unchanged);
+    }
+
+    #[test]
+    fn a_deletion_older_than_what_is_held_is_stale() {
+        let record = held(b"x", declares(b"x"), Some(10));
+        let deleted = listing(Some(Change::Deleted), Some(5));
+        assert_eq!(judge(&Declaration::default(), &deleted, with(&record)), Decision::Stale);
+    }
+}

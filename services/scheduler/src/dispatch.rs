@@ -1,0 +1,169 @@
+//! Dispatch: pending records go out as jobs, a window of them at a time, until none is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::{ConsumerSpec, Filter as BusFilter, MessageId, Queue};
+use catalog::PendingScan;
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use model::{Action, FetchItem, FetchJob, Lane, PendingRecord, ResourceUri};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::trouble;
+use crate::window::Window;
+
+/// Deletions settled in one batch.
+const DELETE_BATCH: usize = 500;
+/// Outcome messages settled in one batch.
+const OUTCOMES: usize = 8;
+/// How long to wait for outcomes before looking round again.
+const OUTCOME_WAIT: Duration = Duration::from_millis(500);
+/// How long a fetch job may be silent before it counts as lost.
+const ACK_WAIT: Duration = Duration::from_secs(60);
+/// Deliveries of one message before it is given up as poison.
+const MAX_DELIVER: u32 = 20;
+
+/// One pass over the pending records.
+struct Pass {
+    scan: Option<PendingScan>,
+    deletions: Vec<(ResourceUri, PendingRecord)>,
+    /// The earliest moment at which a record that is not due yet may be tried.
+    due: Option<Timestamp>,
+    /// Whether anything was left behind that another pass must look at.
+    left: bool,
+}
+
+impl Harvest {
+    /// Works off all pending records. Ends when none is left, or none can be reached.
+    pub(crate) async fn dispatch(&mut self) -> Result<(), HarvestError> {
+        self.bus.open(ConsumerSpec::new(BusFilter::Outcomes(self.source.clone()), 64, ACK_WAIT, MAX_DELIVER)).await?;
+        // What an earlier owner left in the queue is rescanned; here it would only be done twice.
+        self.bus.purge(&self.source).await?;
+        let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
+        loop {
+            let (due, left) = self.pass(&mut window).await?;
+            if let Some(lane) = window.down().next().cloned() {
+                let pending = self.catalog.count_pending().await?;
+                return Err(HarvestError::Unreachable { lane, pending });
+            }
+            match due {
+                _ if !left => return Ok(()),
+                Some(due) => self.wait_until(due).await?,
+                None => {}
+            }
+        }
+    }
+
+    /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
+    async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
+        let scan = Some(self.catalog.scan_pending(None).await?);
+        let mut pass = Pass { scan, deletions: Vec::new(), due: None, left: false };
+        loop {
+            self.check_stop()?;
+            self.fill(window, &mut pass).await?;
+            let deletions = std::mem::take(&mut pass.deletions);
+            self.settle_deletions(deletions).await?;
+            while let Some((id, lane, items)) = window.next_job(pass.scan.is_none()) {
+                self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items }).await?;
+            }
+            self.progress.send_modify(|progress| progress.in_flight = window.in_flight());
+            if window.is_idle() && pass.scan.is_none() {
+                window.forget_ready();
+                return Ok((pass.due, pass.left));
+            }
+            let filter = BusFilter::Outcomes(self.source.clone());
+            let bus = Arc::clone(&self.bus);
+            let deliveries = tokio::select! {
+                deliveries = bus.pull(&filter, OUTCOMES, OUTCOME_WAIT) => deliveries?,
+                trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
+                () = self.stop.cancelled() => return Err(HarvestError::Stopped),
+            };
+            let again = self.settle(deliveries, window).await?;
+            pass.left |= again.any;
+            pass.due = earliest(pass.due, again.due);
+        }
+    }
+
+    /// Reads pending records into the window until it is full or they end.
+    async fn fill(&mut self, window: &mut Window, pass: &mut Pass) -> Result<(), HarvestError> {
+        let now = self.clock.now();
+        while window.has_room() && pass.deletions.len() < DELETE_BATCH {
+            let Some(scan) = &mut pass.scan else { return Ok(()) };
+            let Some((uri, record)) = scan.try_next().await? else {
+                pass.scan = None;
+                return Ok(());
+            };
+            if window.holds(&uri) {
+                continue;
+            }
+            if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
+                pass.left = true;
+                pass.due = earliest(pass.due, Some(next));
+                continue;
+            }
+            match record.action.clone() {
+                Action::Delete => pass.deletions.push((uri, record)),
+                Action::Fetch { lane } if window.is_down(&lane) => pass.left = true,
+                Action::Fetch { lane } => {
+                    let item = FetchItem {
+                        uri,
+                        seq: record.seq,
+                        declaration: record.declaration,
+                        held: Default::default(),
+                    };
+                    window.add(lane, item);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, mut job: FetchJob) -> Result<(), HarvestError> {
+        self.add_validators(&mut job.items).await?;
+        self.open_lane(&job.lane).await?;
+        let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
+        let id = MessageId::new(format!("fetch-{}", job.id));
+        self.bus.publish(queue, id, model::encode(&job).into()).await?;
+        Ok(())
+    }
+
+    /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may.
+    async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
+        let bare: Vec<usize> = (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
+        let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
+        for (n, record) in bare.into_iter().zip(self.catalog.resources_many(&uris).await?) {
+            if let Some(bitstream) = record.and_then(|record| record.bitstream) {
+                items[n].held = bitstream.validators;
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
+        let limit = self.options.jobs_per_lane.get();
+        let spec = ConsumerSpec::new(BusFilter::Fetch(lane.clone()), limit, ACK_WAIT, MAX_DELIVER);
+        Ok(self.bus.open(spec).await?)
+    }
+
+    async fn wait_until(&self, due: Timestamp) -> Result<(), HarvestError> {
+        let wait = due.duration_since(self.clock.now());
+        let wait = Duration::try_from(wait).unwrap_or_default();
+        tokio::select! {
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.stop.cancelled() => Err(HarvestError::Stopped),
+        }
+    }
+
+    fn check_stop(&self) -> Result<(), HarvestError> {
+        if self.stop.is_cancelled() { Err(HarvestError::Stopped) } else { Ok(()) }
+    }
+}
+
+pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,55 @@
+//! Why a harvest could not go on. What it had done stays done, and the same command takes it up again.
+
+use catalog::CatalogError;
+use model::Lane;
+use store::{StoreError, StoreTrouble};
+
+use crate::discover::DiscoverError;
+
+/// Why a harvest could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HarvestError {
+    /// Nothing was found to harvest.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// The Source offers nothing that this version reads.
+    #[error(
+        "{source_url} offers {offers}; that gives nothing to do here: a baseline needs a Resource List, an incremental run \
+         a Change List"
+    )]
+    NothingUsable {
+        /// The way in.
+        source_url: String,
+        /// What it offers.
+        offers: String,
+    },
+    /// An origin does not answer any more. Its resources stay pending.
+    #[error(
+        "{lane} cannot be reached any more; {pending} resources are still to be fetched. \
+         Nothing is lost: run the same command again when it is back"
+    )]
+    Unreachable {
+        /// The origin.
+        lane: Lane,
+        /// Resources left to do.
+        pending: u64,
+    },
+    /// The catalog failed.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store is in trouble that waiting does not mend: a full disk, a refused key.
+    #[error("{}. Nothing that was held is lost", .0.message)]
+    Trouble(StoreTrouble),
+    /// The bus failed.
+    #[error(transparent)]
+    Bus(#[from] bus::BusError),
+    /// A message on the bus was not one of ours.
+    #[error(transparent)]
+    Wire(#[from] model::WireError),
+    /// Somebody asked to stop.
+    #[error("stopped as asked; nothing is lost: run the same command again to go on")]
+    Stopped,
+}

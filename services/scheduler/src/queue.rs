@@ -1,0 +1,97 @@
+//! The documents of a run, in the order they are to be read. The queue is the catalog itself, so a crash loses nothing.
+
+use catalog::Catalog;
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use model::{DocumentRecord, DocumentState, RunId, SetId, Subject};
+use resourcesync::Capability;
+
+use crate::error::HarvestError;
+
+/// The documents to read next: lists before changes, changes in the order of time, whatever order an index has. To be asked
+/// again when these are read, since an index queues more.
+pub(crate) async fn next_documents(
+    catalog: &Catalog,
+    run: RunId,
+) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+    let (mut lists, mut changes) = (Vec::new(), Vec::new());
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((uri, record)) = documents.try_next().await? {
+        let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
+        if record.run == run && waiting {
+            let queue = if record.capability == Capability::ChangeList { &mut changes } else { &mut lists };
+            queue.push((uri, record));
+        }
+    }
+    let mut next = if lists.is_empty() { changes } else { lists };
+    next.sort_by(|(a, x), (b, y)| (x.from, a).cmp(&(y.from, b)));
+    Ok(next)
+}
+
+/// A document to be read by `run`, with what is known of it from before.
+pub(crate) fn queued(
+    run: RunId,
+    set: &SetId,
+    capability: &Capability,
+    before: Option<DocumentRecord>,
+) -> DocumentRecord {
+    let before = before.unwrap_or_else(|| DocumentRecord {
+        set: set.clone(),
+        capability: capability.clone(),
+        parent: None,
+        run,
+        state: DocumentState::Queued,
+        root: None,
+        validators: Default::default(),
+        at: None,
+        from: None,
+        until: None,
+        latest_change: None,
+        entries: 0,
+        bad: 0,
+        quirks: Default::default(),
+    });
+    DocumentRecord { set: set.clone(), capability: capability.clone(), run, state: DocumentState::Queued, ..before }
+}
+
+/// Whether a closed change document (RS-5) was read whole, without a doubt about any entry, and its index still names
+/// the same end for it.
+pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Timestamp>) -> bool {
+    known.capability == Capability::ChangeList
+        && known.state == DocumentState::Done
+        && known.until.is_some()
+        && known.until == until_in_index
+        && known.bad == 0
+}
+
+/// Every document that is known, by its URI.
+pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+    Ok(catalog.scan_documents().await?.try_collect().await?)
+}
+
+/// The documents that an index named when it was last read.
+pub(crate) async fn children(
+    catalog: &Catalog,
+    index: &str,
+) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+    let mut found = Vec::new();
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((uri, record)) = documents.try_next().await? {
+        if record.parent.as_deref() == Some(index) {
+            found.push((uri, record));
+        }
+    }
+    Ok(found)
+}
+
+/// Problems of single entries of a document.
+pub(crate) async fn entry_problems(catalog: &Catalog, prefix: &str) -> Result<Vec<Subject>, HarvestError> {
+    let mut found = Vec::new();
+    let mut problems = catalog.scan_problems().await?;
+    while let Some((subject, _)) = problems.try_next().await? {
+        if matches!(&subject, Subject::Entry(at) if at.starts_with(prefix)) {
+            found.push(subject);
+        }
+    }
+    Ok(found)
+}

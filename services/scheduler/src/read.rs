@@ -1,0 +1,196 @@
+//! A document as a stream: bytes from the network on one side, batches of entries on the other, and never more of it
+//! in memory than a few chunks and one batch.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
+
+use bytes::{Buf, Bytes};
+use model::Validators;
+use resourcesync::{Header, Item, Options, ReadError, Reader, Summary};
+use tokio::sync::mpsc;
+use url::Url;
+use web::{Client, GetRequest, Response, WebError};
+
+/// Entries that travel together.
+const BATCH: usize = 500;
+/// Chunks of the network that may wait for the parser.
+const CHUNKS_AHEAD: usize = 8;
+/// Batches that may wait for the planner.
+const BATCHES_AHEAD: usize = 2;
+
+/// The answer to a request for a document.
+pub enum Opened {
+    /// Unchanged since the version with the given validators.
+    NotModified,
+    /// The document, as it comes in.
+    Document(DocumentStream),
+}
+
+/// A document that is being received and parsed.
+pub struct DocumentStream {
+    /// The URL that answered, after redirects: relative references are resolved against it.
+    pub url: Url,
+    /// Validators of this version.
+    pub validators: Validators,
+    /// Requests it took, redirects and retries included.
+    pub requests: u32,
+    parts: mpsc::Receiver<Part>,
+}
+
+/// A part of a document, in its order.
+#[derive(Debug)]
+pub enum Part {
+    /// The root and its metadata; always first.
+    Header(Header),
+    /// Entries.
+    Items(Vec<Item>),
+    /// The end: all of it was read.
+    End(Summary),
+    /// It could not be read further; what came before stays valid.
+    Broken(DocumentError, Summary),
+}
+
+/// Why a document could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The document itself is at fault.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The connection is.
+    #[error(transparent)]
+    Web(#[from] WebError),
+    /// The server says "not modified" to a request that set no condition.
+    #[error("the server answered 304 Not Modified to a request without conditions; it sent no document")]
+    NothingSent,
+    /// The parser ended without a word: a defect of ours, not of the document.
+    #[error("reading stopped without a result; this is a defect in the reader, please report the document")]
+    Stopped,
+}
+
+/// Requests a document and begins to read it.
+///
+/// # Errors
+/// When no attempt got an answer that carries a document.
+pub async fn open(client: &Client, url: &Url, held: Validators, options: Options) -> Result<Opened, WebError> {
+    let response = client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
+    if response.status() == 304 {
+        return Ok(Opened::NotModified);
+    }
+    let url = response.final_url().clone();
+    let validators = response.validators();
+    let requests = response.requests();
+    let options = Options { base: Some(url.clone()), ..options };
+
+    let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+    let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
+    tokio::spawn(receive(response, chunks_in));
+    tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks_out), options, &parts_in));
+    Ok(Opened::Document(DocumentStream { url, validators, requests, parts }))
+}
+
+impl DocumentStream {
+    /// The next part; none after [`Part::End`] or [`Part::Broken`].
+    pub async fn next(&mut self) -> Option<Part> {
+        self.parts.recv().await
+    }
+}
+
+/// Hands the body on, chunk by chunk. Ends when the body does, or when nobody listens any more.
+async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, WebError>>) {
+    loop {
+        let chunk = match response.chunk().await {
+            Ok(None) => return,
+            Ok(Some(chunk)) => Ok(chunk),
+            Err(error) => Err(error),
+        };
+        let last = chunk.is_err();
+        if chunks.send(chunk).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Parses on a thread of its own: the reader pulls, and may have to wait for the network.
+fn parse(source: ChunkReader, options: Options, parts: &mpsc::Sender<Part>) {
+    let failure = Arc::clone(&source.failure);
+    // Where the network failed, that is the cause, not what the parser makes of the missing rest.
+    let cause = |error: ReadError| match lock(&failure).take() {
+        Some(web) => DocumentError::Web(web),
+        None => DocumentError::Read(error),
+    };
+    let end = match Reader::new(source, options) {
+        Err(error) => Part::Broken(cause(error), Summary::default()),
+        Ok(mut reader) => match parse_items(&mut reader, parts) {
+            Ok(true) => Part::End(reader.summary()),
+            Ok(false) => return,
+            Err(error) => Part::Broken(cause(error), reader.summary()),
+        },
+    };
+    // A failed send means that the planner has gone; so may we.
+    let _ = parts.blocking_send(end);
+}
+
+fn parse_items(reader: &mut Reader<ChunkReader>, parts: &mpsc::Sender<Part>) -> Result<bool, ReadError> {
+    let header = reader.header()?.clone();
+    if parts.blocking_send(Part::Header(header)).is_err() {
+        return Ok(false);
+    }
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => batch.push(item),
+            Ok(None) => {
+                let listening = batch.is_empty() || parts.blocking_send(Part::Items(batch)).is_ok();
+                return Ok(listening);
+            }
+            Err(error) => {
+                if !batch.is_empty() {
+                    let _ = parts.blocking_send(Part::Items(batch));
+                }
+                return Err(error);
+            }
+        }
+        if batch.len() == BATCH {
+            let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+            if parts.blocking_send(Part::Items(full)).is_err() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// The chunks of a body as a reader.
+struct ChunkReader {
+    chunks: mpsc::Receiver<Result<Bytes, WebError>>,
+    current: Bytes,
+    failure: Arc<Mutex<Option<WebError>>>,
+}
+
+impl ChunkReader {
+    fn new(chunks: mpsc::Receiver<Result<Bytes, WebError>>) -> Self {
+        Self { chunks, current: Bytes::new(), failure: Arc::default() }
+    }
+}
+
+impl Read for ChunkReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.chunks.blocking_recv() {
+                None => return Ok(0),
+                Some(Ok(chunk)) => self.current = chunk,
+                Some(Err(error)) => {
+                    let message = error.to_string();
+                    *lock(&self.failure) = Some(error);
+                    return Err(io::Error::other(message));
+                }
+            }
+        }
+        let length = buffer.len().min(self.current.len());
+        self.current.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

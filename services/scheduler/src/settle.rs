@@ -1,0 +1,308 @@
+//! Settling: outcomes become records, one atomic batch at a time, and only then are they acknowledged.
+
+use std::time::Duration;
+
+use bus::Delivery;
+use catalog::Batch;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Failure, Outcome, OutcomeResult,
+    Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId, StoredBitstream,
+    Subject,
+};
+
+use crate::dispatch::earliest;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::window::Window;
+
+/// What a batch leaves to be looked at again.
+#[derive(Debug, Default)]
+pub(crate) struct Again {
+    pub(crate) any: bool,
+    pub(crate) due: Option<Timestamp>,
+}
+
+/// What is known of a resource when its outcome comes.
+struct Before {
+    pending: PendingRecord,
+    record: Option<ResourceRecord>,
+    problem: Option<ProblemRecord>,
+}
+
+impl Harvest {
+    /// Settles what came back. A message that was settled before a crash settles nothing twice: its plan is gone.
+    pub(crate) async fn settle(
+        &mut self,
+        deliveries: Vec<Delivery>,
+        window: &mut Window,
+    ) -> Result<Again, HarvestError> {
+        let mut again = Again::default();
+        if deliveries.is_empty() {
+            return Ok(again);
+        }
+        let mut jobs = Vec::with_capacity(deliveries.len());
+        let mut outcomes = Vec::new();
+        for delivery in &deliveries {
+            let mut job = decode(delivery).await?;
+            let items = std::mem::take(&mut job.items);
+            let tried = items.iter().filter(|outcome| was_tried(outcome)).count();
+            for outcome in items.iter().filter(|outcome| was_tried(outcome)) {
+                window.reached(&job.lane, was_answered(&outcome.result));
+            }
+            outcomes.extend(items);
+            jobs.push((job, tried));
+        }
+        let known = self.known(&outcomes).await?;
+        let current: Vec<(Outcome, Before)> =
+            outcomes.into_iter().zip(known).filter_map(|(outcome, before)| Some((outcome, before?))).collect();
+        if self.view.is_some() {
+            let now = self.clock.now();
+            let verified = current.iter().filter_map(|(outcome, _)| verified(outcome, now)).collect::<Vec<_>>();
+            self.place_in_view(&verified).await?;
+        }
+
+        let mut batch = Batch::new();
+        for (outcome, before) in current {
+            self.settle_one(&mut batch, outcome, before, &mut again);
+        }
+        for (job, _) in &jobs {
+            self.run.counters.requests += job.requests;
+        }
+        self.commit(batch).await?;
+        for delivery in deliveries {
+            delivery.ack().await?;
+        }
+        for (job, tried) in jobs {
+            window.job_done(job.id, job.elapsed_ms, tried);
+        }
+        Ok(again)
+    }
+
+    /// What is known of each outcome's resource; none where its plan was settled or replaced since.
+    async fn known(&self, outcomes: &[Outcome]) -> Result<Vec<Option<Before>>, HarvestError> {
+        let uris: Vec<ResourceUri> = outcomes.iter().map(|outcome| outcome.uri.clone()).collect();
+        let pending = self.catalog.pending_many(&uris).await?;
+        let records = self.catalog.resources_many(&uris).await?;
+        let problems = if self.has_problems {
+            let subjects: Vec<Subject> = uris.iter().map(subject).collect();
+            self.catalog.problems_many(&subjects).await?
+        } else {
+            uris.iter().map(|_| None).collect()
+        };
+        let known = outcomes.iter().zip(pending).zip(records).zip(problems);
+        Ok(known
+            .map(|(((outcome, pending), record), problem)| {
+                let pending = pending.filter(|pending| pending.seq == outcome.seq)?;
+                Some(Before { pending, record, problem })
+            })
+            .collect())
+    }
+
+    fn settle_one(&mut self, batch: &mut Batch, outcome: Outcome, before: Before, again: &mut Again) {
+        match outcome.result {
+            OutcomeResult::Verified { stored, assurance } => {
+                self.settle_verified(batch, &outcome.uri, stored, assurance, before);
+            }
+            OutcomeResult::NotModified => self.settle_not_modified(batch, &outcome.uri, before),
+            OutcomeResult::Deferred => again.any = true,
+            OutcomeResult::Failed(failure) => self.settle_failed(batch, &outcome.uri, failure, before, again),
+        }
+    }
+
+    fn settle_verified(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        stored: StoredBitstream,
+        assurance: Assurance,
+        before: Before,
+    ) {
+        let now = self.clock.now();
+        let sha256 = stored.computed.sha256();
+        self.run.counters.bytes += stored.computed.length();
+        let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
+        let event = match held.map(|held| held.computed.sha256()) {
+            Some(before) if before == sha256 => None,
+            Some(before) => Some(ChangeEvent::Updated { sha256, before }),
+            None => Some(ChangeEvent::Created { sha256 }),
+        };
+        let mut fresh = bitstream(stored, assurance, now);
+        if let (None, Some(held)) = (&event, held) {
+            // The same bytes again: what is held stays where it lies; only what is said of it is new.
+            fresh.location = held.location.clone();
+            fresh.stored_at = held.stored_at;
+        }
+        let record = ResourceRecord {
+            bitstream: Some(fresh),
+            sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
+            declaration: before.pending.declaration,
+            listing: before.pending.listing,
+            settled_at: now,
+        };
+        match event {
+            None => self.run.counters.unchanged += 1,
+            Some(event) => {
+                self.run.counters.stored += 1;
+                batch.append_change(&self.log(uri, event, &record.listing.document));
+            }
+        }
+        batch.put_resource(uri, &record);
+        settled(batch, uri, before.problem.is_some());
+    }
+
+    fn settle_not_modified(&mut self, batch: &mut Batch, uri: &ResourceUri, before: Before) {
+        self.run.counters.unchanged += 1;
+        if let Some(record) = before.record {
+            let record = ResourceRecord {
+                sets: sets_of(Some(&record), &before.pending.listing.set),
+                declaration: before.pending.declaration,
+                listing: before.pending.listing,
+                settled_at: self.clock.now(),
+                ..record
+            };
+            batch.put_resource(uri, &record);
+        }
+        settled(batch, uri, before.problem.is_some());
+    }
+
+    fn settle_failed(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        before: Before,
+        again: &mut Again,
+    ) {
+        let now = self.clock.now();
+        let attempts = before.pending.attempts + 1;
+        let wait = match failure.disposition {
+            Disposition::Refuse => None,
+            Disposition::Retry { after } => {
+                self.options.retries.wait_after(attempts, after.and_then(|after| Duration::try_from(after).ok()))
+            }
+        };
+        if let Some(next) = wait.and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok()) {
+            again.any = true;
+            again.due = earliest(again.due, Some(next));
+            let pending = PendingRecord { attempts, next_attempt_at: Some(next), ..before.pending };
+            batch.put_pending(uri, &pending);
+            return;
+        }
+        tracing::warn!(resource.uri = %uri, reason = failure.reason.as_str(), message = failure.message, "not in step");
+        self.run.counters.failed += 1;
+        self.has_problems = true;
+        let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
+        batch.append_change(&self.log(uri, event, &before.pending.listing.document));
+        let problem = ProblemRecord {
+            reason: failure.reason,
+            message: failure.message,
+            first_seen: before.problem.as_ref().map_or(now, |problem| problem.first_seen),
+            last_seen: now,
+            attempts: before.problem.map_or(0, |problem| problem.attempts) + attempts,
+            retry: matches!(failure.disposition, Disposition::Retry { .. }),
+            evidence: failure.evidence,
+            declaration: Some(before.pending.declaration),
+            listing: Some(before.pending.listing),
+        };
+        batch.delete_pending(uri);
+        batch.put_problem(&subject(uri), &problem);
+    }
+
+    /// Settles deletions: nothing is to be fetched for them. Bytes stay until they are collected; the tombstone stays.
+    pub(crate) async fn settle_deletions(
+        &mut self,
+        deletions: Vec<(ResourceUri, PendingRecord)>,
+    ) -> Result<(), HarvestError> {
+        if deletions.is_empty() {
+            return Ok(());
+        }
+        let uris: Vec<ResourceUri> = deletions.iter().map(|(uri, _)| uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        self.remove_from_view(&uris).await?;
+        let now = self.clock.now();
+        let mut batch = Batch::new();
+        for ((uri, pending), before) in deletions.into_iter().zip(records) {
+            debug_assert_eq!(pending.action, Action::Delete);
+            if before.as_ref().is_some_and(ResourceRecord::is_present) {
+                self.run.counters.deleted += 1;
+                batch.append_change(&self.log(&uri, ChangeEvent::Deleted, &pending.listing.document));
+            }
+            let tombstone = ResourceRecord {
+                bitstream: None,
+                sets: sets_of(before.as_ref(), &pending.listing.set),
+                declaration: pending.declaration,
+                listing: pending.listing,
+                settled_at: now,
+            };
+            batch.put_resource(&uri, &tombstone);
+            settled(&mut batch, &uri, self.has_problems);
+        }
+        self.commit(batch).await
+    }
+
+    fn log(&self, uri: &ResourceUri, event: ChangeEvent, document: &str) -> ChangeLogEntry {
+        ChangeLogEntry {
+            uri: uri.clone(),
+            event,
+            at: self.clock.now(),
+            run: self.run.id,
+            document: document.to_owned(),
+        }
+    }
+}
+
+/// The outcomes in a message. One that cannot be read is taken off the queue, since it would come back for ever; what it
+/// spoke of is still pending.
+async fn decode(delivery: &Delivery) -> Result<Outcomes, HarvestError> {
+    match model::decode(&delivery.payload) {
+        Ok(outcomes) => Ok(outcomes),
+        Err(error) => {
+            delivery.term().await?;
+            Err(error.into())
+        }
+    }
+}
+
+fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
+    batch.delete_pending(uri);
+    if had_problem {
+        batch.delete_problem(&subject(uri));
+    }
+}
+
+fn subject(uri: &ResourceUri) -> Subject {
+    Subject::Resource(uri.as_str().to_owned())
+}
+
+fn sets_of(before: Option<&ResourceRecord>, set: &SetId) -> Vec<SetId> {
+    let mut sets = before.map(|record| record.sets.clone()).unwrap_or_default();
+    if !sets.contains(set) {
+        sets.push(set.clone());
+    }
+    sets
+}
+
+fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream)> {
+    match &outcome.result {
+        OutcomeResult::Verified { stored, assurance } => {
+            Some((outcome.uri.clone(), bitstream(stored.clone(), *assurance, now)))
+        }
+        _ => None,
+    }
+}
+
+fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
+    let StoredBitstream { location, computed, media_type, validators, .. } = stored;
+    Bitstream { location, computed, assurance, media_type, validators, stored_at }
+}
+
+fn was_tried(outcome: &Outcome) -> bool {
+    !matches!(outcome.result, OutcomeResult::Deferred)
+}
+
+/// Whether a server answered at all, with whatever status.
+fn was_answered(result: &OutcomeResult) -> bool {
+    use ProblemReason::{Connect, Dns, Timeout, Tls};
+    !matches!(result, OutcomeResult::Failed(Failure { reason: Dns | Connect | Tls | Timeout, .. }))
+}

@@ -1,0 +1,203 @@
+//! Which way each set is brought in step, and how far it has come afterwards. Pure.
+
+use model::{DocumentRecord, DocumentState, Mode, SetId, SetRecord};
+use resourcesync::Capability;
+
+/// The documents of a run, before any index was opened.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ways {
+    /// What the run is called: a baseline as soon as one set needs one.
+    pub(crate) mode: Mode,
+    /// Set, kind and URI of each.
+    pub(crate) documents: Vec<(SetId, Capability, String)>,
+}
+
+/// Chooses for each set: a baseline while it has none (or when asked for), else its changes. After a baseline the
+/// changes since its `at` are read too. `afresh` says that other resources are wanted than last time, so what is held
+/// says nothing about them. None when no set offers a document that can be used.
+pub(crate) fn choose<'a>(
+    sets: impl Iterator<Item = (&'a SetId, &'a SetRecord)>,
+    asked: Option<Mode>,
+    afresh: bool,
+) -> Option<Ways> {
+    let mut ways = Ways { mode: Mode::Incremental, documents: Vec::new() };
+    for (id, set) in sets {
+        let mut add = |capability: Capability| {
+            let uris: Vec<_> = set.documents(&capability).map(str::to_owned).collect();
+            let any = !uris.is_empty();
+            ways.documents.extend(uris.into_iter().map(|uri| (id.clone(), capability.clone(), uri)));
+            any
+        };
+        let has_changes = set.documents(&Capability::ChangeList).next().is_some();
+        let wants_baseline = match asked {
+            Some(Mode::Baseline) => true,
+            Some(Mode::Incremental) => false,
+            None => !set.has_baseline || !has_changes || afresh,
+        };
+        let baseline = wants_baseline && add(Capability::ResourceList);
+        add(Capability::ChangeList);
+        if baseline {
+            ways.mode = Mode::Baseline;
+        }
+    }
+    (!ways.documents.is_empty()).then_some(ways)
+}
+
+/// What the sets offer, in words.
+pub(crate) fn offers(sets: &[(SetId, SetRecord)]) -> String {
+    let mut names: Vec<_> =
+        sets.iter().flat_map(|(_, set)| &set.capabilities).map(|link| link.capability.to_string()).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() { "no capability at all".to_owned() } else { names.join(", ") }
+}
+
+/// Moves a set on after a run that read `documents` of it. A document that was not read to its end moves nothing.
+/// Returns whether it moved.
+pub(crate) fn advance<'a>(set: &mut SetRecord, documents: impl Iterator<Item = &'a DocumentRecord>) -> bool {
+    let before = set.clone();
+    let (lists, changes): (Vec<_>, Vec<_>) =
+        documents.partition(|record| record.capability == Capability::ResourceList);
+    let whole = |records: &[&DocumentRecord]| {
+        !records.is_empty() && records.iter().all(|record| record.state == DocumentState::Done)
+    };
+    if whole(&lists) {
+        set.has_baseline = true;
+        // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
+        let at = lists.iter().map(|record| record.at).min().flatten();
+        set.baseline_at = at.or(set.baseline_at);
+        set.synchronized_to = set.synchronized_to.max(at);
+    }
+    if whole(&changes) && joins_on(set, changes.iter().copied()) {
+        let reached = changes.iter().filter_map(|record| record.until.max(record.latest_change)).max();
+        set.synchronized_to = set.synchronized_to.max(reached);
+    }
+    *set != before
+}
+
+/// Whether the change documents of a set begin no later than what is synchronized: nothing can be missing in between.
+/// Where either side gives no time, nothing speaks for a gap.
+pub(crate) fn joins_on<'a>(set: &SetRecord, documents: impl Iterator<Item = &'a DocumentRecord>) -> bool {
+    let changes = documents
+        .filter(|record| record.capability == Capability::ChangeList && record.state == DocumentState::Done);
+    match (changes.filter_map(|record| record.from).min(), set.synchronized_to) {
+        (Some(from), Some(reached)) => from <= reached,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use model::{CapabilityLink, RunId};
+
+    use super::*;
+
+    fn set(capabilities: &[Capability]) -> (SetId, SetRecord) {
+        let link = |c: &Capability| CapabilityLink { capability: c.clone(), uri: format!("http://h/{c}.xml") };
+        let set = SetRecord { capabilities: capabilities.iter().map(link).collect(), ..SetRecord::default() };
+        (SetId::new("http://h/capabilitylist.xml"), set)
+    }
+
+    fn chosen(set: &(SetId, SetRecord), asked: Option<Mode>) -> Option<(Mode, Vec<Capability>)> {
+        let ways = choose([(&set.0, &set.1)].into_iter(), asked, false)?;
+        Some((ways.mode, ways.documents.into_iter().map(|(_, capability, _)| capability).collect()))
+    }
+
+    fn document(capability: Capability, state: DocumentState, at: Option<i64>, until: Option<i64>) -> DocumentRecord {
+        let mut record = crate::queue::queued(RunId::fresh(), &SetId::new("s"), &capability, None);
+        record.state = state;
+        record.at = at.map(second);
+        record.until = until.map(second);
+        record
+    }
+
+    fn second(n: i64) -> Timestamp {
+        Timestamp::from_second(n).unwrap()
+    }
+
+    const BOTH: [Capability; 2] = [Capability::ResourceList, Capability::ChangeList];
+
+    #[test]
+    fn a_new_set_gets_a_baseline_and_the_changes_since() {
+        assert_eq!(chosen(&set(&BOTH), None), Some((Mode::Baseline, BOTH.to_vec())));
+    }
+
+    #[test]
+    fn a_set_with_a_baseline_gets_its_changes_only() {
+        let mut known = set(&BOTH);
+        known.1.has_baseline = true;
+        assert_eq!(chosen(&known, None), Some((Mode::Incremental, vec![Capability::ChangeList])));
+        assert_eq!(chosen(&known, Some(Mode::Baseline)), Some((Mode::Baseline, BOTH.to_vec())));
+        let afresh = choose([(&known.0, &known.1)].into_iter(), None, true).unwrap();
+        assert_eq!(afresh.mode, Mode::Baseline);
+    }
+
+    #[test]
+    fn without_change_lists_every_run_is_a_baseline() {
+        let mut known = set(&[Capability::ResourceList]);
+        known.1.has_baseline = true;
+        assert_eq!(chosen(&known, None), Some((Mode::Baseline, vec![Capability::ResourceList])));
+        assert_eq!(chosen(&known, Some(Mode::Incremental)), None);
+    }
+
+    #[test]
+    fn a_bare_change_list_is_followed_without_a_baseline() {
+        let bare = set(&[Capability::ChangeList]);
+        assert_eq!(chosen(&bare, None), Some((Mode::Incremental, vec![Capability::ChangeList])));
+    }
+
+    #[test]
+    fn a_set_with_nothing_usable_gives_no_way() {
+        assert_eq!(chosen(&set(&[Capability::ResourceDump]), None), None);
+        assert_eq!(offers(&[set(&[Capability::ResourceDump])]), "resourcedump");
+    }
+
+    #[test]
+    fn a_set_moves_on_to_the_earliest_at_of_its_lists() {
+        let (_, mut set) = set(&BOTH);
+        let lists = [
+            document(Capability::ResourceList, DocumentState::Done, Some(20), None),
+            document(Capability::ResourceList, DocumentState::Done, Some(10), None),
+            document(Capability::ChangeList, DocumentState::Done, None, Some(30)),
+        ];
+        assert!(advance(&mut set, lists.iter()));
+        assert!(set.has_baseline);
+        assert_eq!((set.baseline_at, set.synchronized_to), (Some(second(10)), Some(second(30))));
+        assert!(!advance(&mut set, lists.iter()));
+    }
+
+    #[test]
+    fn changes_that_begin_later_do_not_join_on_and_move_nothing() {
+        let (_, mut set) = set(&BOTH);
+        set.synchronized_to = Some(second(10));
+        let mut changes = document(Capability::ChangeList, DocumentState::Done, None, Some(30));
+        changes.from = Some(second(20));
+        assert!(!joins_on(&set, [&changes].into_iter()));
+        assert!(!advance(&mut set, [&changes].into_iter()));
+        changes.from = Some(second(10));
+        assert!(joins_on(&set, [&changes].into_iter()));
+        assert!(advance(&mut set, [&changes].into_iter()));
+        assert_eq!(set.synchronized_to, Some(second(30)));
+    }
+
+    #[test]
+    fn an_open_list_moves_its_set_to_its_latest_change() {
+        let (_, mut set) = set(&BOTH);
+        let mut changes = document(Capability::ChangeList, DocumentState::Done, None, None);
+        changes.latest_change = Some(second(25));
+        assert!(advance(&mut set, [&changes].into_iter()));
+        assert_eq!(set.synchronized_to, Some(second(25)));
+    }
+
+    #[test]
+    fn a_list_that_was_not_read_whole_moves_nothing() {
+        let (_, mut set) = set(&BOTH);
+        let lists = [
+            document(Capability::ResourceList, DocumentState::Done, Some(10), None),
+            document(Capability::ResourceList, DocumentState::Failed, Some(10), None),
+        ];
+        assert!(!advance(&mut set, lists.iter()));
+        assert!(!set.has_baseline);
+    }
+}

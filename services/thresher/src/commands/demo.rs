@@ -1,0 +1,114 @@
+//! `thresher demo`: the main job on a simulated Source, told step by step. Needs no server and no network.
+
+use std::path::PathBuf;
+
+use model::{ResourceUri, Subject};
+use scheduler::{HarvestOptions, Progress, Report};
+use store::Store;
+use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, SourceSpec};
+use tokio::sync::watch;
+use url::Url;
+
+use crate::cli::DemoArgs;
+use crate::commands::sync::{self, Request};
+use crate::exit::{CommandResult, Exit, Failed};
+use crate::show;
+
+/// Requests open at the simulated Source at the same time.
+const CONCURRENCY: usize = 4;
+/// The fewest resources with which every step of the story has something to show.
+const FEWEST: u64 = 20;
+
+/// Runs the command.
+pub(crate) async fn run(args: DemoArgs) -> CommandResult {
+    let resources = args.resources.max(FEWEST);
+    let into = match args.into {
+        Some(into) => into,
+        None => fresh_directory()?.display().to_string(),
+    };
+    let source = SimulatedSource::start(SourceSpec::default().seed(1).resources(resources)).await?;
+    say(&format!("A simulated Source serves {resources} resources at {}.", source.url()));
+
+    say("1. The first harvest takes all of it.");
+    let (report, _) = harvest(&source, &into).await?;
+    expect(report.in_sync() && report.run.counters.stored == resources, "the first harvest holds everything")?;
+    check(&source, &into).await?;
+
+    say("2. The Source changes: 20 resources are updated, 10 created, 5 deleted. The second harvest takes only that.");
+    source.change(Changes { create: 10, update: 20, delete: 5 });
+    let (report, _) = harvest(&source, &into).await?;
+    let counters = &report.run.counters;
+    expect(report.in_sync() && counters.deleted == 5 && counters.stored <= 30, "the second harvest is in step again")?;
+    check(&source, &into).await?;
+
+    let broken = source.expected().next().map(|first| first.uri).ok_or_else(|| anyhow::anyhow!("an empty Source"))?;
+    say(&format!("3. One resource changes again, but the Source now serves other bytes than it declares: {broken}"));
+    let index = source.resource_index(&broken).ok_or_else(|| anyhow::anyhow!("{broken} is not of this Source"))?;
+    source.change_one(index, ChangeKind::Updated);
+    source.set_fault(index, Fault::WrongDigest);
+    let (report, _) = harvest(&source, &into).await?;
+    let problem = report.first_problems.iter().find(|(subject, _)| *subject == Subject::Resource(broken.clone()));
+    expect(problem.is_some(), "the broken resource is recorded as a problem")?;
+    say("   The version that was verified before is kept; the problem stays visible until it is settled.");
+
+    say("4. The Source is repaired. The next harvest takes the problem up by itself.");
+    source.clear_faults();
+    let (report, store) = harvest(&source, &into).await?;
+    expect(report.in_sync(), "the repaired resource is in step")?;
+    check(&source, &into).await?;
+
+    let uri: ResourceUri = broken.parse()?;
+    let file = store.view().map_or(PathBuf::from(&into), |view| view.file(&uri));
+    say(&format!(
+        "Done. Everything lies in {into}: the resources as files (that one is {}), Thresher's own data in .thresher/.\n\
+         Look around:\n  thresher ls --into {into}\n  thresher explain {broken} --into {into}",
+        file.display()
+    ));
+    Ok(Exit::Good)
+}
+
+async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store), Failed> {
+    let request = Request {
+        url: Url::parse(&source.url())?,
+        into: into.to_owned(),
+        view: None,
+        concurrency: CONCURRENCY,
+        options: HarvestOptions::default(),
+    };
+    let (progress, watched) = watch::channel(Progress::default());
+    let shown = show::watch(watched);
+    let start = tokio::time::Instant::now();
+    let harvested = sync::harvest(request, progress).await;
+    shown.finish().await;
+    let (report, store) = harvested?;
+    show::summary(&report, store.root(), start.elapsed());
+    Ok((report, store))
+}
+
+/// Compares every file with what the Source serves, byte for byte.
+async fn check(source: &SimulatedSource, into: &str) -> Result<(), Failed> {
+    let store = Store::open(&into.parse()?, store::StoreOptions { read_only: true, ..Default::default() }).await?;
+    let Some(view) = store.view() else { return Ok(()) };
+    let mut same = 0;
+    for expected in source.expected() {
+        let held = tokio::fs::read(view.file(&expected.uri.parse()?)).await?;
+        expect(source.body(&expected.uri).is_some_and(|body| body == held), &format!("{} is the same", expected.uri))?;
+        same += 1;
+    }
+    say(&format!("   Compared byte for byte with the Source: {same} files, all the same."));
+    Ok(())
+}
+
+fn fresh_directory() -> Result<PathBuf, Failed> {
+    let directory = std::env::temp_dir().join(format!("thresher-demo-{}", ulid::Ulid::new()));
+    fs_err::create_dir(&directory)?;
+    Ok(directory)
+}
+
+fn expect(holds: bool, what: &str) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(anyhow::anyhow!("the demo did not go as it should: not so that {what}").into()) }
+}
+
+fn say(text: &str) {
+    println!("\n{text}");
+}

@@ -1,0 +1,160 @@
+//! `thresher explain`: the story of one resource.
+
+use catalog::CatalogReader;
+use futures::TryStreamExt;
+use model::{
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
+    ProblemRecord, ResourceRecord, ResourceUri, Subject,
+};
+use serde::Serialize;
+use store::Key;
+
+use crate::cli::ExplainArgs;
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::target;
+
+/// All that is known of a resource, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Story {
+    uri: ResourceUri,
+    source: String,
+    record: Option<ResourceRecord>,
+    pending: Option<PendingRecord>,
+    problem: Option<ProblemRecord>,
+    changes: Vec<ChangeLogEntry>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
+    let uri: ResourceUri = args.resource.uri.parse().map_err(usage)?;
+    let harvested = target::open_for_reading(&args.resource.harvest.into).await?;
+    let mut found = false;
+    for (note, catalog) in &harvested.sources {
+        let story = gather(&note.url, catalog, &uri).await?;
+        if story.is_empty() {
+            continue;
+        }
+        found = true;
+        if args.json {
+            println!("{}", serde_json::to_string(&story)?);
+        } else {
+            print!("{}", story.tell());
+        }
+    }
+    if !found {
+        let error = anyhow::anyhow!(
+            "nothing is known of {uri}: no document that was read has listed it. Mind that URIs are compared as the Source \
+             writes them; `thresher ls` shows those"
+        );
+        return Err(Failed { exit: Exit::Problems, error });
+    }
+    Ok(Exit::Good)
+}
+
+async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Failed> {
+    Ok(Story {
+        uri: uri.clone(),
+        source: source.to_owned(),
+        record: catalog.resource(uri).await?,
+        pending: catalog.pending(uri).await?,
+        problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
+        changes: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
+    })
+}
+
+impl Story {
+    fn is_empty(&self) -> bool {
+        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.changes.is_empty()
+    }
+
+    fn tell(&self) -> String {
+        let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source), String::new()];
+        lines.push("History".to_owned());
+        lines.extend(self.changes.iter().map(|entry| format!("  {}", history(entry))));
+        if self.changes.is_empty() {
+            lines.push("  nothing has happened to it here yet".to_owned());
+        }
+        if let Some(record) = &self.record {
+            lines.push(String::new());
+            lines.push("Held".to_owned());
+            match &record.bitstream {
+                Some(bitstream) => lines.extend(held(bitstream)),
+                None => lines.push("  nothing: the Source deleted it".to_owned()),
+            }
+            lines.extend(listed(&record.listing));
+            lines.extend(declared(&record.declaration));
+        }
+        if let Some(pending) = &self.pending {
+            lines.push(String::new());
+            lines.push(match pending.action {
+                Action::Fetch { .. } => "Pending: to be fetched".to_owned(),
+                Action::Delete => "Pending: to be deleted".to_owned(),
+            });
+            lines.extend(listed(&pending.listing));
+            lines.extend(declared(&pending.declaration));
+            if let Some(next) = pending.next_attempt_at {
+                lines.push(format!("  {} attempts failed; the next is due at {next}", pending.attempts));
+            }
+        }
+        if let Some(problem) = &self.problem {
+            lines.push(String::new());
+            lines.push(format!("Problem: {}", problem.reason));
+            lines.push(format!("  {}", problem.message));
+            lines.push(format!(
+                "  first seen {}, last seen {}, {} attempts; the next run tries it again",
+                problem.first_seen, problem.last_seen, problem.attempts
+            ));
+            lines.extend(problem.evidence.status.map(|status| format!("  HTTP status {status}")));
+            lines.extend(problem.evidence.final_url.iter().map(|url| format!("  answered by {url}")));
+            lines.extend(problem.evidence.expected.iter().map(|value| format!("  declared {value}")));
+            lines.extend(problem.evidence.computed.iter().map(|value| format!("  received {value}")));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn history(entry: &ChangeLogEntry) -> String {
+    let what = match &entry.event {
+        ChangeEvent::Created { sha256 } => format!("stored and verified, sha-256 {sha256}"),
+        ChangeEvent::Updated { sha256, before } => {
+            format!("new version stored and verified, sha-256 {sha256} (before: {before})")
+        }
+        ChangeEvent::Deleted => "deleted, as the Source says".to_owned(),
+        ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
+    };
+    format!("{}  {what}\n      asked for by {}, in run {}", entry.at, entry.document, entry.run)
+}
+
+fn held(bitstream: &Bitstream) -> Vec<String> {
+    let proof = match bitstream.assurance {
+        Assurance::Digest => "its digest is the one declared",
+        Assurance::Length => "its length is the one declared; no digest was declared",
+        Assurance::None => "nothing was declared that could be compared",
+    };
+    let key = Key::of(&bitstream.location);
+    let place = match &bitstream.location {
+        Location::Object { .. } => key.to_string(),
+        Location::Pack { offset, stored_length, .. } => format!("{key}, {stored_length} bytes at {offset}"),
+    };
+    let mut lines = vec![
+        format!("  {} bytes, stored {}: {proof}", bitstream.computed.length(), bitstream.stored_at),
+        format!("  lies in {place}"),
+    ];
+    lines.extend(bitstream.computed.digests().iter().map(|digest| format!("  computed {digest}")));
+    lines.extend(bitstream.media_type.iter().map(|media_type| format!("  served as {media_type}")));
+    lines
+}
+
+fn listed(listing: &Listing) -> Vec<String> {
+    let change = listing.change.map_or("listed".to_owned(), |change| change.to_string());
+    let when = listing.change_time.or(listing.as_of).map_or(String::new(), |time| format!(" as of {time}"));
+    vec![format!("  {change}{when} by {}", listing.document)]
+}
+
+fn declared(declaration: &Declaration) -> Vec<String> {
+    let mut lines: Vec<String> = declaration.digests.iter().map(|digest| format!("  declared {digest}")).collect();
+    lines.extend(declaration.unjudged.iter().map(|value| format!("  declared {value} (cannot be judged)")));
+    lines.extend(declaration.length.map(|length| format!("  declared length {length}")));
+    lines.extend(declaration.lastmod.map(|lastmod| format!("  last modified {lastmod}")));
+    lines
+}

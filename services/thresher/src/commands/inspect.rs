@@ -1,0 +1,143 @@
+//! `thresher inspect`: a document as JSON lines.
+
+use std::io::{self, BufWriter, Read, Write};
+
+use model::Validators;
+use resourcesync::{Entry, Header, Item, Mode, Options, Quirks, Reader, Summary};
+use scheduler::{DocumentError, Opened, Part};
+use serde::Serialize;
+use url::Url;
+use web::{Client, WebConfig};
+
+use crate::cli::InspectArgs;
+use crate::exit::{CommandResult, Exit, Failed};
+
+/// The first line: the kind of document, where it was read, and its own metadata.
+#[derive(Serialize)]
+struct DocumentLine<'a> {
+    document: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    header: &'a Header,
+}
+
+/// An entry's line: digests as a list, everything else as the document has it.
+#[derive(Serialize)]
+struct EntryLine<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hashes: Vec<String>,
+}
+
+/// The last line.
+#[derive(Serialize)]
+struct SummaryLine {
+    entries: u64,
+    bad: u64,
+    complete: bool,
+    quirks: Quirks,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: InspectArgs) -> CommandResult {
+    let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
+    let options = Options { mode, ..Options::default() };
+    match Url::parse(&args.document) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, options).await,
+        _ => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
+    }
+}
+
+async fn of_url(url: &Url, options: Options) -> CommandResult {
+    let client = Client::new(WebConfig::default())?;
+    let Opened::Document(mut stream) = scheduler::open(&client, url, Validators::default(), options).await? else {
+        return Err(DocumentError::NothingSent.into());
+    };
+    let name = stream.url.to_string();
+    let mut out = Lines::new(&name);
+    while let Some(part) = stream.next().await {
+        match part {
+            Part::Header(header) => out.header(&header)?,
+            Part::Items(items) => items.iter().try_for_each(|item| out.item(item))?,
+            Part::End(summary) => return out.end(summary, None),
+            Part::Broken(error, summary) => return out.end(summary, Some(error)),
+        }
+    }
+    Err(DocumentError::Stopped.into())
+}
+
+fn of_file(name: &str, options: Options) -> CommandResult {
+    let input: Box<dyn Read> =
+        if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(fs_err::File::open(name)?) };
+    let mut out = Lines::new(name);
+    let mut reader = match Reader::new(input, options) {
+        Ok(reader) => reader,
+        Err(error) => return out.end(Summary::default(), Some(error.into())),
+    };
+    let error = loop {
+        if !out.has_header {
+            match reader.header() {
+                Ok(header) => out.header(header)?,
+                Err(error) => break Some(error),
+            }
+        }
+        match reader.next() {
+            Ok(Some(item)) => out.item(&item)?,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    out.end(reader.summary(), error.map(DocumentError::from))
+}
+
+struct Lines<'a> {
+    name: &'a str,
+    has_header: bool,
+    out: BufWriter<io::Stdout>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(name: &'a str) -> Self {
+        Self { name, has_header: false, out: BufWriter::new(io::stdout()) }
+    }
+
+    fn header(&mut self, header: &Header) -> Result<(), Failed> {
+        self.has_header = true;
+        let document = header.capability.as_ref().map_or("sitemap", |capability| capability.as_str());
+        let name = self.name;
+        self.line(&DocumentLine { document, name, header })
+    }
+
+    fn item(&mut self, item: &Item) -> Result<(), Failed> {
+        match item {
+            Item::Entry(entry) => {
+                let mut entry = (**entry).clone();
+                let hash = entry.metadata.hash.take().unwrap_or_default();
+                let hashes = hash.split_whitespace().map(str::to_owned).collect();
+                self.line(&EntryLine { entry: &entry, hashes })
+            }
+            Item::Bad(bad) => {
+                eprintln!("{}:{}: entry left out: {}", self.name, bad.position, bad.reason);
+                Ok(())
+            }
+        }
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), Failed> {
+        serde_json::to_writer(&mut self.out, value)?;
+        Ok(writeln!(self.out)?)
+    }
+
+    fn end(mut self, summary: Summary, error: Option<DocumentError>) -> CommandResult {
+        let Summary { entries, bad, complete, quirks } = summary;
+        self.line(&SummaryLine { entries, bad, complete, quirks })?;
+        self.out.flush()?;
+        match error {
+            None => Ok(Exit::Good),
+            Some(error) => {
+                Err(Failed { exit: Exit::Problems, error: anyhow::anyhow!("{}:{error}", self.name) })
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `thresher ls`: list what a harvest holds.
+
+use std::future::ready;
+use std::io::{BufWriter, Write};
+use std::pin::{Pin, pin};
+
+use catalog::{CatalogError, CatalogReader};
+use futures::stream::{self, Peekable};
+use futures::{Stream, StreamExt, TryStreamExt};
+use model::{Location, ResourceRecord, ResourceUri, Subject};
+use serde::Serialize;
+
+use crate::cli::LsArgs;
+use crate::exit::{CommandResult, Exit};
+use crate::target;
+
+/// One resource, as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    pub(crate) uri: String,
+    pub(crate) state: State,
+    pub(crate) length: Option<u64>,
+    pub(crate) sha256: Option<String>,
+    pub(crate) change_time: Option<jiff::Timestamp>,
+    pub(crate) stored_at: Option<jiff::Timestamp>,
+    pub(crate) location: Option<Location>,
+}
+
+/// How a resource stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// Held, and as far as is known the current version.
+    Present,
+    /// The Source deleted it.
+    Deleted,
+    /// To be fetched; what is held, if anything, is an earlier version.
+    Pending,
+    /// Could not be brought in step; `explain` says why.
+    Problem,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: LsArgs) -> CommandResult {
+    let harvested = target::open_for_reading(&args.harvest.into).await?;
+    let prefix = args.prefix.as_deref().unwrap_or_default();
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for (_, catalog) in &harvested.sources {
+        let mut lines = pin!(merged(catalog, prefix).await?);
+        while let Some(line) = lines.try_next().await? {
+            if args.json {
+                serde_json::to_writer(&mut out, &line)?;
+                writeln!(out)?;
+            } else {
+                writeln!(out, "{}", line.text())?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Good)
+}
+
+/// What is held, what is pending and what is a problem, in one order. All three are scanned side by side: nothing is kept.
+async fn merged<'a>(
+    catalog: &'a CatalogReader,
+    prefix: &'a str,
+) -> Result<impl Stream<Item = Result<Line, CatalogError>> + 'a, CatalogError> {
+    let resources = catalog.scan_resources(Some(prefix), None).await?.peekable();
+    let wanted = move |uri: &str| uri.starts_with(prefix);
+    let pending = catalog.scan_pending(None).await?;
+    let pending = pending.try_filter(move |(uri, _)| ready(wanted(uri.as_str()))).peekable();
+    let problems = catalog.scan_problems().await?.try_filter_map(move |(subject, _)| {
+        ready(Ok(match subject {
+            Subject::Resource(uri) if wanted(&uri) => ResourceUri::try_from(uri).ok(),
+            _ => None,
+        }))
+    });
+    let problems = problems.peekable();
+    let streams = (Box::pin(resources), Box::pin(pending), Box::pin(problems));
+    Ok(stream::try_unfold(streams, |(mut resources, mut pending, mut problems)| async move {
+        let next = [
+            peek(&mut resources, |(uri, _)| uri).await?,
+            peek(&mut pending, |(uri, _)| uri).await?,
+            peek(&mut problems, |uri| uri).await?,
+        ];
+        let Some(uri) = next.into_iter().flatten().min() else { return Ok(None) };
+        let record = take_if(&mut resources, |(found, _)| *found == uri).await?.map(|(_, record)| record);
+        let pending_record = take_if(&mut pending, |(found, _)| *found == uri).await?.map(|(_, record)| record);
+        let is_problem = take_if(&mut problems, |found| *found == uri).await?.is_some();
+        let state = match &pending_record {
+            Some(_) => State::Pending,
+            None if is_problem => State::Problem,
+            None if record.as_ref().is_some_and(ResourceRecord::is_present) => State::Present,
+            None => State::Deleted,
+        };
+        Ok(Some((Line::new(&uri, state, record.as_ref()), (resources, pending, problems))))
+    }))
+}
+
+async fn peek<S, T>(
+    stream: &mut Pin<Box<Peekable<S>>>,
+    uri: impl Fn(&T) -> &ResourceUri,
+) -> Result<Option<ResourceUri>, CatalogError>
+where
+    S: Stream<Item = Result<T, CatalogError>>,
+{
+    match stream.as_mut().peek().await {
+        None => Ok(None),
+        Some(Ok(item)) => Ok(Some(uri(item).clone())),
+        // The error itself is taken out with the item.
+        Some(Err(_)) => stream.next().await.transpose().map(|_| None),
+    }
+}
+
+async fn take_if<S, T>(
+    stream: &mut Pin<Box<Peekable<S>>>,
+    wanted: impl Fn(&T) -> bool,
+) -> Result<Option<T>, CatalogError>
+where
+    S: Stream<Item = Result<T, CatalogError>>,
+{
+    let matches = matches!(stream.as_mut().peek().await, Some(Ok(item)) if wanted(item));
+    if matches { stream.next().await.transpose() } else { Ok(None) }
+}
+
+impl Line {
+    pub(crate) fn new(uri: &ResourceUri, state: State, record: Option<&ResourceRecord>) -> Self {
+        let bitstream = record.and_then(|record| record.bitstream.as_ref());
+        Self {
+            uri: uri.to_string(),
+            state,
+            length: bitstream.map(|bitstream| bitstream.computed.length()),
+            sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
+            change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
+            stored_at: bitstream.map(|bitstream| bitstream.stored_at),
+            location: bitstream.map(|bitstream| bitstream.location.clone()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let state = match self.state {
+            State::Present => "present",
+            State::Deleted => "deleted",
+            State::Pending => "pending",
+            State::Problem => "problem",
+        };
+        let length = self.length.map_or_else(|| "-".to_owned(), |length| length.to_string());
+        format!("{state}  {length:>12}  {}", self.uri)
+    }
+}

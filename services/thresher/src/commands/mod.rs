@@ -1,0 +1,9 @@
+//! The commands, one file each.
+
+pub(crate) mod cat;
+pub(crate) mod demo;
+pub(crate) mod discover;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod ls;
+pub(crate) mod sync;

@@ -1,0 +1,178 @@
+//! `thresher sync`: bring a copy of a Source in step.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use catalog::{Catalog, CatalogConfig};
+use model::{Mode, SourceId, SystemClock};
+use scheduler::{Filter, Harvest, HarvestOptions, Parts, Progress, Report};
+use serde::Serialize;
+use store::{SourceNote, Store, StoreOptions};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use web::{Client, WebConfig};
+
+use crate::cli::{ModeArg, SyncArgs, ViewArg};
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::pipeline::Pipeline;
+use crate::show;
+use crate::target;
+
+/// The result as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Outcome {
+    run: String,
+    source: String,
+    mode: Mode,
+    in_sync: bool,
+    listed: u64,
+    stored: u64,
+    unchanged: u64,
+    deleted: u64,
+    failed: u64,
+    bytes: u64,
+    requests: u64,
+    quirks: BTreeMap<String, u64>,
+    gaps: u64,
+    duration_ms: u64,
+}
+
+/// What a harvest is asked to do, whoever asks.
+pub(crate) struct Request {
+    pub(crate) url: Url,
+    pub(crate) into: String,
+    pub(crate) view: Option<ViewArg>,
+    pub(crate) concurrency: usize,
+    pub(crate) options: HarvestOptions,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: SyncArgs) -> CommandResult {
+    let start = Instant::now();
+    let into = match &args.into {
+        Some(into) => into.clone(),
+        None => target::default_directory(&args.url)?,
+    };
+    let options = HarvestOptions {
+        mode: match args.mode {
+            ModeArg::Auto => None,
+            ModeArg::Baseline => Some(Mode::Baseline),
+            ModeArg::Incremental => Some(Mode::Incremental),
+        },
+        strict: args.strict,
+        filter: Filter { include: args.include, exclude: args.exclude },
+        jobs_per_lane: args.concurrency,
+        ..HarvestOptions::default()
+    };
+    let request =
+        Request { url: args.url.clone(), into, view: args.view, concurrency: args.concurrency.get(), options };
+    let (progress, watched) = watch::channel(Progress::default());
+    let shown = show::watch(watched);
+    let harvested = harvest(request, progress).await;
+    shown.finish().await;
+    let (report, store) = harvested?;
+    let duration = start.elapsed();
+
+    let exit = if report.in_sync() { Exit::Good } else { Exit::Problems };
+    show::summary(&report, store.root(), duration);
+    if args.json {
+        println!("{}", serde_json::to_string(&Outcome::new(&args.url, &report, duration.as_millis()))?);
+    }
+    Ok(exit)
+}
+
+/// Harvests, with all stages in this process.
+pub(crate) async fn harvest(
+    request: Request,
+    progress: watch::Sender<Progress>,
+) -> Result<(Report, Store), Failed> {
+    if !matches!(request.url.scheme(), "http" | "https") {
+        return Err(usage(format!("{} is no http or https URL; Sources are harvested over HTTP", request.url)));
+    }
+    let store = Store::open(&target::parse(&request.into)?, StoreOptions::default()).await?;
+    let source = SourceId::of_entry(&request.url);
+    let view = match (request.view, store.view()) {
+        (Some(ViewArg::None), _) | (None, None) => None,
+        (Some(ViewArg::Files), None) => {
+            return Err(usage(format!(
+                "--view files needs a directory; {} is none. Leave it out, or give --into a directory",
+                store.root()
+            )));
+        }
+        (_, Some(view)) => Some(view),
+    };
+    let held = store.sources().await?;
+    if let Some(other) = held.iter().find(|note| note.source != source).filter(|_| view.is_some()) {
+        return Err(usage(format!(
+            "{} already holds the Source {}; files of two Sources would mix. Give another directory with --into, or \
+             --view none",
+            store.root(),
+            other.url
+        )));
+    }
+    let config = WebConfig { per_origin: request.concurrency, ..WebConfig::default() };
+    let client = Client::new(config)?;
+    let catalog =
+        Catalog::open(store.object_store(), &target::catalog_path(&source), CatalogConfig::default()).await?;
+    store.note_source(&SourceNote { source: source.clone(), url: request.url.to_string() }).await?;
+
+    let stop = CancellationToken::new();
+    stop_on_interrupt(stop.clone());
+    let pipeline = Pipeline::start(&client, &store).await?;
+    let parts = Parts {
+        source,
+        entry: request.url,
+        catalog,
+        store: store.clone(),
+        view,
+        client,
+        bus: Arc::clone(&pipeline.bus),
+        clock: Arc::new(SystemClock),
+        options: request.options,
+        progress,
+        stop,
+    };
+    let harvesting = async { Harvest::open(parts).await?.run().await };
+    let report = tokio::select! {
+        report = harvesting => report.map_err(Failed::from),
+        why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: run the same command again"))),
+    };
+    pipeline.finish().await;
+    Ok((report?, store))
+}
+
+/// Ctrl-C stops between two batches; a second one stops at once, which loses nothing either.
+fn stop_on_interrupt(stop: CancellationToken) {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            eprintln!("stopping after what is under way; press Ctrl-C again to stop at once");
+            stop.cancel();
+            let _ = tokio::signal::ctrl_c().await;
+            std::process::exit(130);
+        }
+    });
+}
+
+impl Outcome {
+    fn new(url: &Url, report: &Report, duration_ms: u128) -> Self {
+        let counters = &report.run.counters;
+        Self {
+            run: report.run.id.to_string(),
+            source: url.to_string(),
+            mode: report.run.mode,
+            in_sync: report.in_sync(),
+            listed: counters.listed,
+            stored: counters.stored,
+            unchanged: counters.unchanged,
+            deleted: counters.deleted,
+            failed: counters.failed,
+            bytes: counters.bytes,
+            requests: counters.requests,
+            quirks: counters.quirks.clone(),
+            gaps: counters.gaps,
+            duration_ms: u64::try_from(duration_ms).unwrap_or(u64::MAX),
+        }
+    }
+}

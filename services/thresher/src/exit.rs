@@ -1,0 +1,48 @@
+//! How a command ends, for scripts.
+
+use std::process::ExitCode;
+
+/// The exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// In sync; or the command did what it was asked.
+    Good,
+    /// Finished, but some resources are problems; or the document was refused or cut short.
+    Problems,
+    /// Wrong usage or configuration.
+    Usage,
+    /// Could not run: the Source is unreachable, nothing was found, the store failed.
+    Failed,
+}
+
+/// An error with the exit status that goes with it.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+/// What a command gives.
+pub(crate) type CommandResult = Result<Exit, Failed>;
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Good => 0,
+            Exit::Problems => 1,
+            Exit::Usage => 2,
+            Exit::Failed => 3,
+        })
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self { exit: Exit::Failed, error: error.into() }
+    }
+}
+
+/// Wrong usage: the message says what to write instead.
+pub(crate) fn usage(message: impl std::fmt::Display) -> Failed {
+    Failed { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+}

@@ -1,0 +1,105 @@
+//! The stages that run beside the scheduler, in this process, over the in-process bus: the very code of the services.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::worker::{Trouble, Work, Worker};
+use bus::{Bus, BusError, ConsumerSpec, Filter, MemoryBus, Message};
+use fetcher::{Fetcher, FetcherConfig};
+use model::SystemClock;
+use store::Store;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use verifier::Verifier;
+use web::Client;
+
+/// Messages that wait in one queue of the in-process bus at most.
+const BUS_CAPACITY: usize = 1024;
+/// Verify jobs judged side by side.
+const VERIFIERS: usize = 2;
+/// How long a verify job may be silent before it counts as lost.
+const ACK_WAIT: Duration = Duration::from_secs(60);
+/// Deliveries of one message before it is given up as poison.
+const MAX_DELIVER: u32 = 20;
+/// Deliveries of one message that end in trouble before the run stops: on a laptop somebody is there to look at it.
+const PATIENCE: u32 = 4;
+
+/// The running stages.
+pub(crate) struct Pipeline {
+    pub(crate) bus: Arc<dyn Bus>,
+    stages: JoinSet<Result<(), BusError>>,
+    stop: CancellationToken,
+    trouble: watch::Receiver<Option<String>>,
+}
+
+impl Pipeline {
+    /// Starts fetcher and verifier.
+    pub(crate) async fn start(client: &Client, store: &Store) -> Result<Self, BusError> {
+        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(BUS_CAPACITY));
+        let stop = CancellationToken::new();
+        let (report, trouble) = watch::channel(None);
+        let mut stages = JoinSet::new();
+
+        let fetcher = Fetcher::new(
+            client.clone(),
+            store.clone(),
+            Arc::clone(&bus),
+            Arc::new(SystemClock),
+            FetcherConfig::default(),
+        );
+        let fetchers = worker(&bus, report.clone(), move |message| {
+            let fetcher = fetcher.clone();
+            async move { fetcher.work(message.payload).await }
+        });
+        let stopped = stop.clone();
+        stages.spawn(async move { fetchers.run_lanes(stopped).await });
+
+        let spec = ConsumerSpec::new(Filter::Verify, VERIFIERS, ACK_WAIT, MAX_DELIVER);
+        bus.open(spec.clone()).await?;
+        let verifier = Verifier::new(store.clone(), Arc::clone(&bus));
+        let verifiers = worker(&bus, report, move |message| {
+            let verifier = verifier.clone();
+            async move { verifier.work(message.payload).await }
+        });
+        let stopped = stop.clone();
+        stages.spawn(async move { verifiers.run(spec, stopped).await });
+        Ok(Self { bus, stages, stop, trouble })
+    }
+
+    /// Ends when a stage fails again and again, with what it says. Never ends otherwise.
+    pub(crate) async fn trouble(&self) -> String {
+        let mut trouble = self.trouble.clone();
+        match trouble.wait_for(Option::is_some).await.map(|why| why.clone()) {
+            Ok(Some(why)) => why,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Stops pulling, and waits for what is being worked on.
+    pub(crate) async fn finish(mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.stages.join_next().await {
+            match ended {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "a stage ended with an error"),
+                Err(error) => tracing::error!(%error, "a stage panicked"),
+            }
+        }
+    }
+}
+
+/// A worker whose lasting trouble is told to `report`.
+fn worker<H, F>(bus: &Arc<dyn Bus>, report: watch::Sender<Option<String>>, handler: H) -> Worker<H>
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    Worker::new(Arc::clone(bus), handler).observed(move |trouble: Trouble| {
+        tracing::warn!(message.id = %trouble.id, attempt = trouble.attempt, why = trouble.why, "a job has to wait");
+        if trouble.given_up || trouble.attempt >= PATIENCE {
+            report.send_replace(Some(trouble.why));
+        }
+    })
+}

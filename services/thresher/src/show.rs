@@ -1,0 +1,147 @@
+//! What a person sees of a run: a progress bar on a terminal, plain lines otherwise, and a summary at the end.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use model::Phase;
+use scheduler::{Progress, Report};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How often a bar is drawn anew.
+const FRAME: Duration = Duration::from_millis(100);
+/// How often a line is printed where there is no terminal.
+const LINE: Duration = Duration::from_secs(10);
+
+/// A display that follows a run.
+pub(crate) struct Shown(JoinHandle<()>);
+
+/// Follows a run until its last picture was sent.
+pub(crate) fn watch(progress: watch::Receiver<Progress>) -> Shown {
+    if std::io::stderr().is_terminal() {
+        Shown(tokio::spawn(draw(progress)))
+    } else {
+        Shown(tokio::spawn(print(progress)))
+    }
+}
+
+impl Shown {
+    /// Ends the display.
+    pub(crate) async fn finish(self) {
+        // It ends by itself when the run drops its side; a display that fails harms nobody.
+        let _ = self.0.await;
+    }
+}
+
+async fn draw(mut progress: watch::Receiver<Progress>) {
+    let bar = ProgressBar::new_spinner();
+    let spinner = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}");
+    let counted = ProgressStyle::with_template("{bar:30} {pos}/{len} {per_sec} {eta} {msg}");
+    // Both templates are constants that the tests below parse.
+    let (Ok(spinner), Ok(counted)) = (spinner, counted) else { return };
+    let mut working = false;
+    bar.set_style(spinner);
+    bar.enable_steady_tick(FRAME);
+    while progress.changed().await.is_ok() {
+        let now = progress.borrow_and_update().clone();
+        if now.phase == Some(Phase::Dispatching) {
+            if !working {
+                working = true;
+                bar.set_style(counted.clone());
+                bar.reset();
+            }
+            bar.set_length(now.counters.planned);
+            bar.set_position(done(&now).min(now.counters.planned));
+        }
+        bar.set_message(words(&now));
+        tokio::time::sleep(FRAME).await;
+    }
+    bar.finish_and_clear();
+}
+
+async fn print(mut progress: watch::Receiver<Progress>) {
+    let mut said = None;
+    while progress.changed().await.is_ok() {
+        let now = progress.borrow_and_update().clone();
+        if said != now.phase {
+            said = now.phase;
+            eprintln!("{}", words(&now));
+            continue;
+        }
+        // Wait for the next line, but not beyond the end of the run.
+        let ended = async { while progress.changed().await.is_ok() {} };
+        if tokio::time::timeout(LINE, ended).await.is_ok() {
+            return;
+        }
+        eprintln!("{}", words(&now));
+    }
+}
+
+/// Resources of the plan that are settled.
+fn done(progress: &Progress) -> u64 {
+    let counters = &progress.counters;
+    counters.stored + counters.deleted + counters.failed
+}
+
+fn words(progress: &Progress) -> String {
+    let counters = &progress.counters;
+    match progress.phase {
+        None => "asking the Source what it offers".to_owned(),
+        Some(Phase::Planning) => {
+            let document = progress.document.as_deref().unwrap_or("the Source's documents");
+            format!("reading {document}: {} entries, {} to fetch", HumanCount(counters.listed), HumanCount(counters.planned))
+        }
+        Some(Phase::Dispatching) => format!(
+            "{} stored ({}), {} problems",
+            HumanCount(counters.stored),
+            HumanBytes(counters.bytes),
+            HumanCount(counters.failed)
+        ),
+        Some(Phase::Finished) => "finishing".to_owned(),
+    }
+}
+
+/// The closing summary, for a person.
+pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
+    let counters = &report.run.counters;
+    let count = |n: u64| HumanCount(n).to_string();
+    let mode = if report.resumed { format!("{}, taken up after an interruption", report.run.mode) } else { report.run.mode.to_string() };
+    eprintln!();
+    eprintln!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
+    eprintln!("  {:>12}  entries read ({mode})", count(counters.listed));
+    eprintln!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
+    eprintln!("  {:>12}  unchanged", count(counters.unchanged));
+    eprintln!("  {:>12}  deleted by the Source", count(counters.deleted));
+    if report.open_problems > 0 {
+        eprintln!("  {:>12}  problems open", count(report.open_problems));
+    }
+    for (name, times) in &counters.quirks {
+        eprintln!("  {:>12}  times tolerated: {name}", count(*times));
+    }
+    eprintln!("  {} requests in {}; all of it lies in {root}", count(counters.requests), HumanDuration(duration));
+    for (subject, problem) in &report.first_problems {
+        eprintln!("  problem: {subject}: {} ({})", problem.message, problem.reason);
+    }
+    let more = report.open_problems.saturating_sub(report.first_problems.len() as u64);
+    if more > 0 {
+        eprintln!("  … and {} more", count(more));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_becomes_words_in_every_phase() {
+        let mut progress = Progress::default();
+        assert!(words(&progress).contains("asking"));
+        progress.phase = Some(Phase::Planning);
+        progress.counters.listed = 1_234;
+        assert!(words(&progress).contains("1,234 entries"));
+        progress.phase = Some(Phase::Dispatching);
+        progress.counters.failed = 2;
+        assert!(words(&progress).contains("2 problems"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Where a harvest lies, and which Sources lie there.
+
+use std::path::PathBuf;
+
+use catalog::{CatalogConfig, CatalogReader};
+use model::SourceId;
+use store::{SourceNote, Store, StoreOptions, StoreTarget};
+use url::Url;
+
+use crate::exit::{Failed, usage};
+
+/// The name of the directory for a Source that is given none: its host.
+pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
+    let host = url.host_str().ok_or_else(|| usage(format!("{url} names no host; give an http or https URL")))?;
+    // An IPv6 address in brackets is a poor file name.
+    Ok(format!("./{}", host.trim_matches(['[', ']']).replace(':', "-")))
+}
+
+/// Reads `--into`.
+pub(crate) fn parse(into: &str) -> Result<StoreTarget, Failed> {
+    into.parse().map_err(usage)
+}
+
+/// The catalog of a Source, as a key prefix of the store.
+pub(crate) fn catalog_path(source: &SourceId) -> String {
+    store::Key::Catalog(source.clone()).to_string()
+}
+
+/// A harvest that is only read.
+pub(crate) struct Harvested {
+    pub(crate) store: Store,
+    pub(crate) sources: Vec<(SourceNote, CatalogReader)>,
+}
+
+/// Opens a harvest for reading. Nothing is created where there is none.
+pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
+    let target = parse(into)?;
+    if let StoreTarget::Directory(directory) = &target {
+        let data: PathBuf = directory.join(".thresher");
+        if !data.is_dir() {
+            return Err(usage(format!(
+                "{} holds no harvest (it has no .thresher directory); give the directory of a `thresher sync` with --into",
+                directory.display()
+            )));
+        }
+    }
+    let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
+    let mut sources = Vec::new();
+    for note in store.sources().await? {
+        let path = catalog_path(&note.source);
+        let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
+        sources.push((note, reader));
+    }
+    if sources.is_empty() {
+        return Err(usage(format!("{} holds no harvest; run `thresher sync <url> --into …` first", store.root())));
+    }
+    Ok(Harvested { store, sources })
+}
