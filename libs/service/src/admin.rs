@@ -1,0 +1,122 @@
+//! The admin port: is it alive, is it ready, what does it count.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{About, Readiness};
+
+/// The media type of the text that Prometheus reads.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The metrics of a service. Cheap to clone.
+///
+/// Register metrics when the service starts and keep the handles: nobody looks one up while work is done.
+#[derive(Debug, Clone)]
+pub struct Metrics(Arc<Mutex<Registry>>);
+
+/// The admin port cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot listen on {listen} for probes and metrics: {source}; set another address in `frame.admin.listen`"
+)]
+pub struct ListenError {
+    listen: SocketAddr,
+    source: std::io::Error,
+}
+
+/// The open admin port.
+#[derive(Debug)]
+pub struct Admin {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+}
+
+#[derive(Debug, Clone)]
+struct Shared {
+    readiness: Readiness,
+    metrics: Metrics,
+}
+
+impl Metrics {
+    /// No metrics yet but `thresher_build_info`, which says what runs.
+    pub fn new(about: About) -> Self {
+        let mut registry = Registry::with_prefix("thresher");
+        let build = Info::new(vec![("service", about.name), ("version", about.version)]);
+        registry.register("build", "What runs", build);
+        Self(Arc::new(Mutex::new(registry)))
+    }
+
+    /// Registers metrics, under the prefix `thresher_`.
+    pub fn register<T>(&self, register: impl FnOnce(&mut Registry) -> T) -> T {
+        // A registration that panicked left out its own metric and nothing else.
+        register(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All metrics in the OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string fails only when a metric's own encoder does; what it wrote so far has no end mark, and is
+        // refused by whoever reads it.
+        let _ = self.register(|registry| encode(&mut text, registry));
+        text
+    }
+}
+
+impl Admin {
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// When the address is taken, or not this machine's.
+    pub async fn bind(
+        listen: SocketAddr,
+        readiness: Readiness,
+        metrics: Metrics,
+    ) -> Result<Self, ListenError> {
+        let refuse = |source| ListenError { listen, source };
+        let listener = TcpListener::bind(listen).await.map_err(refuse)?;
+        let address = listener.local_addr().map_err(refuse)?;
+        let router = Router::new()
+            .route("/healthz", get(async || "alive\n"))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(metrics_text))
+            .with_state(Shared { readiness, metrics });
+        Ok(Self { listener, address, router })
+    }
+
+    /// Where it listens; the port is the real one where the configuration said 0.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` is cancelled.
+    pub async fn serve(self, stop: CancellationToken) {
+        let serving = axum::serve(self.listener, self.router).with_graceful_shutdown(stop.cancelled_owned());
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the port for probes and metrics is closed");
+        }
+    }
+}
+
+async fn ready(State(shared): State<Shared>) -> Response {
+    let reasons = shared.readiness.waiting_for();
+    if reasons.is_empty() {
+        return "ready\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", reasons.join("\n"))).into_response()
+}
+
+async fn metrics_text(State(shared): State<Shared>) -> Response {
+    ([(header::CONTENT_TYPE, OPENMETRICS)], shared.metrics.encode()).into_response()
+}

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+pub mod admin;
+pub mod config;
+pub mod frame;
+mod readiness;
+mod secret;
+pub mod telemetry;
+
+pub use admin::Metrics;
+pub use config::{ConfigError, FrameConfig, Vars};
+pub use frame::{About, Context, ServiceConfig};
+pub use readiness::{Latch, Readiness};
+pub use secret::{Secret, SecretRef};

@@ -1,0 +1,115 @@
+//! Readiness: the parts of a service say when they can work.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Whether a service is ready: once each of its parts has released its latch, and until it drains. Cheap to clone.
+///
+/// A part that takes no latch is not waited for; a service of which no part has taken one is not ready yet.
+#[derive(Debug, Clone, Default)]
+pub struct Readiness(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    /// What keeps the service from being ready: part and reason.
+    held: BTreeMap<u64, (String, String)>,
+    any: bool,
+    draining: bool,
+}
+
+/// Keeps a service from being ready until it is released. A latch that is dropped by a part that failed stays closed.
+#[derive(Debug)]
+pub struct Latch {
+    readiness: Readiness,
+    number: u64,
+}
+
+impl Readiness {
+    /// Nothing is ready until `part` releases the latch; until then, `reason` says what it waits for.
+    pub fn latch(&self, part: &str, reason: &str) -> Latch {
+        let mut state = self.state();
+        state.any = true;
+        state.next += 1;
+        let number = state.next;
+        state.held.insert(number, (part.to_owned(), reason.to_owned()));
+        Latch { readiness: self.clone(), number }
+    }
+
+    /// From now on nothing new is to be sent here.
+    pub fn drain(&self) {
+        self.state().draining = true;
+    }
+
+    /// What keeps the service from being ready, as `part: reason`, in the order in which the latches were taken.
+    pub fn waiting_for(&self) -> Vec<String> {
+        let state = self.state();
+        let mut reasons: Vec<String> =
+            state.held.values().map(|(part, reason)| format!("{part}: {reason}")).collect();
+        if state.draining {
+            reasons.push("service: it drains and is about to stop".to_owned());
+        } else if !state.any {
+            reasons.push("service: it has not started yet".to_owned());
+        }
+        reasons
+    }
+
+    /// Whether the service is ready.
+    pub fn is_ready(&self) -> bool {
+        self.waiting_for().is_empty()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is a single assignment or insertion: what a panicking thread left is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Latch {
+    /// The part waits for something else now.
+    pub fn waits_for(&self, reason: &str) {
+        if let Some((_, held)) = self.readiness.state().held.get_mut(&self.number) {
+            *held = reason.to_owned();
+        }
+    }
+
+    /// The part is ready.
+    pub fn release(self) {
+        self.readiness.state().held.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ready_only_after_every_part_and_never_before_the_first() {
+        let readiness = Readiness::default();
+        assert!(!readiness.is_ready());
+        let catalog = readiness.latch("catalog", "opening");
+        let bus = readiness.latch("bus", "connecting");
+        assert_eq!(readiness.waiting_for(), ["catalog: opening", "bus: connecting"]);
+        catalog.release();
+        bus.waits_for("the stream");
+        assert_eq!(readiness.waiting_for(), ["bus: the stream"]);
+        bus.release();
+        assert!(readiness.is_ready());
+    }
+
+    #[test]
+    fn dropped_latch_stays_closed() {
+        let readiness = Readiness::default();
+        drop(readiness.latch("catalog", "opening"));
+        assert_eq!(readiness.waiting_for(), ["catalog: opening"]);
+    }
+
+    #[test]
+    fn draining_service_is_not_ready_any_more() {
+        let readiness = Readiness::default();
+        readiness.latch("all", "starting").release();
+        assert!(readiness.is_ready());
+        readiness.drain();
+        assert!(!readiness.is_ready());
+    }
+}
