@@ -44,8 +44,8 @@ impl Lookups {
 
     /// All pending records in the order of their URIs' bytes, from the one after `after`.
     ///
-    /// A scan from the beginning walks over what was deleted there lately (about a second for a million records), so a
-    /// worker goes on from where it was instead of starting over.
+    /// A scan from the beginning walks over what was deleted there lately (some seconds for a million records, until they
+    /// are compacted away), so a worker goes on from where it was instead of starting over.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
