@@ -20,6 +20,17 @@ pub(super) struct Directories {
     known: Mutex<HashSet<String>>,
 }
 
+/// What is found on the way to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Real directories only.
+    Open,
+    /// A directory that is not there.
+    Absent,
+    /// A file where a directory has to be.
+    Barred,
+}
+
 impl Directories {
     pub(super) fn new(root: PathBuf) -> Self {
         Self { root, known: Mutex::default() }
@@ -29,30 +40,21 @@ impl Directories {
         &self.root
     }
 
-    /// Creates a directory and those above it, and refuses what is not one: a link would lead out of the view.
-    pub(super) fn ensure(&self, directory: &str) -> Result<(), StoreError> {
+    /// Creates a directory and those above it, unless a file bars the way. Refuses links: they would lead out of the view.
+    /// Absent when others removed directories meanwhile; then it is to be tried again.
+    pub(super) fn ensure(&self, directory: &str) -> Result<Way, StoreError> {
         if self.known().contains(directory) {
-            return Ok(());
+            return Ok(Way::Open);
         }
         for part in parts(directory) {
             if self.known().contains(part) {
                 continue;
             }
-            let path = self.root.join(part);
-            if !self.is_directory(&path)? {
-                match fs::create_dir(&path) {
-                    Ok(()) => {}
-                    // Another thread was quicker, or a link was: look again.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        self.is_directory(&path)?;
-                    }
-                    // The one above was removed: the caller moves its file in vain, and begins anew.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound && part.contains('/') => {
-                        self.forget(directory);
-                        return Ok(());
-                    }
-                    Err(error) => return Err(StoreError::of_file("create directory", &path, error)),
-                }
+            let way = self.create(part)?;
+            if way != Way::Open {
+                // One above that was remembered is no directory any more.
+                self.forget(directory);
+                return Ok(way);
             }
             let mut known = self.known();
             if known.len() >= MOST_REMEMBERED {
@@ -60,17 +62,18 @@ impl Directories {
             }
             known.insert(part.to_owned());
         }
-        Ok(())
+        Ok(Way::Open)
     }
 
-    /// Whether a directory is there, by way of real directories only.
-    pub(super) fn check(&self, directory: &str) -> Result<bool, StoreError> {
+    /// What is found on the way to a directory, and there.
+    pub(super) fn check(&self, directory: &str) -> Result<Way, StoreError> {
         for part in parts(directory) {
-            if !self.is_directory(&self.root.join(part))? {
-                return Ok(false);
+            let way = self.look(&self.root.join(part))?;
+            if way != Way::Open {
+                return Ok(way);
             }
         }
-        Ok(true)
+        Ok(Way::Open)
     }
 
     /// Removes a directory and those above it as far as they are empty. Whatever hinders that is no failure.
@@ -92,14 +95,32 @@ impl Directories {
         }
     }
 
-    fn is_directory(&self, path: &Path) -> Result<bool, StoreError> {
+    /// Creates one directory if it is not there. Absent in the end when it, or the one above it, is removed at the same time.
+    fn create(&self, part: &str) -> Result<Way, StoreError> {
+        let path = self.root.join(part);
+        let way = self.look(&path)?;
+        if way != Way::Absent {
+            return Ok(way);
+        }
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Way::Open),
+            // Another thread was quicker, or a link was: look again.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.look(&path),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Way::Barred),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && part.contains('/') => Ok(Way::Absent),
+            Err(error) => Err(StoreError::of_file("create directory", &path, error)),
+        }
+    }
+
+    fn look(&self, path: &Path) -> Result<Way, StoreError> {
         match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Ok(true),
+            Ok(metadata) if metadata.is_dir() => Ok(Way::Open),
             Ok(metadata) if metadata.is_symlink() => {
                 Err(blocked(path, "is a symbolic link where a directory of the view has to be"))
             }
-            Ok(_) => Err(blocked(path, "is a file where a directory of the view has to be")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Ok(_) => Ok(Way::Barred),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Way::Absent),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Way::Barred),
             Err(error) => Err(StoreError::of_file("look at", path, error)),
         }
     }

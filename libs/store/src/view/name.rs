@@ -9,6 +9,17 @@ pub(super) enum Role {
     Directory,
 }
 
+/// Which marks names carry, so that what would collide in the file system does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// None: names are as the URI writes them.
+    Plain,
+    /// Of case, for file systems that do not tell it apart.
+    Cased,
+    /// Of case, and of what a name is used for: no two paths can collide anywhere.
+    Strict,
+}
+
 /// Most file systems take 255 bytes.
 pub(super) const LONGEST: usize = 255;
 /// Stands at the end of a name in the role it does not look like.
@@ -19,18 +30,39 @@ const EMPTY: &str = "^-";
 const CASE: &str = "^u";
 
 /// The name of a segment, in as many characters as it takes.
-pub(super) fn encode(segment: &str, role: Role) -> String {
-    let mut name = escape(segment);
+pub(super) fn encode(segment: &str, role: Role, rule: Rule) -> String {
+    let mut name = escape(segment, rule);
     let looks_like = if looks_like_a_file(segment) { Role::File } else { Role::Directory };
-    if looks_like != role {
+    if rule == Rule::Strict && looks_like != role {
         name.push(OTHER_ROLE);
     }
     name
 }
 
-/// The segment of a name; `None` for a name that [`encode`] does not give.
+/// The segment of a name that [`encode`] gave, by whichever rule; for other names `None` or anything.
 pub(super) fn decode(name: &str) -> Option<String> {
-    unescape(name.strip_suffix(OTHER_ROLE).unwrap_or(name))
+    let name = name.strip_suffix(OTHER_ROLE).unwrap_or(name);
+    if name == EMPTY {
+        return Some(String::new());
+    }
+    // Letters are as written, so the mark of their case is not needed to read them.
+    let (before, marked) = name.split_once(CASE).unwrap_or((name, ""));
+    let after = marked.trim_start_matches(|c: char| matches!(c, '0'..='9' | 'a'..='f'));
+    let mut bytes = Vec::with_capacity(name.len());
+    for part in [before, after] {
+        let mut rest = part.as_bytes();
+        while let Some((&byte, tail)) = rest.split_first() {
+            rest = tail;
+            if byte != b'^' {
+                bytes.push(byte);
+                continue;
+            }
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// Whether a name is taken for a file's: it ends with an extension, is a number, is empty (a trailing slash), or holds a
@@ -49,8 +81,8 @@ fn extension(name: &str) -> Option<usize> {
     (fits && at > 0).then_some(at)
 }
 
-/// The segment with everything escaped that cannot stand in a name, and the case of its letters told apart.
-pub(super) fn escape(segment: &str) -> String {
+/// The segment with everything escaped that cannot stand in a name, and with the mark of its letters' case if the rule has it.
+pub(super) fn escape(segment: &str, rule: Rule) -> String {
     if segment.is_empty() {
         return EMPTY.to_owned();
     }
@@ -69,47 +101,12 @@ pub(super) fn escape(segment: &str) -> String {
         }
         name.push(char::from(byte));
     }
-    if odd.contains(&true) {
+    if rule != Rule::Plain && odd.contains(&true) {
         // Before the extension, so that the system still knows the file's type.
         let at = extension(&name).unwrap_or(name.len());
         name.insert_str(at, &case_mark(&odd));
     }
     name
-}
-
-fn unescape(name: &str) -> Option<String> {
-    if name == EMPTY {
-        return Some(String::new());
-    }
-    let (name, mark) = match name.split_once(CASE) {
-        None => (name.to_owned(), None),
-        Some((before, rest)) => {
-            let digits = rest.find(|c: char| !matches!(c, '0'..='9' | 'a'..='f')).unwrap_or(rest.len());
-            (format!("{before}{}", &rest[digits..]), Some(&rest[..digits]))
-        }
-    };
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut letters = Vec::new();
-    let mut rest = name.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte == b'^' {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-            continue;
-        }
-        if byte.is_ascii_alphabetic() {
-            letters.push(bytes.len());
-        }
-        bytes.push(byte);
-    }
-    let uppers: Vec<_> = expect_upper(&bytes).collect();
-    for (n, &at) in letters.iter().enumerate() {
-        let is_upper = uppers[at] != is_odd(mark, n);
-        bytes[at] = if is_upper { bytes[at].to_ascii_uppercase() } else { bytes[at].to_ascii_lowercase() };
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Whether a byte stands in a name as it is: printable ASCII that no common file system reserves.
@@ -141,17 +138,6 @@ fn case_mark(odd: &[bool]) -> String {
         mark.extend(char::from_digit(digit, 16));
     }
     mark
-}
-
-fn is_odd(mark: Option<&str>, letter: usize) -> bool {
-    match mark {
-        None => false,
-        Some("") => true,
-        Some(digits) => {
-            let digit = digits.as_bytes().get(letter / 4).and_then(|b| char::from(*b).to_digit(16));
-            digit.is_some_and(|digit| digit >> (letter % 4) & 1 == 1)
-        }
-    }
 }
 
 /// Names that Windows keeps for devices, with any extension.

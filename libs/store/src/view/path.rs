@@ -6,7 +6,7 @@ use std::path::Path;
 use fixity::Sha256;
 use model::ResourceUri;
 
-use super::name::{self, LONGEST, Role};
+use super::name::{self, LONGEST, Role, Rule};
 
 /// The path of a resource's file, relative to the view's directory: names separated by `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,36 +17,30 @@ const CUT: &str = "^_";
 const PIECE: usize = 240;
 /// Stands for the path where the URI has none.
 const NO_PATH: &str = "^~";
-/// After the host: the scheme is `https`.
-const HTTPS: &str = "https";
+/// After the host and port: the scheme is `https`.
+const HTTPS: &str = "+https";
+/// Stands for the port of `http` URIs that name none; `https` is the ordinary case.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 /// Folders no host can share, since `+` is escaped in hosts.
+pub(super) const ALSO: &str = "+also";
 const OTHER_URIS: &str = "+uri";
 const LONG_URIS: &str = "+long";
 /// The longest path that is given; Linux takes 4,096 with the view's directory before it.
 const LONGEST_PATH: usize = 1_000;
 
-/// Where the file of `uri` lies.
+/// The plain path of `uri`: where its file lies unless something else is in the way there.
 pub fn path_of(uri: &ResourceUri) -> ViewPath {
-    let text = uri.as_str();
-    let path = match text.strip_prefix("http://") {
-        Some(rest) => hierarchical(rest, 80, ""),
-        None => match text.strip_prefix("https://") {
-            Some(rest) => hierarchical(rest, 443, HTTPS),
-            None => {
-                let mut path = OTHER_URIS.to_owned();
-                push(&mut path, &name::encode(text, Role::File));
-                path
-            }
-        },
-    };
-    if path.len() <= LONGEST_PATH {
-        return ViewPath(path);
-    }
-    let digest = Sha256::of(text.as_bytes()).to_string();
-    ViewPath(format!("{LONG_URIS}/{}/{digest}", &digest[..2]))
+    ViewPath::by(Rule::Plain, uri)
 }
 
 impl ViewPath {
+    /// The path of `uri` by a rule; the strict one lies where no other does.
+    pub(super) fn by(rule: Rule, uri: &ResourceUri) -> Self {
+        let path = within_limit(uri.as_str(), rule);
+        Self(if rule == Rule::Strict { format!("{ALSO}/{path}") } else { path })
+    }
+
     /// The relative path, with `/` between names.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -62,36 +56,14 @@ impl ViewPath {
         self.0.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 
-    /// The URI whose file lies here; `None` where only a digest of it is left, or for a path [`path_of`] does not give.
+    /// The URI whose file lies here; `None` where only a digest of it is left.
     pub fn uri(&self) -> Option<ResourceUri> {
-        let mut names = segments(self.0.split('/'))?.into_iter();
-        let top = names.next()?;
-        if top == LONG_URIS {
-            return None;
-        }
-        if top == OTHER_URIS {
-            return name::decode(&names.next()?)?.parse().ok();
-        }
-        let (top, scheme) = match top.strip_suffix(HTTPS).and_then(|top| top.strip_suffix('+')) {
-            Some(top) => (top, "https"),
-            None => (top.as_str(), "http"),
+        let (rules, path): (&[Rule], _) = match self.0.strip_prefix(ALSO) {
+            Some(path) => (&[Rule::Strict], path.strip_prefix('/')?),
+            None => (&[Rule::Plain, Rule::Cased], self.0.as_str()),
         };
-        let mut uri = match top.split_once('+') {
-            Some((host, port)) => format!("{scheme}://{}:{port}", name::decode(host)?),
-            None => format!("{scheme}://{}", name::decode(top)?),
-        };
-        for segment in names {
-            match segment.strip_prefix(NO_PATH) {
-                Some("") => {}
-                Some(tail) => uri.push_str(&name::decode(tail)?),
-                None => {
-                    uri.push('/');
-                    uri.push_str(&name::decode(&segment)?);
-                }
-            }
-        }
-        let uri: ResourceUri = uri.parse().ok()?;
-        (path_of(&uri) == *self).then_some(uri)
+        let uri: ResourceUri = read(path)?.parse().ok()?;
+        rules.iter().any(|rule| Self::by(*rule, &uri) == *self).then_some(uri)
     }
 }
 
@@ -101,15 +73,33 @@ impl fmt::Display for ViewPath {
     }
 }
 
-/// The path of what stands after the scheme.
-fn hierarchical(rest: &str, default_port: u16, mark: &str) -> String {
+/// The path of a URI, or of its digest if that would be too long.
+fn within_limit(text: &str, rule: Rule) -> String {
+    let path = if let Some(rest) = text.strip_prefix("https://") {
+        hierarchical(rest, HTTPS_PORT, rule)
+    } else if let Some(rest) = text.strip_prefix("http://") {
+        hierarchical(rest, HTTP_PORT, rule)
+    } else {
+        let mut path = OTHER_URIS.to_owned();
+        push(&mut path, &name::encode(text, Role::File, rule));
+        path
+    };
+    if path.len() <= LONGEST_PATH {
+        return path;
+    }
+    let digest = Sha256::of(text.as_bytes()).to_string();
+    format!("{LONG_URIS}/{}/{digest}", &digest[..2])
+}
+
+/// The path of what stands after the scheme, which is known by its default port.
+fn hierarchical(rest: &str, default_port: u16, rule: Rule) -> String {
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let mut path = String::with_capacity(rest.len() + authority.len() + 16);
-    push(&mut path, &top(authority, default_port, mark));
+    push(&mut path, &top(authority, default_port, rule));
     // A slash in a query or fragment separates nothing.
     let (segments, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let Some(segments) = segments.strip_prefix('/') else {
-        let tail = if tail.is_empty() { String::new() } else { name::encode(tail, Role::File) };
+        let tail = if tail.is_empty() { String::new() } else { name::encode(tail, Role::File, rule) };
         push(&mut path, &format!("{NO_PATH}{tail}"));
         return path;
     };
@@ -118,32 +108,63 @@ fn hierarchical(rest: &str, default_port: u16, mark: &str) -> String {
         None => (None, segments),
     };
     for segment in directories.into_iter().flat_map(|directories| directories.split('/')) {
-        push(&mut path, &name::encode(segment, Role::Directory));
+        push(&mut path, &name::encode(segment, Role::Directory, rule));
     }
-    push(&mut path, &name::encode(&format!("{last}{tail}"), Role::File));
+    push(&mut path, &name::encode(&format!("{last}{tail}"), Role::File, rule));
     path
 }
 
 /// The top directory. A port is told apart only in its one usual spelling; any other stays part of the host, and is escaped.
-fn top(authority: &str, default_port: u16, mark: &str) -> String {
-    let split = authority.rsplit_once(':').filter(|(_, port)| {
-        let number = port.parse::<u16>();
-        number.is_ok_and(|number| number != default_port && number.to_string() == *port)
+fn top(authority: &str, default_port: u16, rule: Rule) -> String {
+    let split = authority.rsplit_once(':').and_then(|(host, digits)| {
+        let port = digits.parse::<u16>().ok()?;
+        (port != default_port && port.to_string() == digits).then_some((host, port))
     });
-    let (host, port) = match split {
-        Some((host, port)) => (host, port),
-        None => (authority, ""),
-    };
+    let host = split.map_or(authority, |(host, _)| host);
     // Escaped so that it is neither hidden, nor our own directory, nor taken for the marks behind it.
-    let mut top = name::escape(host).replace('+', "^2b");
+    let mut top = name::escape(host, rule).replace('+', "^2b");
     if top.starts_with('.') {
         top.replace_range(..1, "^2e");
     }
-    for mark in [port, mark].into_iter().filter(|mark| !mark.is_empty()) {
-        top.push('+');
-        top.push_str(mark);
+    let is_https = default_port == HTTPS_PORT;
+    match split {
+        Some((_, port)) if is_https => top.push_str(&format!("+{port}{HTTPS}")),
+        Some((_, port)) => top.push_str(&format!("+{port}")),
+        None if is_https => {}
+        None => top.push_str(&format!("+{HTTP_PORT}")),
     }
     top
+}
+
+/// The URI of a path without [`ALSO`].
+fn read(path: &str) -> Option<String> {
+    let mut names = segments(path.split('/'))?.into_iter();
+    let top = names.next()?;
+    if top == OTHER_URIS {
+        return name::decode(&names.next()?);
+    }
+    let mut uri = match top.split_once('+') {
+        None => format!("https://{}", name::decode(&top)?),
+        Some((host, mark)) => {
+            let host = name::decode(host)?;
+            match mark.strip_suffix(HTTPS) {
+                Some(port) => format!("https://{host}:{port}"),
+                None if mark.parse() == Ok(HTTP_PORT) => format!("http://{host}"),
+                None => format!("http://{host}:{mark}"),
+            }
+        }
+    };
+    for segment in names {
+        match segment.strip_prefix(NO_PATH) {
+            Some("") => {}
+            Some(tail) => uri.push_str(&name::decode(tail)?),
+            None => {
+                uri.push('/');
+                uri.push_str(&name::decode(&segment)?);
+            }
+        }
+    }
+    Some(uri)
 }
 
 /// Adds a name, in pieces where it is too long for one.

@@ -1,67 +1,114 @@
 //! Tests of the mapping from URIs to paths.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use model::ResourceUri;
 use proptest::prelude::*;
 
+use super::name::Rule;
 use super::path::{ViewPath, path_of};
 
 fn path(uri: &str) -> String {
     path_of(&uri.parse().unwrap()).to_string()
 }
 
-#[test]
-fn ordinary_uris_stay_readable() {
-    for (uri, expected) in [
-        ("http://example.org/x/y.pdf", "example.org/x/y.pdf"),
-        ("http://example.org:8080/resources/1", "example.org+8080/resources/1"),
-        ("http://127.0.0.1:8888/a%20b.txt", "127.0.0.1+8888/a%20b.txt"),
-        ("http://example.org/10.1234/caf%C3%A9.xml", "example.org/10.1234/caf%C3%A9.xml"),
-        ("https://example.org/x/y.pdf", "example.org+https/x/y.pdf"),
-        ("https://example.org:8443/x.pdf", "example.org+8443+https/x.pdf"),
-    ] {
-        assert_eq!(path(uri), expected);
-    }
+fn path_by(rule: Rule, uri: &str) -> String {
+    ViewPath::by(rule, &uri.parse().unwrap()).to_string()
 }
 
 #[test]
-fn what_would_collide_is_marked() {
+fn plain_paths_are_as_the_uri_writes_them() {
     for (uri, expected) in [
-        ("http://h/a", "h/a^"),
-        ("http://h/a/b", "h/a/b^"),
-        ("http://h/a/", "h/a/^-"),
-        ("http://h/a//b.txt", "h/a/^-^/b.txt"),
-        ("http://h/2020/05/b.txt", "h/2020^/05^/b.txt"),
-        ("http://h/v1.pdf/b.txt", "h/v1.pdf^/b.txt"),
-        ("http://h/", "h/^-"),
-        ("http://h", "h/^~"),
-        ("http://h?q", "h/^~^3fq"),
-        ("http://h/?q", "h/^3fq"),
-        ("http://h:80/x.txt", "h^3a80/x.txt"),
-        ("http://h:443/x.txt", "h+443/x.txt"),
-        ("http://h/y.php?id=3/4", "h/y.php^3fid=3^2f4"),
-        ("http://h/Report.pdf", "h/Report^u1.pdf"),
-        ("http://h/REPORT.PDF", "h/REPORT^u.PDF"),
-        ("http://h/caf%c3.txt", "h/caf%c3^u8.txt"),
-        ("HTTP://h/x.txt", "+uri/HTTP^3a^2f^2fh^2fx^uf.txt"),
+        ("https://example.org/x/Report.pdf", "example.org/x/Report.pdf"),
+        ("http://example.org:8080/2020/05/Report.PDF", "example.org+8080/2020/05/Report.PDF"),
+        ("http://127.0.0.1:8888/a%20b.txt", "127.0.0.1+8888/a%20b.txt"),
+        ("https://example.org/10.1234/caf%C3%A9.xml", "example.org/10.1234/caf%C3%A9.xml"),
+        ("https://h/caf%c3.txt", "h/caf%c3.txt"),
+        ("https://h/a", "h/a"),
+        ("https://h/a/b", "h/a/b"),
+        ("https://h/A", "h/A"),
+        ("https://h/v1.pdf/b.txt", "h/v1.pdf/b.txt"),
     ] {
         assert_eq!(path(uri), expected, "{uri}");
     }
 }
 
 #[test]
+fn schemes_and_ports_are_told_apart() {
+    for (uri, expected) in [
+        ("https://h/x", "h/x"),
+        ("http://h/x", "h+80/x"),
+        ("http://h:8080/x", "h+8080/x"),
+        ("https://h:8080/x", "h+8080+https/x"),
+        ("http://h:443/x", "h+443/x"),
+        ("https://h:80/x", "h+80+https/x"),
+        ("http://h:80/x", "h^3a80+80/x"),
+        ("https://h:443/x", "h^3a443/x"),
+        ("http://h:08080/x", "h^3a08080+80/x"),
+        ("https://h+80/x", "h^2b80/x"),
+        ("HTTP://h/x", "+uri/HTTP^3a^2f^2fh^2fx"),
+    ] {
+        assert_eq!(path(uri), expected, "{uri}");
+    }
+}
+
+#[test]
+fn empty_segments_queries_and_fragments_have_names() {
+    for (uri, expected) in [
+        ("https://h/a/", "h/a/^-"),
+        ("https://h/a//b.txt", "h/a/^-/b.txt"),
+        ("https://h/", "h/^-"),
+        ("https://h", "h/^~"),
+        ("https://h?q", "h/^~^3fq"),
+        ("https://h/?q", "h/^3fq"),
+        ("https://h/a#b", "h/a^23b"),
+        ("https://h/y.php?id=3/4", "h/y.php^3fid=3^2f4"),
+    ] {
+        assert_eq!(path(uri), expected, "{uri}");
+    }
+}
+
+#[test]
+fn strict_paths_mark_whatever_could_collide() {
+    for (uri, expected) in [
+        ("https://h/a", "+also/h/a^"),
+        ("https://h/a/b", "+also/h/a/b^"),
+        ("https://h/a/", "+also/h/a/^-"),
+        ("https://h/a//b.txt", "+also/h/a/^-^/b.txt"),
+        ("https://h/2020/05/b.txt", "+also/h/2020^/05^/b.txt"),
+        ("https://h/v1.pdf/b.txt", "+also/h/v1.pdf^/b.txt"),
+        ("http://h/Report.pdf", "+also/h+80/Report^u1.pdf"),
+        ("https://h/REPORT.PDF", "+also/h/REPORT^u.PDF"),
+        ("https://h/caf%c3.txt", "+also/h/caf%c3^u8.txt"),
+        ("HTTP://h/x.txt", "+also/+uri/HTTP^3a^2f^2fh^2fx^uf.txt"),
+    ] {
+        assert_eq!(path_by(Rule::Strict, uri), expected, "{uri}");
+    }
+}
+
+#[test]
+fn plain_paths_mark_only_case_where_it_is_not_told_apart() {
+    for (uri, expected) in [
+        ("https://h/2020/a", "h/2020/a"),
+        ("https://h/Report.pdf", "h/Report^u1.pdf"),
+        ("https://H/A", "H^u/A^u"),
+    ] {
+        assert_eq!(path_by(Rule::Cased, uri), expected, "{uri}");
+    }
+}
+
+#[test]
 fn what_cannot_be_a_name_is_escaped() {
     for (uri, expected) in [
-        ("http://h/../x.txt", "h/.^2e/x.txt"),
-        ("http://h/./x.txt", "h/^2e/x.txt"),
-        ("http://h/a./x.txt", "h/a^2e/x.txt"),
-        ("http://h/con.txt", "h/^63on.txt"),
-        ("http://h/a^b\\c.txt", "h/a^5eb^5cc.txt"),
-        ("http://h/é.txt", "h/^c3^a9.txt"),
-        ("http://.thresher/x.txt", "^2ethresher/x.txt"),
+        ("https://h/../x.txt", "h/.^2e/x.txt"),
+        ("https://h/./x.txt", "h/^2e/x.txt"),
+        ("https://h/a./x.txt", "h/a^2e/x.txt"),
+        ("https://h/con.txt", "h/^63on.txt"),
+        ("https://h/a^b\\c.txt", "h/a^5eb^5cc.txt"),
+        ("https://h/é.txt", "h/^c3^a9.txt"),
+        ("https://.thresher/x.txt", "^2ethresher/x.txt"),
         ("http://[::1]:8080/x.txt", "[^3a^3a1]+8080/x.txt"),
-        ("http://user@h/x.txt", "user@h/x.txt"),
+        ("https://user@h/x.txt", "user@h/x.txt"),
     ] {
         assert_eq!(path(uri), expected, "{uri}");
     }
@@ -69,9 +116,9 @@ fn what_cannot_be_a_name_is_escaped() {
 
 #[test]
 fn long_names_are_cut_and_long_uris_become_digests() {
-    let long = path(&format!("http://h/{}.txt", "a".repeat(300)));
+    let long = path(&format!("https://h/{}.txt", "a".repeat(300)));
     assert_eq!(long, format!("h/{}^_/^_{}.txt", "a".repeat(240), "a".repeat(60)));
-    let longer = path(&format!("http://h/{}", "a/".repeat(2_000)));
+    let longer = path(&format!("https://h/{}", "a/".repeat(2_000)));
     assert!(longer.starts_with("+long/") && longer.len() < 80, "{longer}");
 }
 
@@ -134,6 +181,7 @@ fn uris() -> impl Strategy<Value = ResourceUri> {
         Just(".thresher"),
         Just("h."),
         Just("h+https"),
+        Just("h+80"),
         Just("con"),
     ];
     let scheme =
@@ -162,11 +210,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_024))]
 
     #[test]
-    fn a_path_is_valid_and_gives_its_uri_back(uri in uris()) {
-        let path = path_of(&uri);
-        assert_valid(&path);
-        if !path.as_str().starts_with("+long/") {
-            prop_assert_eq!(path.uri(), Some(uri), "{}", path);
+    fn a_path_by_any_rule_is_valid_and_gives_its_uri_back(uri in uris()) {
+        for rule in [Rule::Plain, Rule::Cased, Rule::Strict] {
+            let path = ViewPath::by(rule, &uri);
+            assert_valid(&path);
+            prop_assert_eq!(path.as_str().starts_with("+also/"), rule == Rule::Strict, "{}", path);
+            if !path.as_str().contains("+long/") {
+                prop_assert_eq!(path.uri(), Some(uri.clone()), "{}", path);
+            }
         }
     }
 }
@@ -175,11 +226,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn paths_of_different_uris_differ_in_any_case_and_none_leads_through_another(
+    fn plain_paths_of_different_uris_differ(uris in prop::collection::hash_set(uris(), 2..200)) {
+        let paths: HashSet<ViewPath> = uris.iter().map(path_of).collect();
+        prop_assert_eq!(paths.len(), uris.len());
+    }
+
+    #[test]
+    fn cased_paths_of_different_uris_differ_in_any_case(uris in prop::collection::hash_set(uris(), 2..200)) {
+        let folded: HashSet<String> =
+            uris.iter().map(|uri| ViewPath::by(Rule::Cased, uri).as_str().to_lowercase()).collect();
+        prop_assert_eq!(folded.len(), uris.len());
+    }
+
+    #[test]
+    fn strict_paths_of_different_uris_differ_in_any_case_and_none_leads_through_another(
         uris in prop::collection::hash_set(uris(), 2..200)
     ) {
         let folded: HashMap<String, &ResourceUri> =
-            uris.iter().map(|uri| (path_of(uri).as_str().to_lowercase(), uri)).collect();
+            uris.iter().map(|uri| (ViewPath::by(Rule::Strict, uri).as_str().to_lowercase(), uri)).collect();
         prop_assert_eq!(folded.len(), uris.len());
         for (path, uri) in &folded {
             for (at, _) in path.match_indices('/') {

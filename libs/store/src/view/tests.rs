@@ -1,7 +1,10 @@
 //! Tests of the view on a real file system.
 
-use futures::StreamExt;
+use std::collections::HashMap;
+
+use fs_err as fs;
 use futures::stream;
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -16,14 +19,36 @@ fn view() -> (TempDir, View) {
     (directory, view)
 }
 
-fn temporaries(view: &View) -> usize {
-    fs::read_dir(&view.0.temporary).map_or(0, Iterator::count)
+fn temporaries(directory: &TempDir) -> usize {
+    fs::read_dir(directory.path().join(".thresher/tmp")).map_or(0, Iterator::count)
+}
+
+/// The paths of all files but our own data.
+fn files(directory: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        let mut is_empty = true;
+        for entry in fs::read_dir(&next).unwrap() {
+            is_empty = false;
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned();
+            if path.is_file() {
+                files.push(name);
+            } else if name != ".thresher" {
+                directories.push(path);
+            }
+        }
+        assert!(!is_empty || next == directory, "{} is empty", next.display());
+    }
+    files.sort();
+    files
 }
 
 #[tokio::test]
 async fn a_file_is_written_replaced_and_removed_with_its_directories() {
     let (directory, view) = view();
-    let page = uri("http://h/a/b/page.html");
+    let page = uri("https://h/a/b/page.html");
     view.place(page.clone(), Bytes::from_static(b"one")).await.unwrap();
     view.place(page.clone(), Bytes::from_static(b"two")).await.unwrap();
     assert_eq!(fs::read(directory.path().join("h/a/b/page.html")).unwrap(), b"two");
@@ -32,13 +57,13 @@ async fn a_file_is_written_replaced_and_removed_with_its_directories() {
     assert!(!directory.path().join("h").exists());
     assert!(!view.contains(&page).await.unwrap());
     assert!(!view.remove(page).await.unwrap());
-    assert_eq!(temporaries(&view), 0);
+    assert_eq!(temporaries(&directory), 0);
 }
 
 #[tokio::test]
 async fn removing_leaves_directories_that_hold_something() {
     let (directory, view) = view();
-    let (one, two) = (uri("http://h/a/1"), uri("http://h/a/2"));
+    let (one, two) = (uri("https://h/a/1"), uri("https://h/a/2"));
     view.place(one.clone(), Bytes::new()).await.unwrap();
     view.place(two, Bytes::new()).await.unwrap();
     assert!(view.remove(one).await.unwrap());
@@ -46,21 +71,79 @@ async fn removing_leaves_directories_that_hold_something() {
 }
 
 #[tokio::test]
-async fn a_batch_is_written_around_the_file_that_is_in_the_way() {
+async fn a_batch_is_written_around_what_is_in_the_way() {
     let (directory, view) = view();
+    fs::write(directory.path().join("+also"), "").unwrap();
     fs::create_dir_all(directory.path().join("h/2/x")).unwrap();
-    let files = (1..=3).map(|n| (uri(&format!("http://h/{n}")), Bytes::from(n.to_string()))).collect();
+    let files = (1..=3).map(|n| (uri(&format!("https://h/{n}")), Bytes::from(n.to_string()))).collect();
     let results = view.place_batch(files).await;
     assert!(results[0].is_ok() && results[2].is_ok());
     assert!(matches!(&results[1], Err(StoreError::Blocked { .. })), "{results:?}");
     assert_eq!(fs::read(directory.path().join("h/3")).unwrap(), b"3");
-    assert_eq!(temporaries(&view), 0);
+    assert_eq!(temporaries(&directory), 0);
+}
+
+#[tokio::test]
+async fn who_comes_second_lies_at_its_strict_path_until_the_way_is_free() {
+    for (first, second, plain, strict) in [
+        ("https://h/a", "https://h/a/b", "h/a/b", "+also/h/a/b^"),
+        ("https://h/a/b", "https://h/a", "h/a", "+also/h/a^"),
+    ] {
+        let (directory, view) = view();
+        let (first, second) = (uri(first), uri(second));
+        view.place(first.clone(), Bytes::from_static(b"1")).await.unwrap();
+        view.place(second.clone(), Bytes::from_static(b"2")).await.unwrap();
+        assert_eq!(view.file(&second), directory.path().join(strict));
+        view.place(second.clone(), Bytes::from_static(b"two")).await.unwrap();
+        assert_eq!(fs::read(view.file(&first)).unwrap(), b"1");
+        assert_eq!(fs::read(view.file(&second)).unwrap(), b"two");
+
+        assert!(view.remove(first.clone()).await.unwrap());
+        assert!(!view.contains(&first).await.unwrap());
+        assert_eq!(files(directory.path()), [strict]);
+        view.place(second.clone(), Bytes::from_static(b"2")).await.unwrap();
+        assert_eq!(files(directory.path()), [plain]);
+        assert_eq!(view.file(&second), directory.path().join(plain));
+    }
+}
+
+#[tokio::test]
+async fn a_stale_file_that_a_crash_left_is_never_what_is_found() {
+    let (directory, view) = view();
+    let page = uri("https://h/a");
+    let stale = directory.path().join("+also/h/a^");
+    fs::create_dir_all(stale.parent().unwrap()).unwrap();
+    for removes in [false, true] {
+        fs::create_dir_all(stale.parent().unwrap()).unwrap();
+        fs::create_dir_all(directory.path().join("h")).unwrap();
+        fs::write(&stale, "stale").unwrap();
+        fs::write(directory.path().join("h/a"), "ours").unwrap();
+        assert_eq!(fs::read(view.file(&page)).unwrap(), b"ours");
+        if removes {
+            assert!(view.remove(page.clone()).await.unwrap());
+            assert!(files(directory.path()).is_empty());
+        } else {
+            view.place(page.clone(), Bytes::from_static(b"new")).await.unwrap();
+            assert_eq!(files(directory.path()), ["h/a"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_case_is_not_told_apart_it_is_marked() {
+    let (directory, view) = view();
+    // As such a file system would answer.
+    fs::create_dir_all(directory.path().join(".thresher/TMP")).unwrap();
+    for text in ["https://h/a", "https://h/A"] {
+        view.place(uri(text), Bytes::from_static(b"x")).await.unwrap();
+    }
+    assert_eq!(files(directory.path()), ["h/A^u", "h/a"]);
 }
 
 #[tokio::test]
 async fn a_stream_that_fails_changes_nothing() {
-    let (_directory, view) = view();
-    let page = uri("http://h/page.html");
+    let (directory, view) = view();
+    let page = uri("https://h/page.html");
     view.place(page.clone(), Bytes::from_static(b"old")).await.unwrap();
     let damaged = || StoreError::Damaged { key: "k".into(), expected: "a".into(), computed: "b".into() };
     let pieces = stream::iter([Ok(Bytes::from_static(b"new")), Err(damaged())]).boxed();
@@ -70,7 +153,7 @@ async fn a_stream_that_fails_changes_nothing() {
     let pieces = stream::iter([Ok(Bytes::from_static(b"ne")), Ok(Bytes::from_static(b"w"))]).boxed();
     view.place_stream(page.clone(), pieces).await.unwrap();
     assert_eq!(fs::read(view.file(&page)).unwrap(), b"new");
-    assert_eq!(temporaries(&view), 0);
+    assert_eq!(temporaries(&directory), 0);
 }
 
 #[cfg(unix)]
@@ -82,7 +165,7 @@ async fn links_are_replaced_as_files_and_refused_as_directories() {
     let secret = elsewhere.path().join("secret");
     fs::write(&secret, "untouched").unwrap();
 
-    let page = uri("http://h/page.html");
+    let page = uri("https://h/page.html");
     fs::create_dir(directory.path().join("h")).unwrap();
     symlink(&secret, view.file(&page)).unwrap();
     view.place(page.clone(), Bytes::from_static(b"ours")).await.unwrap();
@@ -90,7 +173,7 @@ async fn links_are_replaced_as_files_and_refused_as_directories() {
     assert_eq!(fs::read(&secret).unwrap(), b"untouched");
 
     symlink(elsewhere.path(), directory.path().join("h/link")).unwrap();
-    let through = uri("http://h/link/secret.txt");
+    let through = uri("https://h/link/secret.txt");
     fs::write(elsewhere.path().join("secret.txt"), "untouched").unwrap();
     let error = view.place(through.clone(), Bytes::new()).await.unwrap_err();
     assert!(error.to_string().contains("symbolic link"), "{error}");
@@ -98,36 +181,45 @@ async fn links_are_replaced_as_files_and_refused_as_directories() {
     assert!(elsewhere.path().join("secret.txt").exists());
 }
 
+#[cfg(unix)]
 #[tokio::test]
-async fn a_file_in_the_way_of_a_directory_is_named() {
+async fn a_link_is_refused_below_the_strict_paths_too() {
+    use std::os::unix::fs::symlink;
     let (directory, view) = view();
-    fs::write(directory.path().join("h"), "").unwrap();
-    let error = view.place(uri("http://h/a.txt"), Bytes::new()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Blocked { .. }), "{error}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("h")).unwrap();
+    fs::write(elsewhere.path().join("h/a^"), "untouched").unwrap();
+    symlink(elsewhere.path(), directory.path().join("+also")).unwrap();
+    fs::create_dir_all(directory.path().join("h/a/b")).unwrap();
+    let page = uri("https://h/a");
+    let error = view.place(page.clone(), Bytes::new()).await.unwrap_err();
+    assert!(error.to_string().contains("symbolic link"), "{error}");
+    assert!(view.remove(page).await.is_err());
+    assert_eq!(fs::read(elsewhere.path().join("h/a^")).unwrap(), b"untouched");
 }
 
 #[tokio::test]
 async fn uris_that_are_out_to_collide_or_to_escape_lie_side_by_side() {
     let (directory, view) = view();
-    let long = format!("http://h/{}", "A".repeat(700));
-    let longest = format!("http://h/{}", "a/".repeat(3_000));
+    let long = format!("https://h/{}", "A".repeat(700));
+    let longest = format!("https://h/{}", "a/".repeat(3_000));
     let uris: Vec<_> = [
-        "http://h",
-        "http://h/",
-        "http://h/a",
-        "http://h/a/",
-        "http://h/a/b",
-        "http://h/A",
-        "http://h/a/b/c.txt",
-        "http://h/../../../etc/passwd",
-        "http://h/..%2f..%2fx",
+        "https://h",
+        "https://h/",
+        "https://h/a",
+        "https://h/a/",
+        "https://h/a/b",
+        "https://h/A",
+        "https://h/a/b/c.txt",
+        "https://h/../../../etc/passwd",
+        "https://h/..%2f..%2fx",
         "http://.thresher/tmp/x",
         "http://../x",
-        "https://h/a",
-        "http://h/a?b",
-        "http://h/a#b",
-        "http://h//a",
+        "https://h/a?b",
+        "https://h/a#b",
+        "https://h//a",
         "HTTP://h/a",
+        "http://h/a",
         &long,
         &longest,
     ]
@@ -154,10 +246,14 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
         .map(|task| {
             let view = view.clone();
             tokio::spawn(async move {
-                let page = uri(&format!("http://h/a/b/c/{task}.txt"));
+                // Half of them in each other's way.
+                let page = match task {
+                    0..4 => uri(&format!("https://h/a/b/c/{task}.txt")),
+                    _ => uri(&format!("https://h{}", "/a".repeat(task - 3))),
+                };
                 for _ in 0..50 {
-                    view.place(page.clone(), Bytes::from_static(b"x")).await.unwrap();
-                    assert!(view.contains(&page).await.unwrap());
+                    view.place(page.clone(), Bytes::from(page.to_string())).await.unwrap();
+                    assert_eq!(fs::read(view.file(&page)).unwrap(), page.as_str().as_bytes());
                     assert!(view.remove(page.clone()).await.unwrap());
                 }
             })
@@ -165,5 +261,82 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
         .collect();
     for task in tasks {
         task.await.unwrap();
+    }
+}
+
+/// What a model test does with one of [`PRONE`].
+#[derive(Debug, Clone)]
+enum Step {
+    Place(usize, u16),
+    Remove(usize),
+    Reopen,
+}
+
+/// URIs that want each other's places.
+const PRONE: [&str; 16] = [
+    "https://h",
+    "https://h/",
+    "https://h/a",
+    "https://h/A",
+    "https://h/a/",
+    "https://h/a//",
+    "https://h/a?q",
+    "https://h/a/b",
+    "https://h/A/b",
+    "https://h/a/b/c",
+    "https://h/a/b/c.txt",
+    "https://h/a/b/c.txt/d",
+    "https://h/1",
+    "https://h/1/2",
+    "http://h/a",
+    "http://h/a/b",
+];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..PRONE.len(), any::<u16>()).prop_map(|(n, content)| Step::Place(n, content)),
+        4 => (0..PRONE.len()).prop_map(Step::Remove),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn whatever_the_order_each_resource_has_its_own_file_and_no_other_is_left(
+        steps in steps(),
+        tells_case_apart: bool,
+    ) {
+        let (directory, mut view) = view();
+        if !tells_case_apart {
+            fs::create_dir_all(directory.path().join(".thresher/TMP")).unwrap();
+        }
+        let mut model = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Place(n, content) => {
+                    view.0.place(&uri(PRONE[n]), &content.to_be_bytes()).unwrap();
+                    model.insert(n, content);
+                }
+                Step::Remove(n) => {
+                    prop_assert_eq!(view.0.remove(&uri(PRONE[n])).unwrap(), model.remove(&n).is_some());
+                }
+                Step::Reopen => view = View::new(directory.path()),
+            }
+        }
+        for (n, text) in PRONE.iter().enumerate() {
+            let found = view.0.find(&uri(text)).unwrap().map(|file| fs::read(file).unwrap());
+            prop_assert_eq!(found, model.get(&n).map(|content| content.to_be_bytes().to_vec()), "{}", text);
+        }
+        let mut files = files(directory.path());
+        prop_assert_eq!(files.len(), model.len(), "{:?}", &files);
+        if !tells_case_apart {
+            files = files.iter().map(|file| file.to_lowercase()).collect();
+            files.sort();
+            files.dedup();
+            prop_assert_eq!(files.len(), model.len());
+        }
     }
 }

@@ -1,0 +1,200 @@
+//! The view's files: each at its plain path, or where something else lies there, at its strict one.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fs_err as fs;
+use model::ResourceUri;
+use tempfile::NamedTempFile;
+
+use super::directories::{Directories, Way};
+use super::name::Rule;
+use super::path::{ALSO, ViewPath};
+use super::{TEMPORARY, blocked};
+use crate::StoreError;
+use crate::open::DATA_DIRECTORY;
+use crate::temporary::{self, Readers};
+
+/// How often a file is moved to its place while others remove the directory under it.
+const ATTEMPTS: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Files {
+    directories: Directories,
+    temporary: PathBuf,
+    /// How plain paths are written here, once it is known.
+    rule: OnceLock<Rule>,
+    /// Whether there may be files at strict paths.
+    has_strict: OnceLock<AtomicBool>,
+}
+
+/// How a whole file came to its place.
+enum Moved {
+    There,
+    /// Not at all: a directory lies there, or a file lies where a directory has to be.
+    Barred(NamedTempFile),
+}
+
+impl Files {
+    pub(super) fn new(root: PathBuf) -> Self {
+        let temporary = root.join(DATA_DIRECTORY).join(TEMPORARY);
+        let directories = Directories::new(root);
+        Self { directories, temporary, rule: OnceLock::new(), has_strict: OnceLock::new() }
+    }
+
+    pub(super) fn place(&self, uri: &ResourceUri, bytes: &[u8]) -> Result<(), StoreError> {
+        let file = write(self.temporary()?, bytes)?;
+        self.publish(file, uri)
+    }
+
+    pub(super) fn temporary(&self) -> Result<NamedTempFile, StoreError> {
+        temporary::create_in(&self.temporary, Readers::Anybody)
+    }
+
+    /// Renames a whole file to its place.
+    pub(super) fn publish(&self, file: NamedTempFile, uri: &ResourceUri) -> Result<(), StoreError> {
+        let file = match self.rename(file, &self.plain_path(uri))? {
+            Moved::There => return self.remove_stale(uri),
+            Moved::Barred(file) => file,
+        };
+        let strict = strict_path(uri);
+        // Noted before it is true, so that nobody overlooks the file.
+        self.has_strict().store(true, Ordering::Release);
+        match self.rename(file, &strict)? {
+            Moved::There => Ok(()),
+            Moved::Barred(_) => {
+                Err(blocked(&self.at(&strict), "cannot be written: something else lies there, or above it"))
+            }
+        }
+    }
+
+    /// The file of a resource, if there is one.
+    pub(super) fn find(&self, uri: &ResourceUri) -> Result<Option<PathBuf>, StoreError> {
+        for path in [self.plain_path(uri), strict_path(uri)] {
+            let file = self.at(&path);
+            match fs::symlink_metadata(&file) {
+                Ok(metadata) if metadata.is_file() => return Ok(Some(file)),
+                Ok(_) => {}
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(StoreError::of_file("look at", &file, error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The plain path of a resource in the file system.
+    pub(super) fn plain(&self, uri: &ResourceUri) -> PathBuf {
+        self.at(&self.plain_path(uri))
+    }
+
+    pub(super) fn remove(&self, uri: &ResourceUri) -> Result<bool, StoreError> {
+        // The stale one first, if there are two after a crash: what is left when it ends here is right.
+        let strict = self.has_strict().load(Ordering::Acquire) && self.remove_at(&strict_path(uri))?;
+        Ok(self.remove_at(&self.plain_path(uri))? || strict)
+    }
+
+    /// Moves a file. A symbolic link in its place is replaced, not followed.
+    fn rename(&self, mut file: NamedTempFile, path: &ViewPath) -> Result<Moved, StoreError> {
+        let to = self.at(path);
+        for _ in 0..ATTEMPTS {
+            match self.directories.ensure(path.directory())? {
+                Way::Open => {}
+                Way::Absent => continue,
+                Way::Barred => return Ok(Moved::Barred(file)),
+            }
+            let error = match file.persist(&to) {
+                Ok(_) => return Ok(Moved::There),
+                Err(error) => error,
+            };
+            file = error.file;
+            match error.error.kind() {
+                // A directory that was remembered is gone, or has become a file: look again.
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                    self.directories.forget(path.directory());
+                }
+                io::ErrorKind::IsADirectory
+                | io::ErrorKind::DirectoryNotEmpty
+                | io::ErrorKind::AlreadyExists => return Ok(Moved::Barred(file)),
+                // What some systems say of a directory, too.
+                io::ErrorKind::PermissionDenied if is_directory(&to) => return Ok(Moved::Barred(file)),
+                _ => return Err(StoreError::of_file("write", &to, error.error)),
+            }
+        }
+        Err(blocked(&to, "cannot be written, because its directory disappears again and again"))
+    }
+
+    /// Removes what lies at the strict path of a resource that has just come to its plain one.
+    fn remove_stale(&self, uri: &ResourceUri) -> Result<(), StoreError> {
+        if !self.has_strict().load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let path = strict_path(uri);
+        // One look for all the resources that never had to give way.
+        if fs::symlink_metadata(self.at(&path)).is_ok() {
+            self.remove_at(&path)?;
+        }
+        Ok(())
+    }
+
+    fn remove_at(&self, path: &ViewPath) -> Result<bool, StoreError> {
+        if self.directories.check(path.directory())? != Way::Open {
+            return Ok(false);
+        }
+        let file = self.at(path);
+        match fs::remove_file(&file) {
+            Ok(()) => self.directories.prune(path.directory()),
+            Err(error) if is_absent(&error) || is_directory(&file) => return Ok(false),
+            Err(error) => return Err(StoreError::of_file("remove", &file, error)),
+        }
+        Ok(true)
+    }
+
+    fn at(&self, path: &ViewPath) -> PathBuf {
+        self.directories.root().join(path.as_path())
+    }
+
+    fn plain_path(&self, uri: &ResourceUri) -> ViewPath {
+        ViewPath::by(self.rule(), uri)
+    }
+
+    /// Finds out whether case is told apart here: if not, the directory of temporary files has a second name, which nobody else gives
+    /// inside the data directory. Before there is that directory there are no files, either.
+    fn rule(&self) -> Rule {
+        if let Some(rule) = self.rule.get() {
+            return *rule;
+        }
+        if !is_directory(&self.temporary) {
+            return Rule::Plain;
+        }
+        let other = self.temporary.with_file_name(TEMPORARY.to_ascii_uppercase());
+        let is_told_apart = fs::symlink_metadata(other).is_err();
+        *self.rule.get_or_init(|| if is_told_apart { Rule::Plain } else { Rule::Cased })
+    }
+
+    /// Asked of the disk once; from then on we know, as only we place files.
+    fn has_strict(&self) -> &AtomicBool {
+        let also = || fs::symlink_metadata(self.directories.root().join(ALSO)).is_ok();
+        self.has_strict.get_or_init(|| AtomicBool::new(also()))
+    }
+}
+
+pub(super) fn write(mut file: NamedTempFile, bytes: &[u8]) -> Result<NamedTempFile, StoreError> {
+    match file.as_file_mut().write_all(bytes) {
+        Ok(()) => Ok(file),
+        Err(error) => Err(StoreError::of_file("write", file.path(), error)),
+    }
+}
+
+fn strict_path(uri: &ResourceUri) -> ViewPath {
+    ViewPath::by(Rule::Strict, uri)
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
