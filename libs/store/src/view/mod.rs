@@ -45,6 +45,8 @@ mod name;
 mod path;
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod path_tests;
 #[cfg(test)]
 mod tests;
