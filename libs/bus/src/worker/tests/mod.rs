@@ -1,17 +1,18 @@
-//! The work loop, on the in-process bus and on one that fails.
+//! The work loop on the in-process bus.
+
+mod failing;
+mod lanes;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use async_trait::async_trait;
-use bytes::Bytes;
-use model::{Lane, SourceId};
-use tokio::sync::{Notify, watch};
+use model::SourceId;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::{DeadLetter, Depth, Lanes, MemoryBus, Published, Queue, Receipt};
+use crate::{DeadLetter, Depth, MemoryBus, Queue};
 
 const ACK_WAIT: Duration = Duration::from_secs(10);
 const MAX_DELIVER: u32 = 3;
@@ -284,181 +285,4 @@ async fn worker_of_a_closed_consumer_ends_and_says_so() {
     assert!(bus.close(&Filter::Verify).await.unwrap());
     let ended = worker.await.unwrap();
     assert!(matches!(ended, Err(BusError::NotOpen { filter: Filter::Verify })), "{ended:?}");
-}
-
-/// A bus that fails when told to, as a server does that cannot be reached.
-#[derive(Debug)]
-struct Failing {
-    bus: Arc<dyn Bus>,
-    pulls: AtomicUsize,
-    acks: Arc<AtomicUsize>,
-}
-
-#[derive(Debug)]
-struct FailingReceipt {
-    delivery: crate::Delivery,
-    acks: Arc<AtomicUsize>,
-}
-
-fn fails(left: &AtomicUsize) -> Result<(), BusError> {
-    match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
-        Ok(_) => {
-            Err(BusError::Unavailable { action: "answer".to_owned(), source: "connection refused".into() })
-        }
-        Err(_) => Ok(()),
-    }
-}
-
-#[async_trait]
-impl Receipt for FailingReceipt {
-    async fn ack(&self) -> Result<(), BusError> {
-        fails(&self.acks)?;
-        self.delivery.ack().await
-    }
-    async fn nak(&self, delay: Duration) -> Result<(), BusError> {
-        self.delivery.nak(delay).await
-    }
-    async fn progress(&self) -> Result<(), BusError> {
-        self.delivery.progress().await
-    }
-    async fn term(&self) -> Result<(), BusError> {
-        self.delivery.term().await
-    }
-}
-
-#[async_trait]
-impl Bus for Failing {
-    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
-        self.bus.open(spec).await
-    }
-    async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
-        self.bus.close(filter).await
-    }
-    fn lanes(&self) -> watch::Receiver<Lanes> {
-        self.bus.lanes()
-    }
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
-        self.bus.publish(queue, id, payload).await
-    }
-    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
-        fails(&self.pulls)?;
-        let pulled = self.bus.pull(filter, max, wait).await?;
-        let wrap = |delivery: Delivery| {
-            let receipt = FailingReceipt { acks: Arc::clone(&self.acks), delivery };
-            Delivery::new(Message::clone(&receipt.delivery), Box::new(receipt))
-        };
-        Ok(pulled.into_iter().map(wrap).collect())
-    }
-    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
-        self.bus.purge(source).await
-    }
-    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
-        self.bus.depth(filter).await
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_delivery() {
-    let bus = bus_with(1).await;
-    let failing: Arc<dyn Bus> = Arc::new(Failing {
-        bus: Arc::clone(&bus),
-        pulls: AtomicUsize::new(3),
-        acks: Arc::new(AtomicUsize::new(1)),
-    });
-    let times = Arc::new(Mutex::new(Vec::new()));
-    let (noted, begin) = (Arc::clone(&times), Instant::now());
-    let (stop, worker) = start(&failing, spec(2), move |message| {
-        noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
-        async { Work::Done }
-    });
-    sleep(Duration::from_secs(30)).await;
-    // Pulls fail at 0, 1 and 3 s.
-    assert_eq!(*times.lock().unwrap(), [(1, 7), (2, 7)]);
-    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
-    stop.cancel();
-    worker.await.unwrap().unwrap();
-}
-
-fn lane(n: usize) -> Lane {
-    format!("http://h{n}.example.org").parse().unwrap()
-}
-
-fn lane_spec(n: usize, max_in_flight: usize) -> ConsumerSpec {
-    ConsumerSpec::new(Filter::Fetch(lane(n)), max_in_flight, ACK_WAIT, MAX_DELIVER)
-}
-
-async fn publish_fetch(bus: &Arc<dyn Bus>, n: usize, id: &'static str) {
-    let queue = Queue::Fetch { lane: lane(n), source: source() };
-    bus.publish(queue, MessageId::new(id), id.into()).await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn lanes_are_worked_as_they_come_each_with_its_own_limit() {
-    let bus = bus_with(0).await;
-    let stop = CancellationToken::new();
-    bus.open(lane_spec(0, 1)).await.unwrap();
-    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async {
-        sleep(Duration::from_secs(3)).await;
-        Work::Done
-    }));
-    for id in ["0a", "0b", "0c"] {
-        publish_fetch(&bus, 0, id).await;
-    }
-    settle_down().await;
-    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (2, 1));
-    // Another lane, while the first is busy.
-    bus.open(lane_spec(1, 2)).await.unwrap();
-    for id in ["1a", "1b", "1c"] {
-        publish_fetch(&bus, 1, id).await;
-    }
-    settle_down().await;
-    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (1, 2));
-    // The first may do more at a time from now on.
-    bus.open(lane_spec(0, 3)).await.unwrap();
-    settle_down().await;
-    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 3));
-    stop.cancel();
-    running.await.unwrap().unwrap();
-    assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 0));
-    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (1, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn lane_that_is_closed_and_opened_again_is_worked_again() {
-    let bus = bus_with(0).await;
-    let stop = CancellationToken::new();
-    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async { Work::Done }));
-    for (id, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(30)), ("c", Duration::ZERO)] {
-        bus.open(lane_spec(0, 1)).await.unwrap();
-        publish_fetch(&bus, 0, id).await;
-        sleep(Duration::from_secs(2)).await;
-        assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 0), "{id}");
-        assert!(bus.close(&Filter::Fetch(lane(0))).await.unwrap());
-        // Without a pause, the list of lanes may look as if nothing had happened.
-        if !pause.is_zero() {
-            sleep(pause).await;
-        }
-    }
-    stop.cancel();
-    running.await.unwrap().unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn halt_in_one_lane_stops_them_all() {
-    let bus = bus_with(0).await;
-    for n in 0..2 {
-        bus.open(lane_spec(n, 1)).await.unwrap();
-    }
-    publish_fetch(&bus, 0, "halts").await;
-    publish_fetch(&bus, 1, "slow").await;
-    let ended = run_lanes(Arc::clone(&bus), CancellationToken::new(), |message| async move {
-        if message.payload == "halts" {
-            return Work::Halt { why: "no room".to_owned() };
-        }
-        sleep(Duration::from_secs(3)).await;
-        Work::Done
-    })
-    .await;
-    assert!(matches!(&ended, Err(BusError::Halted { why, .. }) if why == "no room"), "{ended:?}");
-    assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (0, 0), "what ran was finished");
 }

@@ -1,0 +1,103 @@
+//! The work loop on a bus that fails.
+
+use std::sync::atomic::AtomicUsize;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use super::*;
+use crate::{Lanes, Published, Receipt};
+
+/// A bus that fails when told to, as a server does that cannot be reached.
+#[derive(Debug)]
+struct Failing {
+    bus: Arc<dyn Bus>,
+    pulls: AtomicUsize,
+    acks: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct FailingReceipt {
+    delivery: Delivery,
+    acks: Arc<AtomicUsize>,
+}
+
+fn fails(left: &AtomicUsize) -> Result<(), BusError> {
+    match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+        Ok(_) => {
+            Err(BusError::Unavailable { action: "answer".to_owned(), source: "connection refused".into() })
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Receipt for FailingReceipt {
+    async fn ack(&self) -> Result<(), BusError> {
+        fails(&self.acks)?;
+        self.delivery.ack().await
+    }
+    async fn nak(&self, delay: Duration) -> Result<(), BusError> {
+        self.delivery.nak(delay).await
+    }
+    async fn progress(&self) -> Result<(), BusError> {
+        self.delivery.progress().await
+    }
+    async fn term(&self) -> Result<(), BusError> {
+        self.delivery.term().await
+    }
+}
+
+#[async_trait]
+impl Bus for Failing {
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        self.bus.open(spec).await
+    }
+    async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
+        self.bus.close(filter).await
+    }
+    fn lanes(&self) -> watch::Receiver<Lanes> {
+        self.bus.lanes()
+    }
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+        self.bus.publish(queue, id, payload).await
+    }
+    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        fails(&self.pulls)?;
+        let pulled = self.bus.pull(filter, max, wait).await?;
+        let wrap = |delivery: Delivery| {
+            let receipt = FailingReceipt { acks: Arc::clone(&self.acks), delivery };
+            Delivery::new(Message::clone(&receipt.delivery), Box::new(receipt))
+        };
+        Ok(pulled.into_iter().map(wrap).collect())
+    }
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.bus.purge(source).await
+    }
+    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
+        self.bus.depth(filter).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_delivery() {
+    let bus = bus_with(1).await;
+    let failing: Arc<dyn Bus> = Arc::new(Failing {
+        bus: Arc::clone(&bus),
+        pulls: AtomicUsize::new(3),
+        acks: Arc::new(AtomicUsize::new(1)),
+    });
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let (noted, begin) = (Arc::clone(&times), Instant::now());
+    let (stop, worker) = start(&failing, spec(2), move |message| {
+        noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
+        async { Work::Done }
+    });
+    sleep(Duration::from_secs(30)).await;
+    // Pulls fail at 0, 1 and 3 s.
+    assert_eq!(*times.lock().unwrap(), [(1, 7), (2, 7)]);
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
