@@ -111,7 +111,10 @@ mod tests {
         let bytes = encode(&job());
         assert!(matches!(decode::<Outcomes>(&bytes), Err(WireError::Unexpected { .. })));
         let later = String::from_utf8(bytes).unwrap().replace("\"version\":1", "\"version\":2");
-        assert!(matches!(decode::<FetchJob>(later.as_bytes()), Err(WireError::Unexpected { found_version: 2, .. })));
+        assert!(matches!(
+            decode::<FetchJob>(later.as_bytes()),
+            Err(WireError::Unexpected { found_version: 2, .. })
+        ));
         assert!(matches!(decode::<FetchJob>(b"{"), Err(WireError::Malformed { .. })));
         assert!(matches!(
             decode::<FetchJob>(br#"{"kind":"fetch-job","version":1,"body":{}}"#),

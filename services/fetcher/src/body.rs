@@ -82,7 +82,9 @@ impl<'a> Receiving<'a> {
     /// The body is whole.
     pub(crate) async fn finish(self) -> Result<Body, StoreError> {
         match self.state {
-            State::Memory { bytes, hasher } => Ok(Body::Small { bytes: bytes.freeze(), computed: hasher.finish() }),
+            State::Memory { bytes, hasher } => {
+                Ok(Body::Small { bytes: bytes.freeze(), computed: hasher.finish() })
+            }
             State::Disk(spool) => spool.finish().await.map(Body::Large),
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bus::{Bus, MessageId, Queue, Work};
 use bytes::Bytes;
-use model::{Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, VerifyJob};
+use model::{
+    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, VerifyJob,
+};
 use store::{Store, StoreError};
 use tokio::time::Instant;
 use web::Client;
@@ -106,7 +108,9 @@ fn unanswered_after(result: &FetchedResult, before: u32) -> u32 {
     use ProblemReason::{Connect, Dns, Throttled, Timeout, Tls};
     match result {
         FetchedResult::Failed(Failure { reason: Throttled, .. }) => UNANSWERED,
-        FetchedResult::Failed(Failure { disposition: Disposition::Retry { after: Some(_) }, .. }) => UNANSWERED,
+        FetchedResult::Failed(Failure { disposition: Disposition::Retry { after: Some(_) }, .. }) => {
+            UNANSWERED
+        }
         FetchedResult::Failed(Failure { reason: Connect | Dns | Timeout | Tls, .. }) => before + 1,
         _ => 0,
     }

@@ -43,7 +43,8 @@ pub(crate) async fn fetch(
     config: &FetcherConfig,
     item: &FetchItem,
 ) -> Result<Got, StoreError> {
-    let algorithms = item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
+    let algorithms =
+        item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
     let mut receiving = Receiving::new(store, algorithms, config.small_bytes);
     let mut requests = 0;
     let mut resumes = config.resumes;
@@ -93,7 +94,11 @@ pub(crate) async fn fetch(
     }
 }
 
-async fn receive(response: &mut Response, body: &mut Receiving<'_>, largest: Option<u64>) -> Result<(), Break> {
+async fn receive(
+    response: &mut Response,
+    body: &mut Receiving<'_>,
+    largest: Option<u64>,
+) -> Result<(), Break> {
     while let Some(chunk) = response.chunk().await.map_err(Break::Web)? {
         let chunk: Bytes = chunk;
         if let Some(limit) = largest.filter(|limit| body.len() + chunk.len() as u64 > *limit) {

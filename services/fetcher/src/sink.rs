@@ -23,13 +23,23 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(store: &'a Store, source: &'a SourceId, config: &FetcherConfig, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        store: &'a Store,
+        source: &'a SourceId,
+        config: &FetcherConfig,
+        now: Timestamp,
+    ) -> Self {
         let packs = config.small_bytes > 0;
         Self { store, source, packs, now, pack: None, waiting: Vec::new(), stored: Vec::new() }
     }
 
     /// Takes the body of item `n`.
-    pub(crate) async fn take(&mut self, n: usize, uri: &ResourceUri, fresh: Fresh<Body>) -> Result<(), StoreError> {
+    pub(crate) async fn take(
+        &mut self,
+        n: usize,
+        uri: &ResourceUri,
+        fresh: Fresh<Body>,
+    ) -> Result<(), StoreError> {
         let Fresh { body, media_type, validators, final_url } = fresh;
         match body {
             Body::Small { bytes, computed } if self.packs => {
@@ -38,13 +48,15 @@ impl<'a> Sink<'a> {
             }
             Body::Small { bytes, computed } => {
                 let location = self.store.put_small_bitstream(computed.sha256(), bytes).await?;
-                self.stored.push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
+                self.stored
+                    .push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
                 Ok(())
             }
             Body::Large(spooled) => {
                 let computed = spooled.computed().clone();
                 let location = self.store.put_bitstream(spooled).await?;
-                self.stored.push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
+                self.stored
+                    .push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
                 Ok(())
             }
         }
@@ -80,7 +92,8 @@ impl<'a> Sink<'a> {
         let Some(pack) = self.pack.take() else { return Ok(()) };
         let locations = self.store.put_pack(&pack.finish()?).await?;
         let waiting = std::mem::take(&mut self.waiting);
-        self.stored.extend(waiting.into_iter().zip(locations).map(|((n, fresh), location)| (n, fresh.at(location))));
+        self.stored
+            .extend(waiting.into_iter().zip(locations).map(|((n, fresh), location)| (n, fresh.at(location))));
         Ok(())
     }
 

@@ -86,7 +86,8 @@ fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) ->
     match compare_digests(&declaration.digests, computed) {
         Some(equal) => equal,
         None if !declaration.digests.is_empty() || !declaration.unjudged.is_empty() => {
-            declaration.digests == record.declaration.digests && declaration.unjudged == record.declaration.unjudged
+            declaration.digests == record.declaration.digests
+                && declaration.unjudged == record.declaration.unjudged
         }
         None => declaration.lastmod.is_some() && declaration.lastmod == record.declaration.lastmod,
     }

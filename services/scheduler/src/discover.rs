@@ -79,7 +79,7 @@ struct Small {
 }
 
 enum Attempt {
-    Read(Small),
+    Read(Box<Small>),
     NotADocument(DocumentError),
 }
 
@@ -106,7 +106,10 @@ pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result
             Err(error) => return Err(DiscoverError::Unreachable(error)),
         }
     }
-    if first.is_none() && !is_site && let Some(url) = &well_known {
+    if first.is_none()
+        && !is_site
+        && let Some(url) = &well_known
+    {
         first = found.read(client, url, options).await.ok().and_then(Attempt::document);
     }
     let Some(first) = first else {
@@ -126,7 +129,7 @@ pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result
 }
 
 impl Attempt {
-    fn document(self) -> Option<Small> {
+    fn document(self) -> Option<Box<Small>> {
         match self {
             Self::Read(document) => Some(document),
             Self::NotADocument(_) => None,
@@ -136,7 +139,7 @@ impl Attempt {
 
 impl Discovery {
     /// Goes down from a document to the sets below it. A document that cannot be read costs its own sets only.
-    async fn follow(&mut self, client: &Client, first: Small, options: &Options) {
+    async fn follow(&mut self, client: &Client, first: Box<Small>, options: &Options) {
         let mut next = VecDeque::new();
         let mut seen = vec![first.url.clone()];
         self.enter(first, &mut next);
@@ -155,8 +158,8 @@ impl Discovery {
         }
     }
 
-    fn enter(&mut self, document: Small, next: &mut VecDeque<Url>) {
-        let Small { url, header, entries } = document;
+    fn enter(&mut self, document: Box<Small>, next: &mut VecDeque<Url>) {
+        let Small { url, header, entries } = *document;
         match header.capability {
             Some(Capability::Description) => {
                 next.extend(entries.iter().filter_map(|entry| Url::parse(&entry.loc).ok()));
@@ -195,9 +198,11 @@ impl Discovery {
             match part {
                 Part::Header(header) => {
                     let small = Small { url: stream.url.clone(), header, entries: Vec::new() };
-                    let lists_resources =
-                        !matches!(small.header.capability, Some(Capability::Description | Capability::CapabilityList));
-                    document = Some(small);
+                    let lists_resources = !matches!(
+                        small.header.capability,
+                        Some(Capability::Description | Capability::CapabilityList)
+                    );
+                    document = Some(Box::new(small));
                     if lists_resources {
                         break;
                     }

@@ -38,17 +38,21 @@ struct Pass {
 impl Harvest {
     /// Works off all pending records. Ends when none is left, or none can be reached.
     pub(crate) async fn dispatch(&mut self) -> Result<(), HarvestError> {
-        self.bus.open(ConsumerSpec::new(BusFilter::Outcomes(self.source.clone()), 64, ACK_WAIT, MAX_DELIVER)).await?;
+        self.bus
+            .open(ConsumerSpec::new(BusFilter::Outcomes(self.source.clone()), 64, ACK_WAIT, MAX_DELIVER))
+            .await?;
         // What an earlier owner left in the queue is rescanned; here it would only be done twice.
         self.bus.purge(&self.source).await?;
         let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
         loop {
             let (due, left) = self.pass(&mut window).await?;
-            if let Some(lane) = window.down().next().cloned() {
-                let pending = self.catalog.count_pending().await?;
-                return Err(HarvestError::Unreachable { lane, pending });
+            let down = window.take_down();
+            let any_down = !down.is_empty();
+            for (lane, why) in down {
+                self.leave(lane, why).await?;
             }
             match due {
+                _ if any_down => {}
                 _ if !left => return Ok(()),
                 Some(due) => self.wait_until(due).await?,
                 None => {}
@@ -66,7 +70,8 @@ impl Harvest {
             let deletions = std::mem::take(&mut pass.deletions);
             self.settle_deletions(deletions).await?;
             while let Some((id, lane, items)) = window.next_job(pass.scan.is_none()) {
-                self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items }).await?;
+                self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items })
+                    .await?;
             }
             self.progress.send_modify(|progress| progress.in_flight = window.in_flight());
             if window.is_idle() && pass.scan.is_none() {
@@ -81,6 +86,9 @@ impl Harvest {
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };
             let again = self.settle(deliveries, window).await?;
+            for lane in &again.resting {
+                window.rest(lane);
+            }
             pass.left |= again.any;
             pass.due = earliest(pass.due, again.due);
         }
@@ -100,6 +108,12 @@ impl Harvest {
             }
             if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
                 pass.left = true;
+                if let Action::Fetch { lane } = &record.action
+                    && self.is_beyond_patience(now, next)
+                {
+                    window.rest(lane);
+                    continue;
+                }
                 pass.due = earliest(pass.due, Some(next));
                 continue;
             }
@@ -131,7 +145,8 @@ impl Harvest {
 
     /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may.
     async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
-        let bare: Vec<usize> = (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
+        let bare: Vec<usize> =
+            (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
         let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
         for (n, record) in bare.into_iter().zip(self.catalog.resources_many(&uris).await?) {
             if let Some(bitstream) = record.and_then(|record| record.bitstream) {
@@ -154,6 +169,11 @@ impl Harvest {
             () = tokio::time::sleep(wait) => Ok(()),
             () = self.stop.cancelled() => Err(HarvestError::Stopped),
         }
+    }
+
+    /// Whether a moment is farther away than a run waits.
+    fn is_beyond_patience(&self, now: Timestamp, due: Timestamp) -> bool {
+        Duration::try_from(due.duration_since(now)).is_ok_and(|wait| wait > self.options.retries.longest_wait)
     }
 
     fn check_stop(&self) -> Result<(), HarvestError> {

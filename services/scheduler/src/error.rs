@@ -34,6 +34,17 @@ pub enum HarvestError {
         /// Resources left to do.
         pending: u64,
     },
+    /// The Source asks for more patience than a run has. Its resources stay pending.
+    #[error(
+        "{lane} asks to be left alone for a while; {pending} resources are still to be fetched. \
+         Nothing is lost: run the same command again later"
+    )]
+    Patience {
+        /// The origin.
+        lane: Lane,
+        /// Resources left to do.
+        pending: u64,
+    },
     /// The catalog failed.
     #[error(transparent)]
     Catalog(#[from] CatalogError),

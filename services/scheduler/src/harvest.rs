@@ -7,8 +7,8 @@ use bus::Bus;
 use catalog::{Batch, Catalog};
 use futures::{StreamExt, TryStreamExt};
 use model::{
-    Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, RunId, RunRecord, Seq, SetId, SetRecord, SourceId,
-    Subject,
+    Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, RunId, RunRecord, Seq, SetId,
+    SetRecord, SourceId, Subject,
 };
 use resourcesync::Options;
 use store::{Store, View};
@@ -107,7 +107,8 @@ impl Harvest {
     /// # Errors
     /// When the Source offers nothing that can be harvested, or the catalog fails.
     pub async fn open(parts: Parts) -> Result<Self, HarvestError> {
-        let Parts { source, entry, catalog, store, view, client, bus, clock, options, progress, stop } = parts;
+        let Parts { source, entry, catalog, store, view, client, bus, clock, options, progress, stop } =
+            parts;
         let last = catalog.last_run().await?;
         let seq = catalog.last_seq().await?;
         let mut sets = HashMap::new();
@@ -129,8 +130,22 @@ impl Harvest {
             counters: Counters::default(),
         });
         let mut harvest = Self {
-            source, entry, catalog, store, view, client, bus, clock, options, progress, stop, run, sets, seq,
-            may_trust_validators, has_problems,
+            source,
+            entry,
+            catalog,
+            store,
+            view,
+            client,
+            bus,
+            clock,
+            options,
+            progress,
+            stop,
+            run,
+            sets,
+            seq,
+            may_trust_validators,
+            has_problems,
             requeued: HashMap::new(),
             resumed: interrupted.is_some(),
         };
@@ -186,9 +201,11 @@ impl Harvest {
             self.sets.entry(id.clone()).or_default().capabilities.clone_from(&set.capabilities);
         }
         let current = found.sets.iter().filter_map(|(id, _)| Some((id, self.sets.get(id)?)));
-        ways::choose(current, self.options.mode, !self.may_trust_validators).ok_or_else(|| HarvestError::NothingUsable {
-            source_url: self.entry.to_string(),
-            offers: ways::offers(&found.sets),
+        ways::choose(current, self.options.mode, !self.may_trust_validators).ok_or_else(|| {
+            HarvestError::NothingUsable {
+                source_url: self.entry.to_string(),
+                offers: ways::offers(&found.sets),
+            }
         })
     }
 

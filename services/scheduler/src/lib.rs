@@ -3,12 +3,15 @@
 mod decide;
 mod discover;
 mod dispatch;
+mod entries;
 mod entry;
 mod error;
+mod failures;
 mod gaps;
 mod harvest;
 mod options;
 mod plan;
+mod problems;
 mod progress;
 mod queue;
 mod read;

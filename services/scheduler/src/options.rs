@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::Mode;
+use model::{Disposition, Failure, Mode, ProblemReason};
 use regex::Regex;
 
 /// What the operator may choose for a run.
@@ -35,6 +35,9 @@ pub struct Filter {
 pub struct RetryPolicy {
     /// Attempts in one run.
     pub attempts: u32,
+    /// Attempts in one run that get other bytes than declared: one damaged on its way is told from one that has changed
+    /// since it was listed.
+    pub mismatches: u32,
     /// The wait before the second attempt; doubled before each further one.
     pub first_wait: Duration,
     /// A server that asks for more patience than this is left to the next run.
@@ -55,7 +58,12 @@ impl Default for HarvestOptions {
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { attempts: 4, first_wait: Duration::from_millis(500), longest_wait: Duration::from_secs(60) }
+        Self {
+            attempts: 4,
+            mismatches: 2,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(60),
+        }
     }
 }
 
@@ -76,41 +84,95 @@ impl Filter {
     }
 }
 
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another attempt in this run.
+    Again {
+        /// Not before this time has passed.
+        wait: Duration,
+    },
+    /// The origin asks for more patience than a run has.
+    Patience {
+        /// How much.
+        wait: Duration,
+    },
+    /// No other attempt in this run.
+    Problem,
+}
+
 impl RetryPolicy {
-    /// The wait after `attempts` failed ones; none when it is enough for this run.
-    pub(crate) fn wait_after(&self, attempts: u32, asked: Option<Duration>) -> Option<Duration> {
-        if attempts >= self.attempts {
-            return None;
+    /// What follows when `attempts` have failed, the last one so.
+    pub(crate) fn after(&self, failure: &Failure, attempts: u32) -> Next {
+        let Disposition::Retry { after } = failure.disposition else { return Next::Problem };
+        let asked = after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
+        if asked > self.longest_wait {
+            return Next::Patience { wait: asked };
+        }
+        let most = match failure.reason {
+            ProblemReason::DigestMismatch | ProblemReason::LengthMismatch => self.mismatches,
+            _ => self.attempts,
+        };
+        if attempts >= most {
+            return Next::Problem;
         }
         let doubled = self.first_wait.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        let wait = asked.map_or(doubled, |asked| asked.max(doubled));
-        (wait <= self.longest_wait).then_some(wait)
+        Next::Again { wait: asked.max(doubled).min(self.longest_wait) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
+
+    fn failed(reason: ProblemReason, disposition: Disposition) -> Failure {
+        Failure { reason, message: String::new(), disposition, evidence: Default::default() }
+    }
+
+    fn again(millis: u64) -> Next {
+        Next::Again { wait: Duration::from_millis(millis) }
+    }
 
     #[test]
     fn waits_double_until_the_attempts_are_used_up() {
         let policy = RetryPolicy::default();
-        assert_eq!(policy.wait_after(1, None), Some(Duration::from_millis(500)));
-        assert_eq!(policy.wait_after(3, None), Some(Duration::from_secs(2)));
-        assert_eq!(policy.wait_after(4, None), None);
+        let failure = failed(ProblemReason::HttpServerError, Disposition::Retry { after: None });
+        assert_eq!(policy.after(&failure, 1), again(500));
+        assert_eq!(policy.after(&failure, 3), again(2_000));
+        assert_eq!(policy.after(&failure, 4), Next::Problem);
     }
 
     #[test]
-    fn the_servers_word_is_kept_unless_it_asks_for_too_much() {
+    fn a_mismatch_is_tried_once_more_and_a_refusal_never() {
         let policy = RetryPolicy::default();
-        assert_eq!(policy.wait_after(1, Some(Duration::from_secs(30))), Some(Duration::from_secs(30)));
-        assert_eq!(policy.wait_after(1, Some(Duration::from_secs(3600))), None);
+        let mismatch = failed(ProblemReason::DigestMismatch, Disposition::Retry { after: None });
+        assert_eq!(policy.after(&mismatch, 1), again(500));
+        assert_eq!(policy.after(&mismatch, 2), Next::Problem);
+        assert_eq!(
+            policy.after(&failed(ProblemReason::HttpClientError, Disposition::Refuse), 1),
+            Next::Problem
+        );
+    }
+
+    #[test]
+    fn the_servers_word_is_kept_however_long_it_asks_for() {
+        let policy = RetryPolicy::default();
+        let asks = |seconds| {
+            let after = Some(SignedDuration::from_secs(seconds));
+            failed(ProblemReason::Throttled, Disposition::Retry { after })
+        };
+        assert_eq!(policy.after(&asks(30), 1), again(30_000));
+        assert_eq!(policy.after(&asks(3_600), 1), Next::Patience { wait: Duration::from_secs(3_600) });
     }
 
     #[test]
     fn a_filter_takes_what_is_included_and_not_excluded() {
-        let filter =
-            Filter { include: Some(Regex::new("/a/").unwrap()), exclude: Some(Regex::new("[.]tmp$").unwrap()) };
+        let filter = Filter {
+            include: Some(Regex::new("/a/").unwrap()),
+            exclude: Some(Regex::new("[.]tmp$").unwrap()),
+        };
         assert!(filter.takes("http://h/a/x"));
         assert!(!filter.takes("http://h/b/x"));
         assert!(!filter.takes("http://h/a/x.tmp"));

@@ -51,7 +51,13 @@ pub(crate) fn queued(
         bad: 0,
         quirks: Default::default(),
     });
-    DocumentRecord { set: set.clone(), capability: capability.clone(), run, state: DocumentState::Queued, ..before }
+    DocumentRecord {
+        set: set.clone(),
+        capability: capability.clone(),
+        run,
+        state: DocumentState::Queued,
+        ..before
+    }
 }
 
 /// Whether a closed change document (RS-5) was read whole, without a doubt about any entry, and its index still names

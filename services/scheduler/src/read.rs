@@ -71,8 +71,14 @@ pub enum DocumentError {
 ///
 /// # Errors
 /// When no attempt got an answer that carries a document.
-pub async fn open(client: &Client, url: &Url, held: Validators, options: Options) -> Result<Opened, WebError> {
-    let response = client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
+pub async fn open(
+    client: &Client,
+    url: &Url,
+    held: Validators,
+    options: Options,
+) -> Result<Opened, WebError> {
+    let response =
+        client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
     if response.status() == 304 {
         return Ok(Opened::NotModified);
     }
@@ -95,10 +101,15 @@ impl DocumentStream {
     }
 }
 
-/// Hands the body on, chunk by chunk. Ends when the body does, or when nobody listens any more.
+/// Hands the body on, chunk by chunk. Ends when the body does, or at once when nobody listens any more: an open response
+/// takes one of its origin's places.
 async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, WebError>>) {
     loop {
-        let chunk = match response.chunk().await {
+        let received = tokio::select! {
+            received = response.chunk() => received,
+            () = chunks.closed() => return,
+        };
+        let chunk = match received {
             Ok(None) => return,
             Ok(Some(chunk)) => Ok(chunk),
             Err(error) => Err(error),

@@ -1,17 +1,14 @@
 //! Settling: outcomes become records, one atomic batch at a time, and only then are they acknowledged.
 
-use std::time::Duration;
-
 use bus::Delivery;
 use catalog::Batch;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Failure, Outcome, OutcomeResult,
-    Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId, StoredBitstream,
-    Subject,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Outcome, OutcomeResult,
+    Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId,
+    StoredBitstream, Subject,
 };
 
-use crate::dispatch::earliest;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::window::Window;
@@ -21,13 +18,15 @@ use crate::window::Window;
 pub(crate) struct Again {
     pub(crate) any: bool,
     pub(crate) due: Option<Timestamp>,
+    /// Origins that asked for more patience than a run has.
+    pub(crate) resting: Vec<Lane>,
 }
 
 /// What is known of a resource when its outcome comes.
-struct Before {
-    pending: PendingRecord,
-    record: Option<ResourceRecord>,
-    problem: Option<ProblemRecord>,
+pub(crate) struct Before {
+    pub(crate) pending: PendingRecord,
+    pub(crate) record: Option<ResourceRecord>,
+    pub(crate) problem: Option<ProblemRecord>,
 }
 
 impl Harvest {
@@ -54,11 +53,15 @@ impl Harvest {
             jobs.push((job, tried));
         }
         let known = self.known(&outcomes).await?;
-        let current: Vec<(Outcome, Before)> =
-            outcomes.into_iter().zip(known).filter_map(|(outcome, before)| Some((outcome, before?))).collect();
+        let current: Vec<(Outcome, Before)> = outcomes
+            .into_iter()
+            .zip(known)
+            .filter_map(|(outcome, before)| Some((outcome, before?)))
+            .collect();
         if self.view.is_some() {
             let now = self.clock.now();
-            let verified = current.iter().filter_map(|(outcome, _)| verified(outcome, now)).collect::<Vec<_>>();
+            let verified =
+                current.iter().filter_map(|(outcome, _)| verified(outcome, now)).collect::<Vec<_>>();
             self.place_in_view(&verified).await?;
         }
 
@@ -166,49 +169,6 @@ impl Harvest {
         settled(batch, uri, before.problem.is_some());
     }
 
-    fn settle_failed(
-        &mut self,
-        batch: &mut Batch,
-        uri: &ResourceUri,
-        failure: Failure,
-        before: Before,
-        again: &mut Again,
-    ) {
-        let now = self.clock.now();
-        let attempts = before.pending.attempts + 1;
-        let wait = match failure.disposition {
-            Disposition::Refuse => None,
-            Disposition::Retry { after } => {
-                self.options.retries.wait_after(attempts, after.and_then(|after| Duration::try_from(after).ok()))
-            }
-        };
-        if let Some(next) = wait.and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok()) {
-            again.any = true;
-            again.due = earliest(again.due, Some(next));
-            let pending = PendingRecord { attempts, next_attempt_at: Some(next), ..before.pending };
-            batch.put_pending(uri, &pending);
-            return;
-        }
-        tracing::warn!(resource.uri = %uri, reason = failure.reason.as_str(), message = failure.message, "not in step");
-        self.run.counters.failed += 1;
-        self.has_problems = true;
-        let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
-        batch.append_change(&self.log(uri, event, &before.pending.listing.document));
-        let problem = ProblemRecord {
-            reason: failure.reason,
-            message: failure.message,
-            first_seen: before.problem.as_ref().map_or(now, |problem| problem.first_seen),
-            last_seen: now,
-            attempts: before.problem.map_or(0, |problem| problem.attempts) + attempts,
-            retry: matches!(failure.disposition, Disposition::Retry { .. }),
-            evidence: failure.evidence,
-            declaration: Some(before.pending.declaration),
-            listing: Some(before.pending.listing),
-        };
-        batch.delete_pending(uri);
-        batch.put_problem(&subject(uri), &problem);
-    }
-
     /// Settles deletions: nothing is to be fetched for them. Bytes stay until they are collected; the tombstone stays.
     pub(crate) async fn settle_deletions(
         &mut self,
@@ -241,7 +201,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    fn log(&self, uri: &ResourceUri, event: ChangeEvent, document: &str) -> ChangeLogEntry {
+    pub(crate) fn log(&self, uri: &ResourceUri, event: ChangeEvent, document: &str) -> ChangeLogEntry {
         ChangeLogEntry {
             uri: uri.clone(),
             event,
@@ -271,7 +231,7 @@ fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
     }
 }
 
-fn subject(uri: &ResourceUri) -> Subject {
+pub(crate) fn subject(uri: &ResourceUri) -> Subject {
     Subject::Resource(uri.as_str().to_owned())
 }
 

@@ -6,7 +6,9 @@ use store::{Store, StoreTrouble, TroubleKind};
 pub(crate) async fn lasting(store: &Store) -> StoreTrouble {
     let mut watched = store.trouble();
     let is_lasting = |trouble: &Option<StoreTrouble>| {
-        trouble.as_ref().is_some_and(|t| t.writing && matches!(t.kind, TroubleKind::Full | TroubleKind::Denied))
+        trouble
+            .as_ref()
+            .is_some_and(|t| t.writing && matches!(t.kind, TroubleKind::Full | TroubleKind::Denied))
     };
     match watched.wait_for(is_lasting).await.map(|trouble| trouble.clone()) {
         Ok(Some(trouble)) => trouble,

@@ -18,7 +18,10 @@ const SMALL_BYTES: u64 = 1024 * 1024;
 
 impl Harvest {
     /// Lays verified bitstreams out as files.
-    pub(crate) async fn place_in_view(&self, verified: &[(ResourceUri, Bitstream)]) -> Result<(), HarvestError> {
+    pub(crate) async fn place_in_view(
+        &self,
+        verified: &[(ResourceUri, Bitstream)],
+    ) -> Result<(), HarvestError> {
         let Some(view) = &self.view else { return Ok(()) };
         let mut begin = 0;
         while begin < verified.len() {
@@ -49,7 +52,8 @@ impl Harvest {
         let bitstreams: Vec<&Bitstream> = batch.iter().map(|(_, bitstream)| bitstream).collect();
         let bodies = self.store.read_batch(&bitstreams).await;
         let uris = batch.iter().map(|(uri, _)| uri.clone());
-        let files = uris.zip(bodies).map(|(uri, body)| Ok((uri, body?))).collect::<Result<Vec<_>, HarvestError>>()?;
+        let files =
+            uris.zip(bodies).map(|(uri, body)| Ok((uri, body?))).collect::<Result<Vec<_>, HarvestError>>()?;
         for placed in view.place_batch(files).await {
             placed?;
         }

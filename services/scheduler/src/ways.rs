@@ -94,7 +94,8 @@ mod tests {
     use super::*;
 
     fn set(capabilities: &[Capability]) -> (SetId, SetRecord) {
-        let link = |c: &Capability| CapabilityLink { capability: c.clone(), uri: format!("http://h/{c}.xml") };
+        let link =
+            |c: &Capability| CapabilityLink { capability: c.clone(), uri: format!("http://h/{c}.xml") };
         let set = SetRecord { capabilities: capabilities.iter().map(link).collect(), ..SetRecord::default() };
         (SetId::new("http://h/capabilitylist.xml"), set)
     }
@@ -104,7 +105,12 @@ mod tests {
         Some((ways.mode, ways.documents.into_iter().map(|(_, capability, _)| capability).collect()))
     }
 
-    fn document(capability: Capability, state: DocumentState, at: Option<i64>, until: Option<i64>) -> DocumentRecord {
+    fn document(
+        capability: Capability,
+        state: DocumentState,
+        at: Option<i64>,
+        until: Option<i64>,
+    ) -> DocumentRecord {
         let mut record = crate::queue::queued(RunId::fresh(), &SetId::new("s"), &capability, None);
         record.state = state;
         record.at = at.map(second);

@@ -29,6 +29,15 @@ pub(crate) struct Window {
     ready: usize,
 }
 
+/// Why an origin is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Down {
+    /// It did not answer many requests in a row.
+    Silent,
+    /// It asked to be left alone for longer than a run waits.
+    Resting,
+}
+
 #[derive(Debug, Default)]
 struct LaneState {
     ready: VecDeque<FetchItem>,
@@ -36,6 +45,7 @@ struct LaneState {
     /// Milliseconds one resource takes, smoothed.
     millis_per_resource: Option<f64>,
     unreachable_in_a_row: u32,
+    resting: bool,
 }
 
 impl Window {
@@ -76,7 +86,7 @@ impl Window {
         let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
             let size = state.job_size(planned, jobs_per_lane);
             let enough = state.ready.len() >= size || (last && !state.ready.is_empty());
-            if state.is_down() || state.jobs >= most_jobs || !enough {
+            if state.down().is_some() || state.jobs >= most_jobs || !enough {
                 return None;
             }
             state.jobs += 1;
@@ -111,14 +121,24 @@ impl Window {
         }
     }
 
-    /// Whether an origin counts as down: its resources stay pending, nobody is asked in vain again and again.
-    pub(crate) fn is_down(&self, lane: &Lane) -> bool {
-        self.lanes.get(lane).is_some_and(LaneState::is_down)
+    /// Notes that an origin asked for more patience than a run has.
+    pub(crate) fn rest(&mut self, lane: &Lane) {
+        self.lanes.entry(lane.clone()).or_default().resting = true;
     }
 
-    /// Origins that count as down.
-    pub(crate) fn down(&self) -> impl Iterator<Item = &Lane> {
-        self.lanes.iter().filter(|(_, state)| state.is_down()).map(|(lane, _)| lane)
+    /// Whether an origin is left alone: nobody is asked in vain again and again.
+    pub(crate) fn is_down(&self, lane: &Lane) -> bool {
+        self.lanes.get(lane).is_some_and(|state| state.down().is_some())
+    }
+
+    /// The origins that are left alone; from now on they count as new.
+    pub(crate) fn take_down(&mut self) -> Vec<(Lane, Down)> {
+        let down: Vec<(Lane, Down)> =
+            self.lanes.iter().filter_map(|(lane, state)| Some((lane.clone(), state.down()?))).collect();
+        for (lane, _) in &down {
+            self.lanes.remove(lane);
+        }
+        down
     }
 
     /// Resources out in jobs.
@@ -128,7 +148,8 @@ impl Window {
 
     /// Whether no job is out and none could go out.
     pub(crate) fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && self.lanes.values().all(|state| state.ready.is_empty() || state.is_down())
+        self.jobs.is_empty()
+            && self.lanes.values().all(|state| state.ready.is_empty() || state.down().is_some())
     }
 
     /// Forgets what is ready but not sent: it stays pending, and is read again by the next scan.
@@ -146,7 +167,8 @@ impl LaneState {
     /// How many resources make a job: enough for a few seconds, few enough that a crash costs little of the run and
     /// that all slots stay busy to its end.
     fn job_size(&self, planned: u64, jobs_per_lane: usize) -> usize {
-        let by_time = self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
+        let by_time =
+            self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * 2 * jobs_per_lane as u64);
         by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB)
     }
@@ -161,8 +183,12 @@ impl LaneState {
         self.ready.iter().take(most).take_while(fits).count().max(1)
     }
 
-    fn is_down(&self) -> bool {
-        self.unreachable_in_a_row >= UNREACHABLE_IS_DOWN
+    fn down(&self) -> Option<Down> {
+        match self {
+            Self { resting: true, .. } => Some(Down::Resting),
+            Self { unreachable_in_a_row: UNREACHABLE_IS_DOWN.., .. } => Some(Down::Silent),
+            _ => None,
+        }
     }
 }
 
@@ -189,8 +215,12 @@ mod tests {
         let mut window = Window::new(jobs_per_lane, planned);
         for n in 0..resources {
             let uri = format!("http://h/{n}").parse().unwrap();
-            let item =
-                FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
+            let item = FetchItem {
+                uri,
+                seq: Seq::new(1),
+                declaration: Default::default(),
+                held: Default::default(),
+            };
             window.add(lane(), item);
         }
         window
@@ -227,8 +257,12 @@ mod tests {
         let mut window = Window::new(4, 10_000_000);
         for n in 0..1_000 {
             let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
-            let item =
-                FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
+            let item = FetchItem {
+                uri,
+                seq: Seq::new(1),
+                declaration: Default::default(),
+                held: Default::default(),
+            };
             window.add(lane(), item);
         }
         let (_, _, items) = window.next_job(false).unwrap();
@@ -265,5 +299,15 @@ mod tests {
         assert!(window.is_idle());
         window.reached(&lane(), true);
         assert!(window.next_job(true).is_some());
+    }
+
+    #[test]
+    fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
+        let mut window = filled(4, 100, 20);
+        window.rest(&lane());
+        assert!(window.next_job(true).is_none());
+        window.forget_ready();
+        assert_eq!(window.take_down(), [(lane(), Down::Resting)]);
+        assert!(!window.is_down(&lane()));
     }
 }

@@ -90,7 +90,13 @@ fn words(progress: &Progress) -> String {
         None => "asking the Source what it offers".to_owned(),
         Some(Phase::Planning) => {
             let document = progress.document.as_deref().unwrap_or("the Source's documents");
-            format!("reading {document}: {} entries, {} to fetch", HumanCount(counters.listed), HumanCount(counters.planned))
+            match counters.listed {
+                0 => format!("reading {document}"),
+                listed => {
+                    let (listed, planned) = (HumanCount(listed), HumanCount(counters.planned));
+                    format!("reading {document}: {listed} entries, {planned} to fetch")
+                }
+            }
         }
         Some(Phase::Dispatching) => format!(
             "{} stored ({}), {} problems",
@@ -106,7 +112,11 @@ fn words(progress: &Progress) -> String {
 pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let counters = &report.run.counters;
     let count = |n: u64| HumanCount(n).to_string();
-    let mode = if report.resumed { format!("{}, taken up after an interruption", report.run.mode) } else { report.run.mode.to_string() };
+    let mode = if report.resumed {
+        format!("{}, taken up after an interruption", report.run.mode)
+    } else {
+        report.run.mode.to_string()
+    };
     eprintln!();
     eprintln!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
     eprintln!("  {:>12}  entries read ({mode})", count(counters.listed));
@@ -119,7 +129,11 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     for (name, times) in &counters.quirks {
         eprintln!("  {:>12}  times tolerated: {name}", count(*times));
     }
-    eprintln!("  {} requests in {}; all of it lies in {root}", count(counters.requests), HumanDuration(duration));
+    eprintln!(
+        "  {} requests in {}; all of it lies in {root}",
+        count(counters.requests),
+        HumanDuration(duration)
+    );
     for (subject, problem) in &report.first_problems {
         eprintln!("  problem: {subject}: {} ({})", problem.message, problem.reason);
     }

@@ -11,7 +11,8 @@ use crate::exit::{Failed, usage};
 
 /// The name of the directory for a Source that is given none: its host.
 pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
-    let host = url.host_str().ok_or_else(|| usage(format!("{url} names no host; give an http or https URL")))?;
+    let host =
+        url.host_str().ok_or_else(|| usage(format!("{url} names no host; give an http or https URL")))?;
     // An IPv6 address in brackets is a poor file name.
     Ok(format!("./{}", host.trim_matches(['[', ']']).replace(':', "-")))
 }
@@ -52,7 +53,10 @@ pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
         sources.push((note, reader));
     }
     if sources.is_empty() {
-        return Err(usage(format!("{} holds no harvest; run `thresher sync <url> --into …` first", store.root())));
+        return Err(usage(format!(
+            "{} holds no harvest; run `thresher sync <url> --into …` first",
+            store.root()
+        )));
     }
     Ok(Harvested { store, sources })
 }

@@ -7,8 +7,8 @@ use bus::{Bus, MessageId, Queue, Work};
 use bytes::Bytes;
 use fixity::{Mismatch, Verdict};
 use model::{
-    Assurance, Disposition, Evidence, Failure, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes,
-    PackId, ProblemReason, ResourceUri, StoredBitstream, VerifyJob,
+    Assurance, Disposition, Evidence, Failure, Fetched, FetchedResult, Location, Outcome, OutcomeResult,
+    Outcomes, PackId, ProblemReason, ResourceUri, StoredBitstream, VerifyJob,
 };
 use store::{Store, StoreError};
 
@@ -78,7 +78,11 @@ impl Verifier {
     }
 
     /// Whether the store has the bitstream, asked once for each pack.
-    async fn lies_there(&self, stored: &StoredBitstream, packs: &mut HashSet<PackId>) -> Result<bool, StoreError> {
+    async fn lies_there(
+        &self,
+        stored: &StoredBitstream,
+        packs: &mut HashSet<PackId>,
+    ) -> Result<bool, StoreError> {
         if let Location::Pack { pack, .. } = &stored.location
             && packs.contains(pack)
         {
@@ -114,9 +118,12 @@ fn outcome_of(uri: &ResourceUri, verdict: Verdict, stored: StoredBitstream) -> O
 /// A resource may have changed since it was listed, or been damaged on its way: another attempt can tell.
 fn mismatch(uri: &ResourceUri, what: Mismatch, stored: StoredBitstream) -> Failure {
     let (reason, noun, expected, computed) = match what {
-        Mismatch::Length { expected, computed } => {
-            (ProblemReason::LengthMismatch, "length", format!("{expected} bytes"), format!("{computed} bytes"))
-        }
+        Mismatch::Length { expected, computed } => (
+            ProblemReason::LengthMismatch,
+            "length",
+            format!("{expected} bytes"),
+            format!("{computed} bytes"),
+        ),
         Mismatch::Digest { expected, computed } => {
             (ProblemReason::DigestMismatch, "digest", expected.to_string(), computed.to_string())
         }
@@ -177,7 +184,12 @@ mod tests {
             source: "s".parse().unwrap(),
             run: RunId::fresh(),
             lane: "http://h".parse().unwrap(),
-            items: vec![Fetched { uri: "http://h/a".parse().unwrap(), seq: Seq::new(1), declaration, result }],
+            items: vec![Fetched {
+                uri: "http://h/a".parse().unwrap(),
+                seq: Seq::new(1),
+                declaration,
+                result,
+            }],
             requests: 1,
             elapsed_ms: 1,
         };

@@ -13,7 +13,9 @@ pub(crate) async fn run(args: ResourceArgs) -> CommandResult {
     let uri: ResourceUri = args.uri.parse().map_err(usage)?;
     let harvested = target::open_for_reading(&args.harvest.into).await?;
     for (_, catalog) in &harvested.sources {
-        let Some(bitstream) = catalog.resource(&uri).await?.and_then(|record| record.bitstream) else { continue };
+        let Some(bitstream) = catalog.resource(&uri).await?.and_then(|record| record.bitstream) else {
+            continue;
+        };
         let mut out = tokio::io::stdout();
         let mut bytes = harvested.store.open_verified(&bitstream).await?;
         while let Some(chunk) = bytes.try_next().await? {

@@ -31,23 +31,36 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
 
     say("1. The first harvest takes all of it.");
     let (report, _) = harvest(&source, &into).await?;
-    expect(report.in_sync() && report.run.counters.stored == resources, "the first harvest holds everything")?;
+    expect(
+        report.in_sync() && report.run.counters.stored == resources,
+        "the first harvest holds everything",
+    )?;
     check(&source, &into).await?;
 
-    say("2. The Source changes: 20 resources are updated, 10 created, 5 deleted. The second harvest takes only that.");
+    say(
+        "2. The Source changes: 20 resources are updated, 10 created, 5 deleted. The second harvest takes only that.",
+    );
     source.change(Changes { create: 10, update: 20, delete: 5 });
     let (report, _) = harvest(&source, &into).await?;
     let counters = &report.run.counters;
-    expect(report.in_sync() && counters.deleted == 5 && counters.stored <= 30, "the second harvest is in step again")?;
+    expect(
+        report.in_sync() && counters.deleted == 5 && counters.stored <= 30,
+        "the second harvest is in step again",
+    )?;
     check(&source, &into).await?;
 
-    let broken = source.expected().next().map(|first| first.uri).ok_or_else(|| anyhow::anyhow!("an empty Source"))?;
-    say(&format!("3. One resource changes again, but the Source now serves other bytes than it declares: {broken}"));
-    let index = source.resource_index(&broken).ok_or_else(|| anyhow::anyhow!("{broken} is not of this Source"))?;
+    let broken =
+        source.expected().next().map(|first| first.uri).ok_or_else(|| anyhow::anyhow!("an empty Source"))?;
+    say(&format!(
+        "3. One resource changes again, but the Source now serves other bytes than it declares: {broken}"
+    ));
+    let index =
+        source.resource_index(&broken).ok_or_else(|| anyhow::anyhow!("{broken} is not of this Source"))?;
     source.change_one(index, ChangeKind::Updated);
     source.set_fault(index, Fault::WrongDigest);
     let (report, _) = harvest(&source, &into).await?;
-    let problem = report.first_problems.iter().find(|(subject, _)| *subject == Subject::Resource(broken.clone()));
+    let problem =
+        report.first_problems.iter().find(|(subject, _)| *subject == Subject::Resource(broken.clone()));
     expect(problem.is_some(), "the broken resource is recorded as a problem")?;
     say("   The version that was verified before is kept; the problem stays visible until it is settled.");
 
@@ -87,12 +100,16 @@ async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store)
 
 /// Compares every file with what the Source serves, byte for byte.
 async fn check(source: &SimulatedSource, into: &str) -> Result<(), Failed> {
-    let store = Store::open(&into.parse()?, store::StoreOptions { read_only: true, ..Default::default() }).await?;
+    let store =
+        Store::open(&into.parse()?, store::StoreOptions { read_only: true, ..Default::default() }).await?;
     let Some(view) = store.view() else { return Ok(()) };
     let mut same = 0;
     for expected in source.expected() {
         let held = tokio::fs::read(view.file(&expected.uri.parse()?)).await?;
-        expect(source.body(&expected.uri).is_some_and(|body| body == held), &format!("{} is the same", expected.uri))?;
+        expect(
+            source.body(&expected.uri).is_some_and(|body| body == held),
+            &format!("{} is the same", expected.uri),
+        )?;
         same += 1;
     }
     say(&format!("   Compared byte for byte with the Source: {same} files, all the same."));
@@ -106,7 +123,11 @@ fn fresh_directory() -> Result<PathBuf, Failed> {
 }
 
 fn expect(holds: bool, what: &str) -> Result<(), Failed> {
-    if holds { Ok(()) } else { Err(anyhow::anyhow!("the demo did not go as it should: not so that {what}").into()) }
+    if holds {
+        Ok(())
+    } else {
+        Err(anyhow::anyhow!("the demo did not go as it should: not so that {what}").into())
+    }
 }
 
 fn say(text: &str) {

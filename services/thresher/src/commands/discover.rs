@@ -23,7 +23,8 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
 fn draw(found: &Discovery) -> String {
     let mut lines = Vec::new();
     for document in &found.documents {
-        let kind = document.capability.as_ref().map_or("sitemap (no capability given)".into(), ToString::to_string);
+        let kind =
+            document.capability.as_ref().map_or("sitemap (no capability given)".into(), ToString::to_string);
         lines.push(format!("read  {kind}  {}", document.url));
     }
     for (n, (id, set)) in found.sets.iter().enumerate() {

@@ -152,7 +152,8 @@ fn listed(listing: &Listing) -> Vec<String> {
 }
 
 fn declared(declaration: &Declaration) -> Vec<String> {
-    let mut lines: Vec<String> = declaration.digests.iter().map(|digest| format!("  declared {digest}")).collect();
+    let mut lines: Vec<String> =
+        declaration.digests.iter().map(|digest| format!("  declared {digest}")).collect();
     lines.extend(declaration.unjudged.iter().map(|value| format!("  declared {value} (cannot be judged)")));
     lines.extend(declaration.length.map(|length| format!("  declared length {length}")));
     lines.extend(declaration.lastmod.map(|lastmod| format!("  last modified {lastmod}")));

@@ -51,7 +51,8 @@ pub(crate) async fn run(args: InspectArgs) -> CommandResult {
 
 async fn of_url(url: &Url, options: Options) -> CommandResult {
     let client = Client::new(WebConfig::default())?;
-    let Opened::Document(mut stream) = scheduler::open(&client, url, Validators::default(), options).await? else {
+    let Opened::Document(mut stream) = scheduler::open(&client, url, Validators::default(), options).await?
+    else {
         return Err(DocumentError::NothingSent.into());
     };
     let name = stream.url.to_string();

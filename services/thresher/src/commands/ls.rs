@@ -85,7 +85,8 @@ async fn merged<'a>(
         ];
         let Some(uri) = next.into_iter().flatten().min() else { return Ok(None) };
         let record = take_if(&mut resources, |(found, _)| *found == uri).await?.map(|(_, record)| record);
-        let pending_record = take_if(&mut pending, |(found, _)| *found == uri).await?.map(|(_, record)| record);
+        let pending_record =
+            take_if(&mut pending, |(found, _)| *found == uri).await?.map(|(_, record)| record);
         let is_problem = take_if(&mut problems, |found| *found == uri).await?.is_some();
         let state = match &pending_record {
             Some(_) => State::Pending,

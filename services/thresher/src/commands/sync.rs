@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
-use scheduler::{Filter, Harvest, HarvestOptions, Parts, Progress, Report};
+use scheduler::{Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -66,8 +66,13 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         jobs_per_lane: args.concurrency,
         ..HarvestOptions::default()
     };
-    let request =
-        Request { url: args.url.clone(), into, view: args.view, concurrency: args.concurrency.get(), options };
+    let request = Request {
+        url: args.url.clone(),
+        into,
+        view: args.view,
+        concurrency: args.concurrency.get(),
+        options,
+    };
     let (progress, watched) = watch::channel(Progress::default());
     let shown = show::watch(watched);
     let harvested = harvest(request, progress).await;
@@ -89,7 +94,10 @@ pub(crate) async fn harvest(
     progress: watch::Sender<Progress>,
 ) -> Result<(Report, Store), Failed> {
     if !matches!(request.url.scheme(), "http" | "https") {
-        return Err(usage(format!("{} is no http or https URL; Sources are harvested over HTTP", request.url)));
+        return Err(usage(format!(
+            "{} is no http or https URL; Sources are harvested over HTTP",
+            request.url
+        )));
     }
     let store = Store::open(&target::parse(&request.into)?, StoreOptions::default()).await?;
     let source = SourceId::of_entry(&request.url);
@@ -118,8 +126,7 @@ pub(crate) async fn harvest(
         Catalog::open(store.object_store(), &target::catalog_path(&source), CatalogConfig::default()).await?;
     store.note_source(&SourceNote { source: source.clone(), url: request.url.to_string() }).await?;
 
-    let stop = CancellationToken::new();
-    stop_on_interrupt(stop.clone());
+    let (stop, at_once) = stop_on_interrupt();
     let pipeline = Pipeline::start(&client, &store).await?;
     let parts = Parts {
         source,
@@ -137,22 +144,29 @@ pub(crate) async fn harvest(
     let harvesting = async { Harvest::open(parts).await?.run().await };
     let report = tokio::select! {
         report = harvesting => report.map_err(Failed::from),
+        () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
         why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: run the same command again"))),
     };
+    // After a failure nobody settles what the stages are still about: they end with the pipeline.
+    let report = report?;
     pipeline.finish().await;
-    Ok((report?, store))
+    Ok((report, store))
 }
 
-/// Ctrl-C stops between two batches; a second one stops at once, which loses nothing either.
-fn stop_on_interrupt(stop: CancellationToken) {
+/// Ctrl-C stops between two batches (the first token); a second one stops at once, which loses nothing either.
+fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
+    let tokens = (CancellationToken::new(), CancellationToken::new());
+    let (stop, at_once) = tokens.clone();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            eprintln!("stopping after what is under way; press Ctrl-C again to stop at once");
+            eprintln!("stopping after this batch; press Ctrl-C again to stop at once");
             stop.cancel();
-            let _ = tokio::signal::ctrl_c().await;
-            std::process::exit(130);
+            if tokio::signal::ctrl_c().await.is_ok() {
+                at_once.cancel();
+            }
         }
     });
+    tokens
 }
 
 impl Outcome {

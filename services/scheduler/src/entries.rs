@@ -1,0 +1,163 @@
+//! Entries: what one asks for, given what is known, becomes a pending record or a queued document.
+
+use std::collections::HashMap;
+
+use catalog::Batch;
+use jiff::Timestamp;
+use model::{
+    Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
+    Subject,
+};
+use resourcesync::Item;
+
+use crate::decide::{Decision, Known, decide};
+use crate::entry::{Context, Planned, certain_instant};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+
+impl Harvest {
+    /// Entries of a list become pending records where something is to be done. Gives the latest change among them.
+    pub(crate) async fn plan_entries(
+        &mut self,
+        batch: &mut Batch,
+        context: &Context,
+        items: Vec<Item>,
+    ) -> Result<Option<Timestamp>, HarvestError> {
+        let mut entries: Vec<Planned> = Vec::with_capacity(items.len());
+        for item in items {
+            let entry = match item {
+                Item::Entry(entry) => *entry,
+                Item::Bad(bad) => {
+                    self.bad_entry(batch, &context.document, &bad);
+                    continue;
+                }
+            };
+            if !self.options.filter.takes(&entry.loc) {
+                continue;
+            }
+            self.run.counters.listed += 1;
+            let position = entry.position;
+            match context.read(entry) {
+                Ok(planned) => entries.push(planned),
+                Err(error) => {
+                    let at = format!("{}#{}:{}", context.document, position.line, position.column);
+                    self.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+                }
+            }
+        }
+        let uris: Vec<ResourceUri> = entries.iter().map(|planned| planned.uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let pending = self.catalog.pending_many(&uris).await?;
+        // Several changes of one resource may stand in one batch: each sees what the one before it planned.
+        let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
+            uris.into_iter().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
+        let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
+        let latest = entries.iter().filter_map(|planned| planned.listing.change_time).max();
+        for (planned, record) in entries.into_iter().zip(&records) {
+            let known = Known {
+                record: record.as_ref(),
+                pending: plans.get(&planned.uri).and_then(Option::as_ref),
+                baseline_at,
+            };
+            let decision = decide(&planned.declaration, &planned.listing, planned.latest, known);
+            self.apply(batch, planned, decision, record.as_ref(), &mut plans);
+        }
+        Ok(latest)
+    }
+
+    fn apply(
+        &mut self,
+        batch: &mut Batch,
+        planned: Planned,
+        decision: Decision,
+        record: Option<&ResourceRecord>,
+        plans: &mut HashMap<ResourceUri, Option<PendingRecord>>,
+    ) {
+        let Planned { uri, declaration, listing, .. } = planned;
+        let action = match decision {
+            Decision::Stale => {
+                self.run.counters.unchanged += 1;
+                return;
+            }
+            Decision::Unchanged => {
+                self.run.counters.unchanged += 1;
+                if let Some(Some(_)) = plans.insert(uri.clone(), None) {
+                    batch.delete_pending(&uri);
+                }
+                if self.has_problems {
+                    batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
+                }
+                if let Some(record) = record.filter(|r| r.is_present() && !r.sets.contains(&listing.set)) {
+                    let mut record = record.clone();
+                    record.sets.push(listing.set);
+                    batch.put_resource(&uri, &record);
+                }
+                return;
+            }
+            Decision::Delete => Action::Delete,
+            Decision::Fetch => match Lane::of(&uri.to_url()) {
+                Ok(lane) => Action::Fetch { lane },
+                Err(error) => {
+                    self.entry_problem(
+                        batch,
+                        uri.as_str().to_owned(),
+                        ProblemReason::BadUri,
+                        &error.to_string(),
+                    );
+                    return;
+                }
+            },
+        };
+        let pending = PendingRecord {
+            seq: self.next_seq(),
+            action,
+            declaration,
+            listing,
+            attempts: 0,
+            next_attempt_at: None,
+        };
+        batch.put_pending(&uri, &pending);
+        if plans.insert(uri, Some(pending)).flatten().is_none() {
+            self.run.counters.planned += 1;
+        }
+    }
+
+    /// The documents that an index names are queued, unless this very version of a closed one was read whole before.
+    pub(crate) async fn queue_children(
+        &mut self,
+        batch: &mut Batch,
+        index: &str,
+        parent: &DocumentRecord,
+        items: Vec<Item>,
+    ) -> Result<(), HarvestError> {
+        for item in items {
+            let entry = match item {
+                Item::Entry(entry) => *entry,
+                Item::Bad(bad) => {
+                    self.bad_entry(batch, index, &bad);
+                    continue;
+                }
+            };
+            let until = entry.metadata.until.as_ref().and_then(certain_instant);
+            let before = self.catalog.document(&entry.loc).await?;
+            if before
+                .as_ref()
+                .is_some_and(|known| known.run == self.run.id || queue::is_settled_child(known, until))
+            {
+                continue;
+            }
+            let from = entry.metadata.from.as_ref().and_then(certain_instant);
+            let mut child = queue::queued(self.run.id, &parent.set, &parent.capability, before);
+            child.parent = Some(index.to_owned());
+            child.from = from.or(child.from);
+            batch.put_document(&entry.loc, &child);
+        }
+        Ok(())
+    }
+}
+
+/// Changes that the baseline contains are not applied again; before there is a baseline, there are none such.
+fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
+    set.baseline_at.filter(|_| set.has_baseline)
+}

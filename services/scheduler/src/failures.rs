@@ -1,0 +1,147 @@
+//! Failures: try again within this run, or record a problem that the next run takes up.
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use jiff::SignedDuration;
+use model::{
+    Action, ChangeEvent, Disposition, Evidence, Failure, Lane, PendingRecord, ProblemReason, ProblemRecord,
+    ResourceUri,
+};
+use web::GetRequest;
+
+use crate::dispatch::earliest;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::options::Next;
+use crate::settle::{Again, Before, subject};
+use crate::window::Down;
+
+/// Pending records that are given up in one batch.
+const BATCH: usize = 500;
+
+impl Harvest {
+    /// Settles a failure: another attempt in this run, or a problem.
+    pub(crate) fn settle_failed(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        before: Before,
+        again: &mut Again,
+    ) {
+        let now = self.clock.now();
+        let Before { pending, problem, .. } = before;
+        let attempts = pending.attempts + 1;
+        match self.options.retries.after(&failure, attempts) {
+            Next::Again { wait } => {
+                let due = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+                again.any = true;
+                again.due = earliest(again.due, due);
+                batch.put_pending(uri, &PendingRecord { attempts, next_attempt_at: due, ..pending });
+            }
+            Next::Patience { wait } => {
+                let due = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+                again.any = true;
+                if let Action::Fetch { lane } = &pending.action {
+                    again.resting.push(lane.clone());
+                }
+                batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
+            }
+            Next::Problem => self.record_problem(batch, uri, failure, pending, attempts, problem),
+        }
+    }
+
+    fn record_problem(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        pending: PendingRecord,
+        attempts: u32,
+        before: Option<ProblemRecord>,
+    ) {
+        tracing::warn!(resource.uri = %uri, reason = failure.reason.as_str(), message = failure.message, "not in step");
+        let now = self.clock.now();
+        self.run.counters.failed += 1;
+        self.has_problems = true;
+        let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
+        batch.append_change(&self.log(uri, event, &pending.listing.document));
+        let problem = ProblemRecord {
+            reason: failure.reason,
+            message: failure.message,
+            first_seen: before.as_ref().map_or(now, |problem| problem.first_seen),
+            last_seen: now,
+            attempts: before.map_or(0, |problem| problem.attempts) + attempts,
+            retry: matches!(failure.disposition, Disposition::Retry { .. }),
+            evidence: failure.evidence,
+            declaration: Some(pending.declaration),
+            listing: Some(pending.listing),
+        };
+        batch.delete_pending(uri);
+        batch.put_problem(&subject(uri), &problem);
+    }
+
+    /// Decides about an origin that is left alone. While the Source itself is away the run waits, with all its work
+    /// pending; another origin must not hold it up: what lies there becomes problems, which the next run takes up.
+    pub(crate) async fn leave(&mut self, lane: Lane, why: Down) -> Result<(), HarvestError> {
+        let is_own = Lane::of(&self.entry).is_ok_and(|own| own == lane);
+        match why {
+            Down::Resting if is_own => {
+                let pending = self.catalog.count_pending().await?;
+                Err(HarvestError::Patience { lane, pending })
+            }
+            Down::Silent if is_own && !self.entry_answers().await => {
+                let pending = self.catalog.count_pending().await?;
+                Err(HarvestError::Unreachable { lane, pending })
+            }
+            Down::Resting | Down::Silent => self.give_up(&lane, why).await,
+        }
+    }
+
+    async fn entry_answers(&mut self) -> bool {
+        match self.client.get(GetRequest::new(self.entry.clone())).await {
+            Ok(response) => {
+                self.run.counters.requests += u64::from(response.requests());
+                true
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                error.is_answer()
+            }
+        }
+    }
+
+    /// Records everything that is pending at an origin as problems.
+    async fn give_up(&mut self, lane: &Lane, why: Down) -> Result<(), HarvestError> {
+        let (reason, what) = match why {
+            Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row"),
+            Down::Resting => (ProblemReason::Throttled, "asks to be left alone for longer than a run waits"),
+        };
+        let mut given_up = Vec::with_capacity(BATCH);
+        let mut pending = self.catalog.scan_pending(None).await?;
+        loop {
+            let next = pending.try_next().await?;
+            let ended = next.is_none();
+            given_up.extend(next.filter(|(_, record)| record.action == Action::Fetch { lane: lane.clone() }));
+            if given_up.len() < BATCH && !ended {
+                continue;
+            }
+            let mut batch = Batch::new();
+            for (uri, record) in given_up.drain(..) {
+                let before = self.catalog.problem(&subject(&uri)).await?;
+                let failure = Failure {
+                    reason,
+                    message: format!("{lane} {what}, so {uri} was not fetched; the next run tries it again"),
+                    disposition: Disposition::Retry { after: None },
+                    evidence: Evidence::default(),
+                };
+                let attempts = record.attempts;
+                self.record_problem(&mut batch, &uri, failure, record, attempts, before);
+            }
+            self.commit(batch).await?;
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Problems of documents and entries: said once, kept until they are settled.
+
+use catalog::Batch;
+use model::{DocumentRecord, DocumentState, ProblemReason, ProblemRecord, Subject, Validators};
+use resourcesync::BadEntry;
+use web::WebError;
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+
+impl Harvest {
+    pub(crate) async fn fail_document_web(
+        &mut self,
+        uri: &str,
+        record: DocumentRecord,
+        error: &WebError,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.requests += u64::from(error.requests());
+        self.fail_document(uri, record, error.reason(), &error.to_string()).await
+    }
+
+    /// Gives a document up for this run. What was planned of it stays planned.
+    pub(crate) async fn fail_document(
+        &mut self,
+        uri: &str,
+        mut record: DocumentRecord,
+        reason: ProblemReason,
+        why: &str,
+    ) -> Result<(), HarvestError> {
+        tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
+        record.state = DocumentState::Failed;
+        record.validators = Validators::default();
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let message = format!(
+            "the document was not read to its end: {why}. What was read of it is kept; run again to retry"
+        );
+        let problem = self.problem(before, reason, message);
+        self.run.counters.documents_failed += 1;
+        let mut batch = Batch::new();
+        batch.put_document(uri, &record);
+        batch.put_problem(&subject, &problem);
+        self.commit(batch).await
+    }
+
+    pub(crate) fn bad_entry(&mut self, batch: &mut Batch, document: &str, bad: &BadEntry) {
+        let at = format!("{document}#{}:{}", bad.position.line, bad.position.column);
+        let named = bad.loc.as_ref().map_or(String::new(), |loc| format!(" (of {loc})"));
+        let message = format!("the entry{named} was left out: {}", bad.reason);
+        self.entry_problem(batch, at, ProblemReason::Malformed, &message);
+    }
+
+    pub(crate) fn entry_problem(
+        &mut self,
+        batch: &mut Batch,
+        at: String,
+        reason: ProblemReason,
+        message: &str,
+    ) {
+        let problem = self.problem(None, reason, message.to_owned());
+        self.run.counters.failed += 1;
+        self.has_problems = true;
+        batch.put_problem(&Subject::Entry(at), &problem);
+    }
+
+    pub(crate) fn problem(
+        &self,
+        before: Option<ProblemRecord>,
+        reason: ProblemReason,
+        message: String,
+    ) -> ProblemRecord {
+        let now = self.clock.now();
+        ProblemRecord {
+            reason,
+            message,
+            first_seen: before.as_ref().map_or(now, |before| before.first_seen),
+            last_seen: now,
+            attempts: before.map_or(0, |before| before.attempts) + 1,
+            retry: true,
+            evidence: Default::default(),
+            declaration: None,
+            listing: None,
+        }
+    }
+
+    /// Entry problems of a document that is read anew are settled by that reading.
+    pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let prefix = format!("{uri}#");
+        for subject in queue::entry_problems(&self.catalog, &prefix).await? {
+            batch.delete_problem(&subject);
+        }
+        self.commit(batch).await
+    }
+}
