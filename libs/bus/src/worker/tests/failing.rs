@@ -13,7 +13,9 @@ use crate::{Lanes, Published, Receipt};
 #[derive(Debug)]
 struct Failing {
     bus: Arc<dyn Bus>,
-    pulls: AtomicUsize,
+    /// So many pulls fail, and with what.
+    pulls: (AtomicUsize, fn() -> BusError),
+    /// So many acks fail.
     acks: Arc<AtomicUsize>,
 }
 
@@ -23,19 +25,21 @@ struct FailingReceipt {
     acks: Arc<AtomicUsize>,
 }
 
-fn fails(left: &AtomicUsize) -> Result<(), BusError> {
+fn fails(left: &AtomicUsize, error: fn() -> BusError) -> Result<(), BusError> {
     match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
-        Ok(_) => {
-            Err(BusError::Unavailable { action: "answer".to_owned(), source: "connection refused".into() })
-        }
+        Ok(_) => Err(error()),
         Err(_) => Ok(()),
     }
+}
+
+fn unavailable() -> BusError {
+    BusError::Unavailable { action: "answer".to_owned(), source: "connection refused".into() }
 }
 
 #[async_trait]
 impl Receipt for FailingReceipt {
     async fn ack(&self) -> Result<(), BusError> {
-        fails(&self.acks)?;
+        fails(&self.acks, unavailable)?;
         self.delivery.ack().await
     }
     async fn nak(&self, delay: Duration) -> Result<(), BusError> {
@@ -64,7 +68,7 @@ impl Bus for Failing {
         self.bus.publish(queue, id, payload).await
     }
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
-        fails(&self.pulls)?;
+        fails(&self.pulls.0, self.pulls.1)?;
         let pulled = self.bus.pull(filter, max, wait).await?;
         let wrap = |delivery: Delivery| {
             let receipt = FailingReceipt { acks: Arc::clone(&self.acks), delivery };
@@ -85,7 +89,7 @@ async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_deliver
     let bus = bus_with(1).await;
     let failing: Arc<dyn Bus> = Arc::new(Failing {
         bus: Arc::clone(&bus),
-        pulls: AtomicUsize::new(3),
+        pulls: (AtomicUsize::new(3), unavailable),
         acks: Arc::new(AtomicUsize::new(1)),
     });
     let times = Arc::new(Mutex::new(Vec::new()));
@@ -100,4 +104,25 @@ async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_deliver
     assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
     stop.cancel();
     worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn lane_whose_worker_found_it_closed_gets_another_worker_while_it_is_listed() {
+    let bus = bus_with(0).await;
+    let filter = lanes::lane_spec(0, 1).filter().clone();
+    bus.open(lanes::lane_spec(0, 1)).await.unwrap();
+    lanes::publish_fetch(&bus, 0, "a").await;
+    // Closed and opened again between two looks at the list: only the pull notices.
+    let not_open = || BusError::NotOpen { filter: lanes::lane_spec(0, 1).filter().clone() };
+    let failing: Arc<dyn Bus> = Arc::new(Failing {
+        bus: Arc::clone(&bus),
+        pulls: (AtomicUsize::new(2), not_open),
+        acks: Arc::default(),
+    });
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(run_lanes(failing, stop.clone(), |_| async { Work::Done }));
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(depth(&bus, filter).await, (0, 0));
+    stop.cancel();
+    running.await.unwrap().unwrap();
 }
