@@ -1,0 +1,49 @@
+//! What the stories have in common: a Destination that the real binary fills, and the truth it is compared with.
+#![allow(dead_code, unused_imports, reason = "each file of tests uses its own part")]
+
+mod destination;
+mod process;
+mod run;
+mod site;
+
+pub(crate) use destination::{Destination, Held, View};
+pub(crate) use process::Process;
+pub(crate) use run::Run;
+pub(crate) use site::{Site, resource, urlset};
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use testkit::source::{SimulatedSource, SourceSpec};
+
+/// A Source that counts the requests at each path.
+pub(crate) async fn source(spec: SourceSpec) -> SimulatedSource {
+    SimulatedSource::start(spec.count_paths(true)).await.expect("a free port on loopback")
+}
+
+/// The binary under test, in an environment that does not depend on who runs the tests.
+pub(crate) fn thresher() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thresher"));
+    for name in
+        ["RUST_LOG", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
+    {
+        command.env_remove(name);
+    }
+    for name in
+        ["AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_PROFILE"]
+    {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// How often a document of a Source was asked for.
+pub(crate) fn requests_at(source: &SimulatedSource, uri: &str) -> u64 {
+    let path = uri.strip_prefix(&source.url()).unwrap_or(uri);
+    source.requests().per_path.get(path).copied().unwrap_or_default()
+}
+
+/// The true length and sha-256 of every resource.
+pub(crate) fn truth(source: &SimulatedSource) -> BTreeMap<String, (u64, String)> {
+    source.expected().map(|now| (now.uri, (now.length, now.sha256))).collect()
+}

@@ -1,0 +1,55 @@
+//! A site made by hand: a Source whose every document and body a test writes itself.
+
+use testkit::scripted::{Reply, ScriptedServer};
+
+const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
+
+/// A server that gives the same reply at a path until it is given another.
+#[derive(Debug)]
+pub(crate) struct Site(ScriptedServer);
+
+impl Site {
+    pub(crate) async fn start() -> Self {
+        Self(ScriptedServer::start().await.expect("a free port on loopback"))
+    }
+
+    /// The URI of a path.
+    pub(crate) fn uri(&self, path: &str) -> String {
+        self.0.uri(path)
+    }
+
+    /// Serves a body, and gives its URI.
+    pub(crate) fn serve(&self, path: &str, body: impl Into<String>) -> String {
+        self.reply(path, Reply::ok(body.into()))
+    }
+
+    /// Serves any reply.
+    pub(crate) fn reply(&self, path: &str, reply: Reply) -> String {
+        self.0.always(path, reply);
+        self.uri(path)
+    }
+
+    /// How often a path was asked for.
+    pub(crate) fn requests_at(&self, path: &str) -> usize {
+        self.0.requests_at(path).len()
+    }
+
+    /// The paths asked for, in their order.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.0.requests().into_iter().map(|request| request.path).collect()
+    }
+}
+
+/// A `urlset` with the attributes of its `rs:md`, if it has one, and its entries.
+pub(crate) fn urlset(md: &str, entries: &[String]) -> String {
+    let md = if md.is_empty() { String::new() } else { format!("  <rs:md {md}/>\n") };
+    let entries: String = entries.concat();
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset {NAMESPACES}>\n{md}{entries}</urlset>\n")
+}
+
+/// An entry with the attributes of its `rs:md`, if it has one.
+pub(crate) fn resource(uri: &str, md: &str) -> String {
+    let uri = uri.replace('&', "&amp;");
+    let md = if md.is_empty() { String::new() } else { format!("<rs:md {md}/>") };
+    format!("  <url><loc>{uri}</loc>{md}</url>\n")
+}
