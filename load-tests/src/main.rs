@@ -1,1 +1,50 @@
-fn main(){}
+#![doc = include_str!("../README.md")]
+
+mod cases;
+mod check;
+mod cli;
+mod documents;
+mod folder;
+mod machine;
+mod measure;
+mod meter;
+mod nginx;
+mod peers;
+mod process;
+mod report;
+mod source;
+mod stats;
+mod thresher;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Case, Cli, Options};
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().case {
+        Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
+        Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
+        Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("load-tests: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// The report as JSON on standard output, and as a table for people on standard error.
+fn print(options: &Options, report: anyhow::Result<Report>) -> anyhow::Result<ExitCode> {
+    let report = report?;
+    println!("{}", serde_json::to_string_pretty(&report)?);
+    if !options.json_only {
+        eprintln!("{}", report.table());
+    }
+    let broken = report.broken();
+    for check in &broken {
+        eprintln!("load-tests: {check}");
+    }
+    Ok(ExitCode::from(u8::from(!broken.is_empty())))
+}

@@ -1,0 +1,33 @@
+//! The cases: each measures one thing.
+
+pub(crate) mod million_unchanged;
+pub(crate) mod small_files;
+
+use std::path::Path;
+
+use crate::measure::Usage;
+use crate::meter;
+use crate::process::{CommandLine, Ended};
+use crate::report::Round;
+use crate::source::Source;
+use crate::stats::rounded;
+
+/// Runs a command inside a folder, and tells what it, the Source and everybody else used meanwhile.
+fn measured(command: &CommandLine, folder: &Path, source: &Source) -> anyhow::Result<(Ended, Round)> {
+    // What earlier commands wrote shall not be written back to disk in this one's time.
+    nix::unistd::sync();
+    let (machine, serving) = (meter::machine_cpu_seconds()?, source.cpu_seconds());
+    let ended = command.measured(folder)?;
+    let source_cpu_seconds = source.cpu_seconds() - serving;
+    let Usage { cpu_seconds, .. } = ended.usage;
+    let all = meter::machine_cpu_seconds()? - machine;
+    let round = Round {
+        usage: ended.usage,
+        source_cpu_seconds: rounded(source_cpu_seconds),
+        // The kernel's three counts are taken one after another, and rounded to ticks.
+        other_cpu_seconds: rounded((all - source_cpu_seconds - cpu_seconds).max(0.0)),
+        checks: Vec::new(),
+        counted: Default::default(),
+    };
+    Ok((ended, round))
+}

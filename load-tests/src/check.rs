@@ -1,0 +1,145 @@
+//! Whether a command really did what its time is told for.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use testkit::source::Expected;
+
+use crate::folder::files_below;
+use crate::thresher::Thresher;
+
+/// Something that has to hold, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Check {
+    /// What has to hold.
+    pub(crate) what: String,
+    /// Whether it does.
+    pub(crate) holds: bool,
+    /// What was found.
+    pub(crate) found: String,
+}
+
+impl Check {
+    /// That two numbers are equal.
+    pub(crate) fn equal(what: &str, expected: u64, found: u64) -> Self {
+        Self { what: format!("{what}: {expected}"), holds: expected == found, found: found.to_string() }
+    }
+
+    /// That something is so.
+    pub(crate) fn holds(what: &str, holds: bool) -> Self {
+        Self { what: what.to_owned(), holds, found: holds.to_string() }
+    }
+
+    /// That a number does not exceed another.
+    pub(crate) fn at_most(what: &str, limit: u64, found: u64) -> Self {
+        Self { what: format!("{what}: at most {limit}"), holds: found <= limit, found: found.to_string() }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({}, found {})",
+            self.what,
+            if self.holds { "holds" } else { "DOES NOT HOLD" },
+            self.found
+        )
+    }
+}
+
+/// Every resource lies below `root` under its path, with the right bytes; and nothing else does.
+pub(crate) fn files(root: &Path, base: &str, expected: &[Expected]) -> anyhow::Result<Vec<Check>> {
+    let right = expected.iter().filter(|resource| {
+        let path = resource.uri.strip_prefix(base).unwrap_or(&resource.uri).trim_start_matches('/');
+        fs::read(root.join(path)).is_ok_and(|body| sha256(&body) == resource.sha256)
+    });
+    let right = right.count() as u64;
+    let present = files_below(root).collect::<Result<Vec<_>, _>>().map_or(0, |files| files.len() as u64);
+    let all = expected.len() as u64;
+    Ok(vec![
+        Check::equal("files with the right sha-256", all, right),
+        Check::equal("files in all", all, present),
+    ])
+}
+
+/// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a sample.
+pub(crate) fn harvest(thresher: &Thresher, into: &Path, expected: &[Expected]) -> anyhow::Result<Vec<Check>> {
+    const SAMPLE: usize = 10;
+    let truth: HashMap<&str, &Expected> = expected.iter().map(|each| (each.uri.as_str(), each)).collect();
+    let (mut right, mut lines) = (0, 0);
+    thresher.held(into, |held| {
+        lines += 1;
+        let is_right = truth.get(held.uri.as_str()).is_some_and(|truth| {
+            held.state == "present"
+                && held.length == Some(truth.length)
+                && held.sha256.as_ref() == Some(&truth.sha256)
+        });
+        right += u64::from(is_right);
+    })?;
+    let sample: Vec<&Expected> = expected.iter().step_by((expected.len() / SAMPLE).max(1)).collect();
+    let mut given = 0;
+    for resource in &sample {
+        given += u64::from(sha256(&thresher.cat(&resource.uri, into)?) == resource.sha256);
+    }
+    let all = expected.len() as u64;
+    Ok(vec![
+        Check::equal("held with the right sha-256 by thresher ls", all, right),
+        Check::equal("lines of thresher ls", all, lines),
+        Check::equal("of a sample given with the right sha-256 by thresher cat", sample.len() as u64, given),
+    ])
+}
+
+/// A digest in lower-case hex.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn expected(path: &str, body: &str) -> Expected {
+        Expected {
+            uri: format!("http://h/{path}"),
+            length: body.len() as u64,
+            sha256: sha256(body.as_bytes()),
+        }
+    }
+
+    fn checked(written: &[(&str, &str)]) -> Vec<bool> {
+        let folder = TempDir::new().unwrap();
+        for (name, body) in written {
+            fs::write(folder.path().join(name), body).unwrap();
+        }
+        let expected = [expected("a", "1"), expected("b", "2")];
+        files(folder.path(), "http://h", &expected).unwrap().iter().map(|check| check.holds).collect()
+    }
+
+    #[test]
+    fn right_files_pass() {
+        assert_eq!(checked(&[("a", "1"), ("b", "2")]), [true, true]);
+    }
+
+    #[test]
+    fn wrong_bytes_fail_though_the_count_is_right() {
+        assert_eq!(checked(&[("a", "1"), ("b", "1")]), [false, true]);
+    }
+
+    #[test]
+    fn one_file_too_many_fails() {
+        assert_eq!(checked(&[("a", "1"), ("b", "2"), ("b.part", "")]), [true, false]);
+    }
+
+    #[test]
+    fn nothing_at_all_fails_both() {
+        assert_eq!(checked(&[]), [false, false]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::measure::MeasureArgs;
+
+/// Measures Thresher beside what a user could pick instead, on this machine, over loopback.
+#[derive(Debug, Parser)]
+#[command(name = "load-tests", max_term_width = 110)]
+pub(crate) struct Cli {
+    /// What to measure.
+    #[command(subcommand)]
+    pub(crate) case: Case,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Case {
+    /// 20,000 resources of 2 KiB: thresher with and without the view, curl, and resync-sync.
+    SmallFiles(Options),
+    /// A list of 1,000,000 entries whose resources are all held already.
+    MillionUnchanged(Options),
+    /// Run one command and write down what it used; the other cases call this.
+    #[command(hide = true)]
+    Measure(MeasureArgs),
+}
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How often each command is run.
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub(crate) rounds: NonZeroUsize,
+
+    /// How many resources the Source has. Default: what the case is named after.
+    #[arg(long, value_name = "N")]
+    pub(crate) resources: Option<u64>,
+
+    /// Who serves.
+    #[arg(long, value_enum, default_value_t = SourceKind::Nginx)]
+    pub(crate) source: SourceKind,
+
+    /// Work in a new directory below this one. Default: below cargo's target directory.
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Leave the working directory behind.
+    #[arg(long)]
+    pub(crate) keep: bool,
+
+    /// Take this thresher instead of building one.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) thresher: Option<PathBuf>,
+
+    /// Print no table on standard error.
+    #[arg(long)]
+    pub(crate) json_only: bool,
+}
+
+/// Who serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SourceKind {
+    /// Debian's nginx, installed under the target directory if there is none: static files.
+    Nginx,
+    /// The testkit's simulated Source, in the runner's own process: bytes made while they are sent.
+    Simulated,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_rounds_are_wrong_usage() {
+        let error = Cli::try_parse_from(["load-tests", "small-files", "--rounds", "0"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}

@@ -1,0 +1,159 @@
+//! nginx on loopback, with a configuration of its own.
+
+use std::cell::Cell;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::meter;
+
+/// Starts nginx, says its process id when it is ready, and ends it when the input ends: so it also ends with a runner
+/// that was killed.
+const WATCH: &str = r#"
+"$1" -p "$2" -c "$2/nginx.conf" -e "$2/error.log" &
+pid=$!
+until [ -s "$2/nginx.pid" ]; do kill -0 $pid || exit 1; sleep 0.02; done
+echo $pid
+read -r _
+kill -TERM $pid
+wait $pid
+"#;
+
+/// What people who install nginx get, but for the access log, and all its files in one folder.
+const CONFIG: &str = "\
+daemon off;
+worker_processes auto;
+pid nginx.pid;
+@USER@
+events { worker_connections 768; }
+http {
+    sendfile on;
+    tcp_nopush on;
+    access_log off;
+    default_type application/octet-stream;
+    types { application/xml xml; }
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    server {
+        listen 127.0.0.1:@PORT@;
+        root @DOCROOT@;
+        location = /.status { stub_status; }
+        @LOCATIONS@
+    }
+}
+";
+
+/// A running nginx; it ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Nginx {
+    watch: Child,
+    process: u32,
+    port: u16,
+    /// How often it was asked for the count of requests, which counts too.
+    asked: Cell<u64>,
+}
+
+impl Nginx {
+    /// Serves the files below `docroot`, and what `locations` says besides.
+    pub(crate) fn start(program: &Path, docroot: &Path, locations: &str) -> anyhow::Result<Self> {
+        let folder = docroot.with_extension("nginx");
+        fs::create_dir_all(folder.join("temp"))?;
+        let port = free_port()?;
+        // Started by root, workers would run as nobody, who may not read the working directory.
+        let user = if folder.metadata()?.uid() == 0 { "user root root;" } else { "" };
+        let config = CONFIG
+            .replace("@USER@", user)
+            .replace("@PORT@", &port.to_string())
+            .replace("@DOCROOT@", &docroot.display().to_string())
+            .replace("@LOCATIONS@", locations);
+        fs::write(folder.join("nginx.conf"), config)?;
+        let mut watch = Command::new("sh")
+            .args(["-c", WATCH, "watch"])
+            .args([program, &folder])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C at the terminal is for the runner, whose end then ends nginx.
+            .process_group(0)
+            .spawn()
+            .context("cannot start sh to watch over nginx")?;
+        let mut line = String::new();
+        if let Some(output) = watch.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let Ok(process) = line.trim().parse() else {
+            let _ = watch.wait();
+            let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
+            bail!("nginx did not start; its log:\n{log}");
+        };
+        Ok(Self { watch, process, port, asked: Cell::new(0) })
+    }
+
+    /// `http://127.0.0.1:<port>`
+    pub(crate) fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Processor time that all its processes have used so far, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let workers = meter::children(self.process);
+        workers.into_iter().chain([self.process]).map(meter::process_cpu_seconds).sum()
+    }
+
+    /// How many requests it has had from others.
+    pub(crate) fn requests(&self) -> anyhow::Result<u64> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        stream.write_all(b"GET /.status HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(16 * 1024).read_to_string(&mut answer)?;
+        self.asked.set(self.asked.get() + 1);
+        let all =
+            requests_in(&answer).with_context(|| format!("nginx told no count of requests:\n{answer}"))?;
+        Ok(all.saturating_sub(self.asked.get()))
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        drop(self.watch.stdin.take());
+        let _ = self.watch.wait();
+    }
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .context("no port of 127.0.0.1 is free")?
+        .local_addr()?
+        .port())
+}
+
+/// The line after `server accepts handled requests` holds the three counts.
+fn requests_in(status: &str) -> Option<u64> {
+    let mut lines = status.lines().skip_while(|line| !line.starts_with("server accepts handled requests"));
+    lines.nth(1)?.split_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_count_is_that_of_requests() {
+        let status = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n 16 16 31070 \n\
+            Reading: 0 Writing: 1 Waiting: 0 \n";
+        assert_eq!(requests_in(status), Some(31_070));
+    }
+
+    #[test]
+    fn another_page_tells_no_count() {
+        assert_eq!(requests_in("HTTP/1.1 404 Not Found\r\n\r\n<html>"), None);
+    }
+}

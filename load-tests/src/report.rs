@@ -1,0 +1,174 @@
+//! What a case has found, as JSON and as a table.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::check::Check;
+use crate::machine::Machine;
+use crate::measure::Usage;
+use crate::stats::{Spread, rounded};
+
+/// What a case has found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// Which case.
+    pub(crate) case: &'static str,
+    /// When it ended.
+    pub(crate) finished_at: jiff::Timestamp,
+    /// Where it ran.
+    pub(crate) machine: Machine,
+    /// What was served, and how.
+    pub(crate) setup: BTreeMap<&'static str, serde_json::Value>,
+    /// Which programs were compared.
+    pub(crate) versions: Vec<String>,
+    /// One for each command.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// What was found of one command.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// What it is called here.
+    pub(crate) name: &'static str,
+    /// What was run.
+    pub(crate) command: String,
+    /// Resources (or entries of a list) that one run is through with.
+    pub(crate) resources: u64,
+    /// Each run.
+    pub(crate) rounds: Vec<Round>,
+    /// What the rounds come to.
+    #[serde(flatten)]
+    pub(crate) summary: Option<Summary>,
+}
+
+/// One run of one command.
+#[derive(Debug, Serialize)]
+pub(crate) struct Round {
+    /// What it used.
+    #[serde(flatten)]
+    pub(crate) usage: Usage,
+    /// What the Source used meanwhile, on the same processors.
+    pub(crate) source_cpu_seconds: f64,
+    /// What the kernel and everything else on the machine used meanwhile: the less, the better the figure.
+    pub(crate) other_cpu_seconds: f64,
+    /// Whether it did what it should.
+    pub(crate) checks: Vec<Check>,
+    /// What else was counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) counted: BTreeMap<String, u64>,
+}
+
+/// What the rounds of a command come to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    /// Over all rounds.
+    pub(crate) seconds: Spread,
+    /// By the median of the seconds.
+    pub(crate) resources_per_second: f64,
+    /// The greatest of all rounds.
+    pub(crate) peak_rss_bytes: u64,
+    /// How many times as fast as these other rows, by the medians.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) times_as_fast_as: BTreeMap<&'static str, f64>,
+}
+
+impl Row {
+    /// A row without rounds.
+    pub(crate) fn new(name: &'static str, resources: u64) -> Self {
+        Self { name, command: String::new(), resources, rounds: Vec::new(), summary: None }
+    }
+}
+
+impl Report {
+    /// Sums the rounds of each row up, and compares the rows with those named in `against`.
+    pub(crate) fn summed_up(mut self, against: &[&'static str]) -> Self {
+        let spreads: Vec<(&'static str, Option<Spread>)> = self
+            .rows
+            .iter()
+            .map(|row| (row.name, Spread::of(row.rounds.iter().map(|round| round.usage.seconds))))
+            .collect();
+        let median = |name: &str| spreads.iter().find(|(row, _)| *row == name)?.1.map(|spread| spread.median);
+        for (row, (_, spread)) in self.rows.iter_mut().zip(&spreads) {
+            let Some(spread) = *spread else { continue };
+            let others = against.iter().filter(|other| **other != row.name);
+            let ratios = others.filter_map(|other| Some((*other, rounded(median(other)? / spread.median))));
+            row.summary = Some(Summary {
+                seconds: spread,
+                resources_per_second: (row.resources as f64 / spread.median).round(),
+                peak_rss_bytes: row.rounds.iter().map(|round| round.usage.peak_rss_bytes).max().unwrap_or(0),
+                times_as_fast_as: ratios.collect(),
+            });
+        }
+        self
+    }
+
+    /// The checks that do not hold.
+    pub(crate) fn broken(&self) -> Vec<String> {
+        let checks = self.rows.iter().flat_map(|row| {
+            let rounds = row.rounds.iter().enumerate();
+            rounds.flat_map(move |(nth, round)| {
+                round.checks.iter().map(move |check| (row.name, nth + 1, check))
+            })
+        });
+        let broken = checks.filter(|(.., check)| !check.holds);
+        broken.map(|(row, round, check)| format!("{row}, round {round}: {check}")).collect()
+    }
+
+    /// One line for each row.
+    pub(crate) fn table(&self) -> Table {
+        let mut others: Vec<&'static str> = Vec::new();
+        for other in
+            self.rows.iter().flat_map(|row| row.summary.iter().flat_map(|s| s.times_as_fast_as.keys()))
+        {
+            if !others.contains(other) {
+                others.push(other);
+            }
+        }
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN);
+        let mut header: Vec<String> =
+            ["command", "median s", "min–max s", "per second"].map(str::to_owned).to_vec();
+        header.extend(others.iter().map(|other| format!("× {other}")));
+        header.extend(["peak MiB", "cpu s", "source cpu s", "other cpu s", "checks"].map(str::to_owned));
+        table.set_header(header);
+        for row in &self.rows {
+            if let Some(summary) = &row.summary {
+                table.add_row(row.cells(summary, &others));
+            }
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    }
+}
+
+impl Row {
+    fn cells(&self, summary: &Summary, others: &[&str]) -> Vec<String> {
+        let median = |of: fn(&Round) -> f64| Spread::of(self.rounds.iter().map(of)).map_or(0.0, |s| s.median);
+        let Spread { median: seconds, min, max } = summary.seconds;
+        let mut cells = vec![
+            self.name.to_owned(),
+            format!("{seconds:.2}"),
+            format!("{min:.2}–{max:.2}"),
+            format!("{:.0}", summary.resources_per_second),
+        ];
+        cells.extend(others.iter().map(|other| {
+            summary.times_as_fast_as.get(other).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+        }));
+        let all_hold = self.rounds.iter().flat_map(|round| &round.checks).all(|check| check.holds);
+        cells.extend([
+            format!("{:.0}", summary.peak_rss_bytes as f64 / f64::from(1 << 20)),
+            format!("{:.2}", median(|round| round.usage.cpu_seconds)),
+            format!("{:.2}", median(|round| round.source_cpu_seconds)),
+            format!("{:.2}", median(|round| round.other_cpu_seconds)),
+            if all_hold { "hold" } else { "BROKEN" }.to_owned(),
+        ]);
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests;

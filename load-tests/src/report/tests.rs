@@ -1,0 +1,61 @@
+use super::*;
+
+fn round(seconds: f64, holds: bool) -> Round {
+    let usage =
+        Usage { seconds, cpu_seconds: 0.5, peak_rss_bytes: (seconds * 1e6) as u64, exit_status: Some(0) };
+    Round {
+        usage,
+        source_cpu_seconds: 0.25,
+        other_cpu_seconds: 0.0,
+        checks: vec![Check::holds("all is well", holds)],
+        counted: BTreeMap::new(),
+    }
+}
+
+fn report() -> Report {
+    let row = |name, rounds: [Round; 3]| Row { rounds: rounds.into(), ..Row::new(name, 100) };
+    Report {
+        case: "case",
+        finished_at: jiff::Timestamp::UNIX_EPOCH,
+        machine: Machine::here(std::path::Path::new("/")),
+        setup: BTreeMap::new(),
+        versions: Vec::new(),
+        rows: vec![
+            row("ours", [round(2.0, true), round(9.0, true), round(1.0, true)]),
+            row("theirs", [round(5.0, true), round(4.0, false), round(7.0, true)]),
+        ],
+    }
+    .summed_up(&["theirs"])
+}
+
+#[test]
+fn rows_are_compared_by_their_medians_and_not_with_themselves() {
+    let report = report();
+    let summary = |row: usize| report.rows[row].summary.as_ref().unwrap();
+    assert_eq!(summary(0).times_as_fast_as, BTreeMap::from([("theirs", 2.5)]));
+    assert_eq!(summary(1).times_as_fast_as, BTreeMap::new());
+    assert_eq!((summary(0).resources_per_second, summary(0).peak_rss_bytes), (50.0, 9_000_000));
+}
+
+#[test]
+fn a_check_that_does_not_hold_is_told_with_row_and_round() {
+    assert_eq!(report().broken(), ["theirs, round 2: all is well (DOES NOT HOLD, found false)"]);
+}
+
+#[test]
+fn json_has_rounds_and_summary_side_by_side() {
+    let json = serde_json::to_value(report()).unwrap();
+    let row = &json["rows"][0];
+    assert_eq!(row["seconds"]["median"], 2.0);
+    assert_eq!(row["rounds"][1]["seconds"], 9.0);
+    assert_eq!(row["times_as_fast_as"]["theirs"], 2.5);
+}
+
+#[test]
+fn the_table_has_a_line_for_each_row_and_marks_the_broken_one() {
+    let table = report().table().to_string();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 4, "{table}");
+    assert!(lines[2].contains("1.00–9.00") && lines[2].contains("hold"), "{table}");
+    assert!(lines[3].contains("BROKEN") && lines[3].contains(" - |"), "{table}");
+}

@@ -1,0 +1,75 @@
+//! The Source that is harvested, whoever serves it.
+
+use std::process;
+
+use testkit::source::{SimulatedSource, SourceSpec};
+
+use crate::documents::LIST_PATH;
+use crate::meter;
+use crate::nginx::Nginx;
+
+/// A running Source.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Static files.
+    Nginx {
+        /// The server.
+        server: Nginx,
+        /// Which nginx it is.
+        version: String,
+    },
+    /// In this process.
+    Simulated(SimulatedSource),
+}
+
+impl Source {
+    /// Starts a simulated Source.
+    pub(crate) fn simulated(spec: SourceSpec) -> anyhow::Result<Self> {
+        // It has a runtime of its own for what comes after the start.
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        Ok(Self::Simulated(runtime.block_on(SimulatedSource::start(spec))?))
+    }
+
+    /// `http://127.0.0.1:<port>`
+    pub(crate) fn base(&self) -> String {
+        match self {
+            Self::Nginx { server, .. } => server.base(),
+            Self::Simulated(source) => source.url(),
+        }
+    }
+
+    /// The URL of the Resource List or its index.
+    pub(crate) fn list(&self) -> String {
+        match self {
+            Self::Nginx { server, .. } => format!("{}{LIST_PATH}", server.base()),
+            Self::Simulated(source) => source.resource_list(),
+        }
+    }
+
+    /// Who serves.
+    pub(crate) fn version(&self) -> String {
+        match self {
+            Self::Nginx { version, .. } => version.clone(),
+            Self::Simulated(_) => format!("simulated Source of testkit {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
+    /// Processor time that it has used so far, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        match self {
+            Self::Nginx { server, .. } => server.cpu_seconds(),
+            Self::Simulated(_) => meter::process_cpu_seconds(process::id()),
+        }
+    }
+
+    /// Requests that it has had so far.
+    pub(crate) fn requests(&self) -> anyhow::Result<u64> {
+        match self {
+            Self::Nginx { server, .. } => server.requests(),
+            Self::Simulated(source) => {
+                let log = source.requests();
+                Ok(log.documents + log.resources)
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Numbers from several rounds.
+
+use serde::Serialize;
+
+/// Where the middle lies and how far the rest is from it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    /// Half of the rounds were at most this, half at least.
+    pub(crate) median: f64,
+    /// The least of all rounds.
+    pub(crate) min: f64,
+    /// The greatest of all rounds.
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    /// The spread of some numbers; `None` of no numbers.
+    pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = numbers.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let middle = sorted.len() / 2;
+        let median = if sorted.len() % 2 == 1 {
+            sorted[middle]
+        } else {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
+        };
+        Some(Self { median, min, max })
+    }
+}
+
+/// Rounds to three decimals: what lies behind them is noise, and hides the figure from the eye.
+pub(crate) fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_odd_count_is_the_middle_one() {
+        assert_eq!(Spread::of([3.0, 1.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+    }
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between_the_middle_two() {
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+    }
+
+    #[test]
+    fn one_round_has_no_spread() {
+        assert_eq!(Spread::of([2.5]), Some(Spread { median: 2.5, min: 2.5, max: 2.5 }));
+    }
+
+    #[test]
+    fn nothing_has_no_median() {
+        assert_eq!(Spread::of([]), None);
+    }
+
+    #[test]
+    fn figures_keep_three_decimals() {
+        assert_eq!(rounded(1.234_56), 1.235);
+    }
+}

@@ -1,0 +1,139 @@
+//! The program under test.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+use crate::cli::Options;
+use crate::process::{CommandLine, Ended, output_of};
+
+/// The program and its version.
+#[derive(Debug, Clone)]
+pub(crate) struct Thresher {
+    program: PathBuf,
+    pub(crate) version: String,
+}
+
+/// Whether resources are laid out as files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    Files,
+    None,
+}
+
+/// What `sync --json` says at the end, as far as it is judged here.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) in_sync: bool,
+    pub(crate) listed: u64,
+    pub(crate) stored: u64,
+    pub(crate) unchanged: u64,
+    pub(crate) requests: u64,
+}
+
+/// A line of `ls --json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Held {
+    pub(crate) uri: String,
+    pub(crate) state: String,
+    pub(crate) length: Option<u64>,
+    pub(crate) sha256: Option<String>,
+}
+
+impl Thresher {
+    /// The one that the options name, or one built from this workspace.
+    pub(crate) fn get(options: &Options) -> anyhow::Result<Self> {
+        let program = match &options.thresher {
+            Some(program) => {
+                program.canonicalize().with_context(|| format!("there is no {}", program.display()))?
+            }
+            None => build()?,
+        };
+        let version = output_of(Command::new(&program).arg("--version"))?;
+        Ok(Self { program, version })
+    }
+
+    /// `sync` of a list into `into`, a name in the folder that the command will run in.
+    pub(crate) fn sync(&self, list: &str, view: View, concurrency: Option<u16>) -> CommandLine {
+        let view = if view == View::Files { "files" } else { "none" };
+        let command = CommandLine::new(&self.program).args(["sync", list, "--into", "into", "--view", view]);
+        let command = match concurrency {
+            Some(concurrency) => command.arg("--concurrency").arg(concurrency.to_string()),
+            None => command,
+        };
+        command.arg("--json")
+    }
+
+    /// Hands over every resource of a harvest, one at a time.
+    pub(crate) fn held(&self, into: &Path, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(["ls", "--json", "--into"]).arg(into).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start thresher ls")?;
+        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
+            let line = line?;
+            each(serde_json::from_str(&line).with_context(|| format!("thresher ls printed {line:?}"))?);
+        }
+        let status = child.wait()?;
+        if !status.success() {
+            bail!("thresher ls --into {} failed ({status})", into.display());
+        }
+        Ok(())
+    }
+
+    /// The verified bytes of one resource.
+    pub(crate) fn cat(&self, uri: &str, into: &Path) -> anyhow::Result<Vec<u8>> {
+        let output = Command::new(&self.program).args(["cat", uri, "--into"]).arg(into).output()?;
+        if !output.status.success() {
+            bail!("thresher cat {uri} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output.stdout)
+    }
+}
+
+impl Outcome {
+    /// What a `sync` said that ended well.
+    pub(crate) fn of(ended: &Ended) -> anyhow::Result<Self> {
+        ended.succeeded()?;
+        let output = ended.output()?;
+        let last = output.lines().last().unwrap_or_default();
+        serde_json::from_str(last)
+            .with_context(|| format!("the last line of thresher sync --json is {last:?}"))
+    }
+}
+
+fn build() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.toml");
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "-p", "thresher", "--manifest-path"]).arg(manifest);
+    // Cargo's words go to standard error, so that standard output holds nothing but the report.
+    let status =
+        command.status().context("cannot run cargo to build thresher; give a program with --thresher")?;
+    if !status.success() {
+        bail!("thresher could not be built ({status}); give a program with --thresher");
+    }
+    Ok(testkit::servers::target_directory().join("release/thresher"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_may_say_more_than_is_judged() {
+        let line = r#"{"run":"x","mode":"baseline","in_sync":true,"listed":3,"stored":2,"unchanged":1,"deleted":0,
+            "failed":0,"bytes":9,"requests":4,"quirks":{},"gaps":0,"duration_ms":7}"#;
+        let outcome: Outcome = serde_json::from_str(line).unwrap();
+        assert!(outcome.in_sync && outcome.stored == 2 && outcome.requests == 4);
+    }
+
+    #[test]
+    fn a_resource_that_is_not_held_has_no_digest() {
+        let line = r#"{"uri":"http://a/b","state":"pending","length":null,"sha256":null,"location":null}"#;
+        let held: Held = serde_json::from_str(line).unwrap();
+        assert_eq!((held.state.as_str(), held.sha256), ("pending", None));
+    }
+}
