@@ -42,6 +42,9 @@ pub struct DocumentRecord {
     /// `at` of its top-level metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
+    /// The last instant that `at` can mean: the end of its second, or day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_latest: Option<Timestamp>,
     /// `from` of its top-level metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,

@@ -126,7 +126,8 @@ impl StoreError {
         use object_store::Error as E;
         let at = || format!("{root}/{key}");
         match &error {
-            E::NotFound { .. } if says(&error, &["NoSuchBucket"]) => {
+            // A GET says so as "not found", a listing as any other failure.
+            _ if says(&error, &["NoSuchBucket"]) => {
                 Self::Config(format!("the bucket of {root} does not exist: create it, or correct its name"))
             }
             E::NotFound { .. } => Self::NotFound { key: key.to_string(), root: root.to_owned() },

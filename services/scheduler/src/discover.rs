@@ -95,14 +95,19 @@ pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result
 
     let mut first = None;
     if is_site && let Some(url) = &well_known {
-        first = found.read(client, url, options).await.ok().and_then(Attempt::document);
+        first = match found.read(client, url, options).await {
+            Ok(attempt) => attempt.document(),
+            Err(error) if error.is_answer() => None,
+            // Nobody is there: the same host would not answer the next question either.
+            Err(error) => return Err(DiscoverError::Unreachable(error)),
+        };
     }
     let mut why = None;
     if first.is_none() {
         match found.read(client, entry, options).await {
             Ok(Attempt::Read(document)) => first = Some(document),
             Ok(Attempt::NotADocument(error)) => why = Some(error.to_string()),
-            Err(error) if is_site || error.is_answer() => why = Some(error.to_string()),
+            Err(error) if error.is_answer() => why = Some(error.to_string()),
             Err(error) => return Err(DiscoverError::Unreachable(error)),
         }
     }

@@ -86,8 +86,8 @@ impl Harvest {
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };
             let again = self.settle(deliveries, window).await?;
-            for lane in &again.resting {
-                window.rest(lane);
+            for (lane, until) in &again.resting {
+                window.rest(lane, *until);
             }
             pass.left |= again.any;
             pass.due = earliest(pass.due, again.due);
@@ -111,7 +111,7 @@ impl Harvest {
                 if let Action::Fetch { lane } = &record.action
                     && self.is_beyond_patience(now, next)
                 {
-                    window.rest(lane);
+                    window.rest(lane, next);
                     continue;
                 }
                 pass.due = earliest(pass.due, Some(next));

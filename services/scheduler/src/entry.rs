@@ -85,7 +85,7 @@ pub(crate) fn certain_instant(datetime: &Datetime) -> Option<Timestamp> {
 }
 
 /// The last instant a time can mean: the end of the second, minute or day it names.
-fn latest_instant(datetime: &Datetime) -> Option<Timestamp> {
+pub(crate) fn latest_instant(datetime: &Datetime) -> Option<Timestamp> {
     let width = match datetime.precision() {
         Precision::Subsecond => return certain_instant(datetime),
         Precision::Second => SignedDuration::from_secs(1),

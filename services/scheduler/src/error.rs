@@ -1,6 +1,7 @@
 //! Why a harvest could not go on. What it had done stays done, and the same command takes it up again.
 
 use catalog::CatalogError;
+use jiff::Timestamp;
 use model::Lane;
 use store::{StoreError, StoreTrouble};
 
@@ -36,12 +37,14 @@ pub enum HarvestError {
     },
     /// The Source asks for more patience than a run has. Its resources stay pending.
     #[error(
-        "{lane} asks to be left alone for a while; {pending} resources are still to be fetched. \
-         Nothing is lost: run the same command again later"
+        "{lane} asks to be left alone until {until}; {pending} resources are still to be fetched. \
+         Nothing is lost: run the same command again then"
     )]
     Patience {
         /// The origin.
         lane: Lane,
+        /// When it may be asked again.
+        until: Timestamp,
         /// Resources left to do.
         pending: u64,
     },

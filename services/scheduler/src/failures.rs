@@ -42,8 +42,8 @@ impl Harvest {
             Next::Patience { wait } => {
                 let due = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
                 again.any = true;
-                if let Action::Fetch { lane } = &pending.action {
-                    again.resting.push(lane.clone());
+                if let (Action::Fetch { lane }, Some(until)) = (&pending.action, due) {
+                    again.resting.push((lane.clone(), until));
                 }
                 batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
             }
@@ -86,15 +86,15 @@ impl Harvest {
     pub(crate) async fn leave(&mut self, lane: Lane, why: Down) -> Result<(), HarvestError> {
         let is_own = Lane::of(&self.entry).is_ok_and(|own| own == lane);
         match why {
-            Down::Resting if is_own => {
+            Down::Resting { until } if is_own => {
                 let pending = self.catalog.count_pending().await?;
-                Err(HarvestError::Patience { lane, pending })
+                Err(HarvestError::Patience { lane, until, pending })
             }
             Down::Silent if is_own && !self.entry_answers().await => {
                 let pending = self.catalog.count_pending().await?;
                 Err(HarvestError::Unreachable { lane, pending })
             }
-            Down::Resting | Down::Silent => self.give_up(&lane, why).await,
+            Down::Resting { .. } | Down::Silent => self.give_up(&lane, why).await,
         }
     }
 
@@ -115,7 +115,9 @@ impl Harvest {
     async fn give_up(&mut self, lane: &Lane, why: Down) -> Result<(), HarvestError> {
         let (reason, what) = match why {
             Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row"),
-            Down::Resting => (ProblemReason::Throttled, "asks to be left alone for longer than a run waits"),
+            Down::Resting { .. } => {
+                (ProblemReason::Throttled, "asks to be left alone for longer than a run waits")
+            }
         };
         let mut given_up = Vec::with_capacity(BATCH);
         let mut pending = self.catalog.scan_pending(None).await?;

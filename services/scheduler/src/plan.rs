@@ -5,7 +5,7 @@ use model::{DocumentRecord, DocumentState, ProblemReason, Subject, Validators};
 use resourcesync::{Capability, Header, Mode as ReadMode, Options, ReadError, Root, Summary};
 use url::Url;
 
-use crate::entry::{Context, certain_instant};
+use crate::entry::{Context, certain_instant, latest_instant};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
@@ -15,10 +15,12 @@ impl Harvest {
     /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too.
     pub(crate) async fn plan(&mut self) -> Result<(), HarvestError> {
         self.read_queued().await?;
-        if self.close_gaps().await? {
+        let gaps = self.gaps().await?;
+        self.run.counters.gaps += gaps.len() as u64;
+        if self.queue_lists(&gaps).await? {
             self.read_queued().await?;
         }
-        Ok(())
+        self.record_gaps().await
     }
 
     /// Reads every queued document, in the order of time. A document that cannot be read costs its own entries only.
@@ -116,6 +118,7 @@ impl Harvest {
                     }
                     record.root = Some(header.root);
                     record.at = header.at.as_ref().and_then(certain_instant);
+                    record.at_latest = header.at.as_ref().and_then(latest_instant);
                     record.from = header.from.as_ref().and_then(certain_instant).or(record.from);
                     record.until = header.until.as_ref().and_then(certain_instant);
                     context = Some(Context::new(uri, &record.set, &record.capability, header.at));

@@ -44,6 +44,7 @@ pub(crate) fn queued(
         root: None,
         validators: Default::default(),
         at: None,
+        at_latest: None,
         from: None,
         until: None,
         latest_change: None,

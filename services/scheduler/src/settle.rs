@@ -18,8 +18,8 @@ use crate::window::Window;
 pub(crate) struct Again {
     pub(crate) any: bool,
     pub(crate) due: Option<Timestamp>,
-    /// Origins that asked for more patience than a run has.
-    pub(crate) resting: Vec<Lane>,
+    /// Origins that asked for more patience than a run has, and until when.
+    pub(crate) resting: Vec<(Lane, Timestamp)>,
 }
 
 /// What is known of a resource when its outcome comes.

@@ -66,7 +66,8 @@ pub(crate) fn advance<'a>(set: &mut SetRecord, documents: impl Iterator<Item = &
         // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
         let at = lists.iter().map(|record| record.at).min().flatten();
         set.baseline_at = at.or(set.baseline_at);
-        set.synchronized_to = set.synchronized_to.max(at);
+        let reached = lists.iter().map(|record| record.at_latest).min().flatten();
+        set.synchronized_to = set.synchronized_to.max(reached);
     }
     if whole(&changes) && joins_on(set, changes.iter().copied()) {
         let reached = changes.iter().filter_map(|record| record.until.max(record.latest_change)).max();
@@ -114,6 +115,7 @@ mod tests {
         let mut record = crate::queue::queued(RunId::fresh(), &SetId::new("s"), &capability, None);
         record.state = state;
         record.at = at.map(second);
+        record.at_latest = record.at;
         record.until = until.map(second);
         record
     }

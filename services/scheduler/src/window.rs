@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use jiff::Timestamp;
 use model::{FetchItem, JobId, Lane, ResourceUri};
 
 /// The most resources one job holds.
@@ -35,7 +36,10 @@ pub(crate) enum Down {
     /// It did not answer many requests in a row.
     Silent,
     /// It asked to be left alone for longer than a run waits.
-    Resting,
+    Resting {
+        /// Until then.
+        until: Timestamp,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +49,7 @@ struct LaneState {
     /// Milliseconds one resource takes, smoothed.
     millis_per_resource: Option<f64>,
     unreachable_in_a_row: u32,
-    resting: bool,
+    resting: Option<Timestamp>,
 }
 
 impl Window {
@@ -122,8 +126,9 @@ impl Window {
     }
 
     /// Notes that an origin asked for more patience than a run has.
-    pub(crate) fn rest(&mut self, lane: &Lane) {
-        self.lanes.entry(lane.clone()).or_default().resting = true;
+    pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
+        let state = self.lanes.entry(lane.clone()).or_default();
+        state.resting = state.resting.max(Some(until));
     }
 
     /// Whether an origin is left alone: nobody is asked in vain again and again.
@@ -185,7 +190,7 @@ impl LaneState {
 
     fn down(&self) -> Option<Down> {
         match self {
-            Self { resting: true, .. } => Some(Down::Resting),
+            Self { resting: Some(until), .. } => Some(Down::Resting { until: *until }),
             Self { unreachable_in_a_row: UNREACHABLE_IS_DOWN.., .. } => Some(Down::Silent),
             _ => None,
         }
@@ -304,10 +309,11 @@ mod tests {
     #[test]
     fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
         let mut window = filled(4, 100, 20);
-        window.rest(&lane());
+        let until = Timestamp::from_second(1_800_000_000).unwrap();
+        window.rest(&lane(), until);
         assert!(window.next_job(true).is_none());
         window.forget_ready();
-        assert_eq!(window.take_down(), [(lane(), Down::Resting)]);
+        assert_eq!(window.take_down(), [(lane(), Down::Resting { until })]);
         assert!(!window.is_down(&lane()));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use store::StoreError;
+
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -38,7 +40,9 @@ impl From<Exit> for ExitCode {
 
 impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
-        Self { exit: Exit::Failed, error: error.into() }
+        let error = error.into();
+        let is_config = matches!(error.downcast_ref(), Some(StoreError::Config(_)));
+        Self { exit: if is_config { Exit::Usage } else { Exit::Failed }, error }
     }
 }
 

@@ -22,8 +22,7 @@ async fn main() -> ExitCode {
     match run(cli.command).await {
         Ok(exit) => exit.into(),
         Err(failed) => {
-            // One line: the error and its causes.
-            eprintln!("thresher: {:#}", failed.error);
+            eprintln!("thresher: {}", one_line(&failed.error.to_string()));
             failed.exit.into()
         }
     }
@@ -39,6 +38,11 @@ async fn run(command: Command) -> CommandResult {
         Command::Explain(args) => commands::explain::run(args).await,
         Command::Demo(args) => commands::demo::run(args).await,
     }
+}
+
+/// What servers send into an error may have line breaks of its own.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Logs go to standard error; `RUST_LOG` outranks `-v`.

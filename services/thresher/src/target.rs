@@ -22,6 +22,11 @@ pub(crate) fn parse(into: &str) -> Result<StoreTarget, Failed> {
     into.parse().map_err(usage)
 }
 
+/// Where a harvest lies, as the operator knows it.
+pub(crate) fn place(store: &Store) -> String {
+    store.directory().map_or_else(|| store.root().to_owned(), |directory| directory.display().to_string())
+}
+
 /// The catalog of a Source, as a key prefix of the store.
 pub(crate) fn catalog_path(source: &SourceId) -> String {
     store::Key::Catalog(source.clone()).to_string()

@@ -12,7 +12,7 @@ use url::Url;
 use crate::cli::DemoArgs;
 use crate::commands::sync::{self, Request};
 use crate::exit::{CommandResult, Exit, Failed};
-use crate::show;
+use crate::{show, target};
 
 /// Requests open at the simulated Source at the same time.
 const CONCURRENCY: usize = 4;
@@ -94,7 +94,7 @@ async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store)
     let harvested = sync::harvest(request, progress).await;
     shown.finish().await;
     let (report, store) = harvested?;
-    show::summary(&report, store.root(), start.elapsed());
+    show::summary(&report, &target::place(&store), start.elapsed());
     Ok((report, store))
 }
 

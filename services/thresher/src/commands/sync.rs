@@ -81,7 +81,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     let duration = start.elapsed();
 
     let exit = if report.in_sync() { Exit::Good } else { Exit::Problems };
-    show::summary(&report, store.root(), duration);
+    show::summary(&report, &target::place(&store), duration);
     if args.json {
         println!("{}", serde_json::to_string(&Outcome::new(&args.url, &report, duration.as_millis()))?);
     }
@@ -116,7 +116,7 @@ pub(crate) async fn harvest(
         return Err(usage(format!(
             "{} already holds the Source {}; files of two Sources would mix. Give another directory with --into, or \
              --view none",
-            store.root(),
+            target::place(&store),
             other.url
         )));
     }
@@ -124,7 +124,7 @@ pub(crate) async fn harvest(
     let client = Client::new(config)?;
     let catalog =
         Catalog::open(store.object_store(), &target::catalog_path(&source), CatalogConfig::default()).await?;
-    store.note_source(&SourceNote { source: source.clone(), url: request.url.to_string() }).await?;
+    let note = SourceNote { source: source.clone(), url: request.url.to_string() };
 
     let (stop, at_once) = stop_on_interrupt();
     let pipeline = Pipeline::start(&client, &store).await?;
@@ -141,9 +141,14 @@ pub(crate) async fn harvest(
         progress,
         stop,
     };
-    let harvesting = async { Harvest::open(parts).await?.run().await };
+    let harvesting = async {
+        let harvest = Harvest::open(parts).await?;
+        // Only now is it known that there is something to harvest: a mistyped URL claims no directory.
+        store.note_source(&note).await?;
+        Ok(harvest.run().await?)
+    };
     let report = tokio::select! {
-        report = harvesting => report.map_err(Failed::from),
+        report = harvesting => report,
         () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
         why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: run the same command again"))),
     };
