@@ -46,13 +46,18 @@ pub(crate) struct Held {
 impl Thresher {
     /// The one that the options name, or one built from this workspace.
     pub(crate) fn get(options: &Options) -> anyhow::Result<Self> {
-        let program = match &options.thresher {
+        let (program, of) = match &options.thresher {
             Some(program) => {
-                program.canonicalize().with_context(|| format!("there is no {}", program.display()))?
+                let program =
+                    program.canonicalize().with_context(|| format!("there is no {}", program.display()))?;
+                (program, None)
             }
-            None => build()?,
+            None => (build()?, commit()),
         };
-        let version = output_of(Command::new(&program).arg("--version"))?;
+        let mut version = output_of(Command::new(&program).arg("--version"))?;
+        if let Some(commit) = of {
+            version = format!("{version} ({commit})");
+        }
         Ok(Self { program, version })
     }
 
@@ -116,6 +121,13 @@ fn build() -> anyhow::Result<PathBuf> {
         bail!("thresher could not be built ({status}); give a program with --thresher");
     }
     Ok(testkit::servers::target_directory().join("release/thresher"))
+}
+
+/// Which commit the workspace is at, and whether it has changes beside it; nothing where that cannot be told.
+fn commit() -> Option<String> {
+    let mut command = Command::new("git");
+    command.args(["describe", "--always", "--dirty"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    output_of(&mut command).ok()
 }
 
 #[cfg(test)]
