@@ -1,0 +1,219 @@
+//! Whole jobs, over real HTTP: what a server may do, and what the job says of it.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::MemoryBus;
+use fetcher::{Fetcher, FetcherConfig};
+use fixity::{Computed, Sha256};
+use model::{
+    Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
+    ProblemReason, RunId, Seq, StoredBitstream, SystemClock, Validators, VerifyJob,
+};
+use store::Store;
+use testkit::scripted::{Reply, ScriptedServer};
+use web::{Client, WebConfig};
+
+const LARGE: usize = 300_000;
+
+/// A fetcher with its server and its store.
+struct Case {
+    server: ScriptedServer,
+    store: Store,
+    config: FetcherConfig,
+}
+
+impl Case {
+    async fn new() -> Self {
+        let server = ScriptedServer::start().await.expect("a free port on loopback");
+        Self { server, store: Store::in_memory(), config: FetcherConfig::default() }
+    }
+
+    fn item(&self, path: &str) -> FetchItem {
+        let uri = self.server.uri(path).parse().expect("an http URI");
+        FetchItem { uri, seq: Seq::new(1), declaration: Declaration::default(), held: Validators::default() }
+    }
+
+    async fn fetch(&self, items: Vec<FetchItem>) -> VerifyJob {
+        let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
+        let source = "case".parse().expect("a source id");
+        let job = FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), lane, items };
+        let client = Client::new(WebConfig::default()).expect("a client");
+        let bus = Arc::new(MemoryBus::new(4));
+        let clock = Arc::new(SystemClock);
+        let fetcher = Fetcher::new(client, self.store.clone(), bus, clock, self.config.clone());
+        fetcher.fetch(job).await.expect("a store in memory does not fail")
+    }
+
+    async fn fetch_one(&self, path: &str) -> (FetchedResult, u64) {
+        let mut job = self.fetch(vec![self.item(path)]).await;
+        (job.items.remove(0).result, job.requests)
+    }
+
+    /// What lies in the store, hashed again as it is read.
+    async fn bytes(&self, stored: &StoredBitstream) -> bytes::Bytes {
+        let bitstream = Bitstream {
+            location: stored.location.clone(),
+            computed: stored.computed.clone(),
+            assurance: Assurance::None,
+            media_type: None,
+            validators: Validators::default(),
+            stored_at: "2026-01-01T00:00:00Z".parse().expect("a timestamp"),
+        };
+        self.store.read_verified(&bitstream).await.expect("what was stored can be read")
+    }
+}
+
+fn stored(result: FetchedResult) -> StoredBitstream {
+    match result {
+        FetchedResult::Stored(stored) => stored,
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+fn failed(result: FetchedResult) -> Failure {
+    match result {
+        FetchedResult::Failed(failure) => failure,
+        other => panic!("not failed: {other:?}"),
+    }
+}
+
+fn large() -> Vec<u8> {
+    (0..LARGE).map(|n| (n / 7 % 251) as u8).collect()
+}
+
+#[tokio::test]
+async fn small_bodies_of_a_job_travel_in_one_pack() {
+    let case = Case::new().await;
+    let items: Vec<FetchItem> = (0..3)
+        .map(|n| {
+            let path = format!("/{n}");
+            case.server.push(&path, Reply::ok(format!("body {n}")).header("content-type", "text/plain"));
+            case.item(&path)
+        })
+        .collect();
+    let job = case.fetch(items).await;
+    assert_eq!(job.requests, 3);
+    let mut packs = Vec::new();
+    for (n, fetched) in job.items.into_iter().enumerate() {
+        let stored = stored(fetched.result);
+        assert_eq!(case.bytes(&stored).await, format!("body {n}"));
+        assert_eq!(stored.media_type.as_deref(), Some("text/plain"));
+        match stored.location {
+            Location::Pack { pack, .. } => packs.push(pack),
+            other => panic!("not in a pack: {other:?}"),
+        }
+    }
+    packs.dedup();
+    assert_eq!(packs.len(), 1);
+}
+
+#[tokio::test]
+async fn without_packs_each_body_is_an_object_of_its_own() {
+    let mut case = Case::new().await;
+    case.config.small_bytes = 0;
+    case.server.push("/a", Reply::ok("abc"));
+    let stored = stored(case.fetch_one("/a").await.0);
+    assert_eq!(stored.location, Location::Object { sha256: Sha256::of(b"abc") });
+    assert_eq!(case.bytes(&stored).await, "abc");
+}
+
+#[tokio::test]
+async fn a_large_body_that_breaks_off_is_taken_up_where_it_stopped() {
+    let case = Case::new().await;
+    let body = large();
+    let whole = Reply::ok(body.clone()).header("etag", "\"v1\"").cut_after(200_000);
+    let range = format!("bytes 200000-{}/{LARGE}", LARGE - 1);
+    let rest = Reply::status(206).body(body[200_000..].to_vec()).header("content-range", range);
+    case.server.push("/a", whole).push("/a", rest.header("etag", "\"v1\""));
+    let (result, requests) = case.fetch_one("/a").await;
+    let stored = stored(result);
+    assert_eq!(requests, 2);
+    assert_eq!(stored.computed, Computed::of(&body));
+    assert_eq!(case.bytes(&stored).await, body);
+    let again = &case.server.requests_at("/a")[1];
+    assert_eq!(again.header("range"), Some("bytes=200000-"));
+    assert_eq!(again.header("if-range"), Some("\"v1\""));
+}
+
+#[tokio::test]
+async fn a_body_that_has_changed_since_it_broke_off_is_begun_anew() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::ok(large()).header("etag", "\"v1\"").cut_after(200_000));
+    case.server.push("/a", Reply::ok("another version").header("etag", "\"v2\""));
+    let stored = stored(case.fetch_one("/a").await.0);
+    assert_eq!(case.bytes(&stored).await, "another version");
+}
+
+#[tokio::test]
+async fn without_a_strong_validator_a_broken_body_is_a_failure_that_may_be_tried_again() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::ok(large()).header("etag", "W/\"v1\"").cut_after(200_000));
+    let failure = failed(case.fetch_one("/a").await.0);
+    assert_eq!(failure.reason, ProblemReason::Interrupted);
+    case.server.assert_followed();
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_patience_is_not_asked_for_the_rest_of_the_job() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::status(429).header("retry-after", "30"));
+    let job = case.fetch(vec![case.item("/a"), case.item("/b"), case.item("/c")]).await;
+    let results: Vec<FetchedResult> = job.items.into_iter().map(|fetched| fetched.result).collect();
+    assert!(matches!(&results[0], FetchedResult::Failed(f) if f.reason == ProblemReason::Throttled));
+    assert_eq!(results[1..], [FetchedResult::Deferred, FetchedResult::Deferred]);
+    case.server.assert_followed();
+}
+
+#[tokio::test]
+async fn what_one_resource_does_leaves_the_others_alone() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::status(404)).push("/b", Reply::status(500)).push("/c", Reply::ok("c"));
+    let job = case.fetch(vec![case.item("/a"), case.item("/b"), case.item("/c")]).await;
+    let mut results = job.items.into_iter().map(|fetched| fetched.result);
+    assert_eq!(failed(results.next().unwrap()).reason, ProblemReason::HttpClientError);
+    assert_eq!(failed(results.next().unwrap()).reason, ProblemReason::HttpServerError);
+    assert_eq!(case.bytes(&stored(results.next().unwrap())).await, "c");
+}
+
+#[tokio::test]
+async fn a_held_version_that_is_still_current_is_not_sent_again() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::status(304));
+    let held = Validators { etag: Some("\"v1\"".into()), last_modified: None };
+    let job = case.fetch(vec![FetchItem { held, ..case.item("/a") }]).await;
+    assert_eq!(job.items[0].result, FetchedResult::NotModified);
+    assert_eq!(case.server.requests()[0].header("if-none-match"), Some("\"v1\""));
+}
+
+#[tokio::test]
+async fn when_its_time_is_over_a_job_gives_the_rest_back() {
+    let mut case = Case::new().await;
+    case.config.job_time = Duration::ZERO;
+    let job = case.fetch(vec![case.item("/a"), case.item("/b")]).await;
+    assert!(job.items.iter().all(|fetched| fetched.result == FetchedResult::Deferred));
+    assert_eq!(job.requests, 0);
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused_and_leaves_no_object() {
+    let mut case = Case::new().await;
+    case.config.largest_bytes = Some(1_000);
+    case.server.push("/a", Reply::ok(large()));
+    let failure = failed(case.fetch_one("/a").await.0);
+    assert_eq!(failure.reason, ProblemReason::TooLarge);
+    assert!(failure.message.contains("1000 bytes"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn declared_algorithms_are_computed_beside_sha_256() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::ok("abc"));
+    let digests = fixity::parse_hashes("md5:900150983cd24fb0d6963f7d28e17f72").known;
+    let declaration = Declaration { digests: digests.clone(), ..Declaration::default() };
+    let mut job = case.fetch(vec![FetchItem { declaration, ..case.item("/a") }]).await;
+    let stored = stored(job.items.remove(0).result);
+    assert_eq!(stored.computed.get(fixity::Algorithm::Md5), digests.first());
+    assert_eq!(stored.computed.sha256(), Sha256::of(b"abc"));
+}
