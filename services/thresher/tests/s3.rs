@@ -64,6 +64,6 @@ async fn what_is_wrong_with_a_bucket_is_said_in_one_line() {
     copy.sync(&source.url()).exits(3).complains(&[&wrong_key.bucket], &["key", "aws_"]);
 
     let empty = Destination::s3(&right);
-    empty.run("ls", &["--json"]).exits(2).complains(&[&empty.into], &["sync"]);
+    empty.run("ls", &["--json"]).exits(2).complains(&[&empty.into], &["sync", "create"]);
     assert_eq!(source.requests().resources, 0);
 }
