@@ -9,6 +9,7 @@ use http::header::{CONTENT_RANGE, LOCATION};
 use model::{Clock, Lane, SystemClock};
 use url::Url;
 
+use crate::credentials::Credentials;
 use crate::politeness::{Limits, Permit, Politeness, Resting, Signal};
 use crate::redirect::Trail;
 use crate::response::{Response, Way};
@@ -23,6 +24,7 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     http: reqwest::Client,
     config: WebConfig,
+    credentials: Credentials,
     politeness: Politeness,
     requests: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -55,6 +57,7 @@ impl Client {
                 "per_origin is 0, so no request could ever be made; it is at least 1".to_owned(),
             ));
         }
+        let credentials = Credentials::new(config.credentials.clone()).map_err(refuse)?;
         let http = reqwest::Client::builder()
             .user_agent(config.user_agent_header())
             .connect_timeout(config.connect_timeout)
@@ -71,7 +74,14 @@ impl Client {
             per_second: config.requests_per_second,
             patience: config.retry_budget,
         });
-        Ok(Self(Arc::new(Inner { http, config, politeness, requests: AtomicU64::new(0), clock })))
+        Ok(Self(Arc::new(Inner {
+            http,
+            config,
+            credentials,
+            politeness,
+            requests: AtomicU64::new(0),
+            clock,
+        })))
     }
 
     /// How many requests were sent so far, redirects and retries included.
@@ -151,8 +161,10 @@ impl Client {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
         }
         let lane = Lane::of(at).map_err(|error| bad_url(error.to_string()))?;
-        let prepared =
-            http.get(at.clone()).headers(request.headers()).build().map_err(classify::before_answer)?;
+        let mut headers = request.headers();
+        // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
+        self.0.credentials.add_to(&mut headers, &lane);
+        let prepared = http.get(at.clone()).headers(headers).build().map_err(classify::before_answer)?;
         let permit = politeness
             .enter(&lane)
             .await

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::Credential;
+
 /// How the client behaves. All times are spans, all counts are per client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebConfig {
@@ -33,6 +35,9 @@ pub struct WebConfig {
     pub retry_budget: Duration,
     /// The longest `Retry-After` that is believed; a longer one counts as this. Default: 1 h.
     pub retry_after_max: Duration,
+    /// What is sent to the origins that let only those in whom they know, at most one of a header for each origin.
+    /// Default: nothing.
+    pub credentials: Vec<Credential>,
 }
 
 impl WebConfig {
@@ -61,6 +66,7 @@ impl Default for WebConfig {
             backoff_max: Duration::from_secs(30),
             retry_budget: Duration::from_secs(120),
             retry_after_max: Duration::from_secs(3600),
+            credentials: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod classify;
 mod client;
 mod config;
+mod credentials;
 mod error;
 mod message;
 mod politeness;
@@ -17,6 +18,7 @@ mod retry_after;
 
 pub use client::Client;
 pub use config::WebConfig;
+pub use credentials::{Credential, CredentialError, Secret};
 pub use error::{ConnectFault, ErrorKind, Phase, WebError};
 pub use redact::redacted;
 pub use request::{GetRequest, Range};

@@ -61,7 +61,9 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
             "check that the port speaks TLS 1.2 or later, and not plain HTTP"
         }
         ErrorKind::Timeout(_) => "try again later, or allow more time",
-        ErrorKind::Status(401 | 403 | 407) => "ask the Source's operator for access",
+        ErrorKind::Status(401 | 403 | 407) => {
+            "ask the Source's operator for access, and give what you get as a credential for this origin"
+        }
         ErrorKind::Status(404 | 410) => {
             "check the URL; if a list names it, the list is out of date: tell the Source's operator"
         }

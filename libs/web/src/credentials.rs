@@ -1,0 +1,289 @@
+//! What a Source's operator gave us to be let in, each bound to the one origin it was given for.
+
+use std::fmt;
+
+use data_encoding::BASE64;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use model::Lane;
+
+/// Headers that say what is asked for, or how the connection is used: with one of them set, answers would be
+/// taken for what they are not.
+const RESERVED: [&str; 18] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "keep-alive",
+    "range",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+
+/// A text that is never shown: not by `Debug`, and there is no `Display` and no `Serialize`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// A header that one origin is sent, and no other: not the same host under another scheme or port, and not where a
+/// redirect leads to, unless it leads back.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential {
+    origin: Lane,
+    name: HeaderName,
+    value: HeaderValue,
+}
+
+/// Why something is no credential. The text never shows the secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// The secret is empty, or holds what no header can carry.
+    #[error(
+        "the secret for {origin} is empty or holds a line break, a control character or a space at an end, which no \
+         header can carry; check how it was read, for example for a line break at the end of its file"
+    )]
+    Secret {
+        /// Where it was to be sent.
+        origin: Lane,
+    },
+    /// A user name with a colon, which ends the name (RFC 7617, 2).
+    #[error(
+        "the user name {user:?} for {origin} holds a colon or a control character; basic access allows neither"
+    )]
+    User {
+        /// Where it was to be sent.
+        origin: Lane,
+        /// The name.
+        user: String,
+    },
+    /// Not the name of a header that may be set.
+    #[error("{name:?} is not a header that a credential for {origin} can be; {why}")]
+    Header {
+        /// Where it was to be sent.
+        origin: Lane,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+/// All credentials of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials(Vec<Credential>);
+
+impl Secret {
+    /// Keeps a text from being shown.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+impl Credential {
+    /// `Authorization: Bearer <token>` (RFC 6750) for `origin`.
+    ///
+    /// # Errors
+    /// [`CredentialError::Secret`] when no header can carry the token.
+    pub fn bearer(origin: Lane, token: &Secret) -> Result<Self, CredentialError> {
+        let value =
+            carried(&origin, &token.0).and_then(|()| value(&origin, &format!("Bearer {}", token.0)))?;
+        Ok(Self { origin, name: AUTHORIZATION, value })
+    }
+
+    /// `Authorization: Basic …` (RFC 7617, in UTF-8) for `origin`. The password may be empty.
+    ///
+    /// # Errors
+    /// [`CredentialError::User`] when the name holds a colon or a control character; [`CredentialError::Secret`] when the
+    /// password holds a control character.
+    pub fn basic(origin: Lane, user: &str, password: &Secret) -> Result<Self, CredentialError> {
+        if user.contains(|c: char| c == ':' || c.is_control()) {
+            return Err(CredentialError::User { origin, user: user.to_owned() });
+        }
+        if password.0.contains(char::is_control) {
+            return Err(CredentialError::Secret { origin });
+        }
+        let pair = BASE64.encode(format!("{user}:{}", password.0).as_bytes());
+        let value = value(&origin, &format!("Basic {pair}"))?;
+        Ok(Self { origin, name: AUTHORIZATION, value })
+    }
+
+    /// A header of any other name, such as `X-Api-Key`, for `origin`.
+    ///
+    /// # Errors
+    /// [`CredentialError::Header`] when the name is none, or one that the client itself sets;
+    /// [`CredentialError::Secret`] when no header can carry the value.
+    pub fn header(origin: Lane, name: &str, secret: &Secret) -> Result<Self, CredentialError> {
+        let refuse = |why| CredentialError::Header { origin: origin.clone(), name: name.to_owned(), why };
+        let parsed: HeaderName =
+            name.parse().map_err(|_| refuse("a header's name is letters, digits and dashes"))?;
+        if RESERVED.contains(&parsed.as_str()) {
+            return Err(refuse("the client sets that one itself"));
+        }
+        carried(&origin, &secret.0)?;
+        let value = value(&origin, &secret.0)?;
+        Ok(Self { origin, name: parsed, value })
+    }
+
+    /// The one origin it is sent to.
+    pub fn origin(&self) -> &Lane {
+        &self.origin
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential")
+            .field("origin", &self.origin.as_str())
+            .field("header", &self.name.as_str())
+            .field("value", &"***")
+            .finish()
+    }
+}
+
+impl Credentials {
+    /// Takes them all, or says which two would be one.
+    pub(crate) fn new(all: Vec<Credential>) -> Result<Self, String> {
+        for (index, one) in all.iter().enumerate() {
+            if all[..index].iter().any(|other| (&other.origin, &other.name) == (&one.origin, &one.name)) {
+                return Err(format!(
+                    "two credentials for {} set the header {}; leave one out",
+                    one.origin, one.name
+                ));
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Adds to the headers of a request what its origin, and only that, is to be sent.
+    pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Lane) {
+        for credential in self.0.iter().filter(|credential| credential.origin == *origin) {
+            headers.insert(credential.name.clone(), credential.value.clone());
+        }
+    }
+}
+
+/// Whether a header carries the text whole: it would lose white space at its ends.
+fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
+    match text.is_empty() || text.trim() != text {
+        true => Err(CredentialError::Secret { origin: origin.clone() }),
+        false => Ok(()),
+    }
+}
+
+fn value(origin: &Lane, text: &str) -> Result<HeaderValue, CredentialError> {
+    let mut value = HeaderValue::from_bytes(text.as_bytes())
+        .map_err(|_| CredentialError::Secret { origin: origin.clone() })?;
+    // Not shown in traces of the HTTP library, and not kept in the compression tables of HTTP/2.
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane() -> Lane {
+        "https://example.org".parse().unwrap()
+    }
+
+    fn headers(credential: Credential, to: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        Credentials::new(vec![credential]).unwrap().add_to(&mut headers, &to.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn each_kind_makes_its_header() {
+        let secret = Secret::new("open sesame");
+        let bearer = Credential::bearer(lane(), &Secret::new("abc")).unwrap();
+        assert_eq!(headers(bearer, "https://example.org:443/a")["authorization"], "Bearer abc");
+        let basic = Credential::basic(lane(), "Aladdin", &secret).unwrap();
+        // The example of RFC 7617, 2.
+        assert_eq!(
+            headers(basic, "https://example.org")["authorization"],
+            "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+        );
+        let named = Credential::header(lane(), "X-Api-Key", &secret).unwrap();
+        assert_eq!(headers(named, "https://example.org")["x-api-key"], "open sesame");
+    }
+
+    #[test]
+    fn another_scheme_port_or_host_gets_nothing() {
+        for other in [
+            "http://example.org",
+            "http://example.org:443",
+            "https://example.org:8443",
+            "https://www.example.org",
+            "https://example.org.",
+            "https://org",
+        ] {
+            let credential = Credential::bearer(lane(), &Secret::new("abc")).unwrap();
+            assert!(headers(credential, other).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let secret = Secret::new("sesame");
+        let all = [
+            Credential::bearer(lane(), &secret).unwrap(),
+            Credential::basic(lane(), "me", &secret).unwrap(),
+            Credential::header(lane(), "x-key", &secret).unwrap(),
+        ];
+        let encoded = BASE64.encode(b"me:sesame");
+        let config = crate::WebConfig { credentials: all.to_vec(), ..Default::default() };
+        let shown =
+            format!("{secret:?} {all:?} {config:?} {:?}", headers(all[0].clone(), "https://example.org"));
+        assert!(!shown.contains("sesame") && !shown.contains(&encoded), "{shown}");
+    }
+
+    #[test]
+    fn secrets_that_no_header_can_carry_are_refused_without_being_shown() {
+        for secret in ["", "sesame\n", "ses\r\name", " sesame"] {
+            let secret = Secret::new(secret);
+            for refused in [Credential::bearer(lane(), &secret), Credential::header(lane(), "x-key", &secret)]
+            {
+                let error = refused.unwrap_err();
+                assert_eq!(error, CredentialError::Secret { origin: lane() });
+                assert!(!error.to_string().contains("ses"), "{error}");
+            }
+        }
+        assert!(Credential::basic(lane(), "me", &Secret::new("a\nb")).is_err());
+        assert!(Credential::basic(lane(), "me", &Secret::new("")).is_ok());
+    }
+
+    #[test]
+    fn names_that_would_mean_something_else_are_refused() {
+        let secret = Secret::new("sesame");
+        for name in ["", "a b", "Host", "RANGE", "accept-encoding", "Transfer-Encoding"] {
+            let error = Credential::header(lane(), name, &secret).unwrap_err();
+            assert!(matches!(error, CredentialError::Header { .. }), "{error}");
+        }
+        let error = Credential::basic(lane(), "a:b", &secret).unwrap_err();
+        assert!(matches!(error, CredentialError::User { .. }), "{error}");
+    }
+
+    #[test]
+    fn two_credentials_for_one_header_of_one_origin_are_refused() {
+        let bearer = Credential::bearer(lane(), &Secret::new("sesame")).unwrap();
+        let basic = Credential::basic(lane(), "me", &Secret::new("sesame")).unwrap();
+        let key = Credential::header(lane(), "x-key", &Secret::new("sesame")).unwrap();
+        assert!(Credentials::new(vec![bearer.clone(), key]).is_ok());
+        let why = Credentials::new(vec![bearer, basic]).unwrap_err();
+        assert!(why.contains("https://example.org:443") && !why.contains("sesame"), "{why}");
+    }
+}
