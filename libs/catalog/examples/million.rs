@@ -202,6 +202,8 @@ fn resource(n: u64) -> ResourceRecord {
         declaration: declaration(n),
         listing: listing(),
         sets: vec![listing().set],
+        deleted: None,
+        absent: None,
         settled_at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -60,6 +60,9 @@ pub struct DocumentRecord {
     /// Entries among them that could not be read.
     #[serde(default)]
     pub bad: u64,
+    /// Whether something about it casts doubt on what it does not say: nothing is concluded from absence.
+    #[serde(default)]
+    pub doubtful: bool,
     /// Tolerances that reading it needed, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,

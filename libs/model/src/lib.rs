@@ -24,7 +24,9 @@ pub use location::{Location, Method};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use pending::{Action, PendingRecord};
 pub use problem::{ProblemReason, ProblemRecord, Subject};
-pub use resource::{Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord};
+pub use resource::{
+    Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord,
+};
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord};
 pub use uri::{ResourceUri, UriError};

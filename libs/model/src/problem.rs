@@ -59,6 +59,8 @@ pub enum ProblemReason {
     WrongKind,
     /// A change document does not join on to what is synchronized.
     Gap,
+    /// More deletions than the operator allows without a word.
+    Guard,
     /// The stored bytes are not there.
     MissingBytes,
     /// A message that could not be read.
@@ -113,6 +115,7 @@ impl ProblemReason {
             Self::Truncated => "truncated",
             Self::WrongKind => "wrong-kind",
             Self::Gap => "gap",
+            Self::Guard => "guard",
             Self::MissingBytes => "missing-bytes",
             Self::Poison => "poison",
         }

@@ -93,8 +93,26 @@ pub struct ResourceRecord {
     pub listing: Listing,
     /// The sets that list it.
     pub sets: Vec<SetId>,
+    /// In a tombstone: what was held, for as long as its bytes are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<Bitstream>,
+    /// A Resource List that was read whole did not name it any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Absence>,
     /// When this record was written.
     pub settled_at: Timestamp,
+}
+
+/// The first sighting of a resource's absence. Alone it deletes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absence {
+    /// The list that does not name it.
+    pub document: String,
+    /// The list's `at`: only a list of a later moment confirms the absence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// When that was seen.
+    pub seen_at: Timestamp,
 }
 
 /// One line of a Source's change log: what happened to a resource here.
@@ -130,7 +148,11 @@ pub enum ChangeEvent {
         before: fixity::Sha256,
     },
     /// The Source deleted it.
-    Deleted,
+    Deleted {
+        /// It did not say so: the resource was absent from its list.
+        #[serde(default)]
+        absent: bool,
+    },
     /// It could not be brought in step.
     Problem {
         /// Why.

@@ -74,6 +74,8 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Resources that a list does not name any more, and that are kept for now.
+    pub absent: u64,
     /// Change documents that did not join on to what was synchronized.
     pub gaps: u64,
     /// Documents that were not read to their end.

@@ -155,6 +155,8 @@ mod tests {
             declaration,
             listing: listing(None, as_of),
             sets: vec![],
+            deleted: None,
+            absent: None,
             settled_at: at(0),
         }
     }

@@ -6,9 +6,9 @@ use catalog::Batch;
 use jiff::Timestamp;
 use model::{
     Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
-    Subject,
+    Subject, Validators,
 };
-use resourcesync::Item;
+use resourcesync::{Capability, Item};
 
 use crate::decide::{Decision, Known, decide};
 use crate::entry::{Context, Planned, certain_instant};
@@ -33,13 +33,17 @@ impl Harvest {
                     continue;
                 }
             };
-            if !self.options.filter.takes(&entry.loc) {
-                continue;
-            }
-            self.run.counters.listed += 1;
+            let is_wanted = self.options.filter.takes(&entry.loc);
+            self.run.counters.listed += u64::from(is_wanted);
             let position = entry.position;
             match context.read(entry) {
-                Ok(planned) => entries.push(planned),
+                Ok(planned) => {
+                    if planned.listing.change.is_none() {
+                        self.note_named(&context.set, &planned.uri);
+                    }
+                    entries.extend(is_wanted.then_some(planned));
+                }
+                Err(_) if !is_wanted => {}
                 Err(error) => {
                     let at = format!("{}#{}:{}", context.document, position.line, position.column);
                     self.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
@@ -88,9 +92,12 @@ impl Harvest {
                 if self.has_problems {
                     batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
                 }
-                if let Some(record) = record.filter(|r| r.is_present() && !r.sets.contains(&listing.set)) {
-                    let mut record = record.clone();
-                    record.sets.push(listing.set);
+                let is_news = |r: &&ResourceRecord| !r.sets.contains(&listing.set) || r.absent.is_some();
+                if let Some(record) = record.filter(|r| r.is_present()).filter(is_news) {
+                    let mut record = ResourceRecord { absent: None, ..record.clone() };
+                    if !record.sets.contains(&listing.set) {
+                        record.sets.push(listing.set);
+                    }
                     batch.put_resource(&uri, &record);
                 }
                 return;
@@ -149,6 +156,10 @@ impl Harvest {
             }
             let from = entry.metadata.from.as_ref().and_then(certain_instant);
             let mut child = queue::queued(self.run.id, &parent.set, &parent.capability, before);
+            if child.capability == Capability::ResourceList {
+                // Its index has changed: only parts that are all read tell what is absent from all of them.
+                child.validators = Validators::default();
+            }
             child.parent = Some(index.to_owned());
             child.from = from.or(child.from);
             batch.put_document(&entry.loc, &child);

@@ -1,6 +1,6 @@
 //! A harvest: the owner of one Source brings it in step.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bus::Bus;
@@ -17,10 +17,12 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::Client;
 
+use crate::absent::Guard;
 use crate::discover::{Discovery, discover};
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
 use crate::progress::Progress;
+use crate::seen::Seen;
 use crate::ways::{self, Ways};
 use crate::{queue, trouble};
 
@@ -78,6 +80,12 @@ pub struct Harvest {
     pub(crate) has_problems: bool,
     /// Problems queued again at the start, by the document that asked for them.
     pub(crate) requeued: HashMap<String, u64>,
+    /// What each set's lists named in this process.
+    pub(crate) seen: HashMap<SetId, Option<Seen>>,
+    /// Documents that were read from their first entry to their end in this process.
+    pub(crate) read_whole: HashSet<String>,
+    /// Set when more would have been deleted than is allowed.
+    pub(crate) guard: Option<Guard>,
     resumed: bool,
 }
 
@@ -90,6 +98,8 @@ pub struct Report {
     pub resumed: bool,
     /// Problems that are open, of this run and of earlier ones.
     pub open_problems: u64,
+    /// The guard's word, if it kept resources from being deleted.
+    pub guard: Option<Guard>,
     /// The first few of them.
     pub first_problems: Vec<(Subject, ProblemRecord)>,
 }
@@ -147,6 +157,9 @@ impl Harvest {
             may_trust_validators,
             has_problems,
             requeued: HashMap::new(),
+            seen: HashMap::new(),
+            read_whole: HashSet::new(),
+            guard: None,
             resumed: interrupted.is_some(),
         };
         if interrupted.is_some() {
@@ -174,7 +187,7 @@ impl Harvest {
         let open_problems = self.catalog.count_problems().await?;
         let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;
         self.catalog.close().await?;
-        Ok(Report { run: self.run, resumed: self.resumed, open_problems, first_problems })
+        Ok(Report { run: self.run, resumed: self.resumed, open_problems, guard: self.guard, first_problems })
     }
 
     async fn begin(&mut self) -> Result<(), HarvestError> {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod absent;
 mod decide;
 mod discover;
 mod dispatch;
@@ -15,15 +16,17 @@ mod problems;
 mod progress;
 mod queue;
 mod read;
+mod seen;
 mod settle;
 mod trouble;
 mod view;
 mod ways;
 mod window;
 
+pub use absent::Guard;
 pub use discover::{DiscoverError, Discovery, Unread, Visited, discover};
 pub use error::HarvestError;
 pub use harvest::{Harvest, Parts, Report};
-pub use options::{Filter, HarvestOptions, RetryPolicy};
+pub use options::{AbsentPolicy, Filter, HarvestOptions, RetryPolicy};
 pub use progress::Progress;
 pub use read::{DocumentError, DocumentStream, Opened, Part, open};

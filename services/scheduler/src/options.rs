@@ -19,6 +19,22 @@ pub struct HarvestOptions {
     pub jobs_per_lane: NonZeroUsize,
     /// When to try again.
     pub retries: RetryPolicy,
+    /// What becomes of resources that a list does not name any more.
+    pub absent: AbsentPolicy,
+    /// The most resources deleted for their absence in one run, in percent of what is held of a set.
+    pub max_deletes_percent: u8,
+}
+
+/// What becomes of resources that a Resource List does not name any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AbsentPolicy {
+    /// They are deleted when a second list, of a later moment, does not name them either.
+    #[default]
+    Confirm,
+    /// They are deleted at the first sighting.
+    Delete,
+    /// They are kept.
+    Keep,
 }
 
 /// Which resources to take, by their URI.
@@ -52,6 +68,8 @@ impl Default for HarvestOptions {
             filter: Filter::default(),
             jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),
             retries: RetryPolicy::default(),
+            absent: AbsentPolicy::default(),
+            max_deletes_percent: 10,
         }
     }
 }

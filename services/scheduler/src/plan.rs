@@ -20,7 +20,8 @@ impl Harvest {
         if self.queue_lists(&gaps).await? {
             self.read_queued().await?;
         }
-        self.record_gaps().await
+        self.record_gaps().await?;
+        self.settle_absences().await
     }
 
     /// Reads every queued document, in the order of time. A document that cannot be read costs its own entries only.
@@ -109,6 +110,7 @@ impl Harvest {
         let mut context = None;
         if skip == 0 {
             self.forget_entry_problems(uri).await?;
+            self.read_whole.insert(uri.to_owned());
         }
         while let Some(part) = stream.next().await {
             match part {
@@ -121,6 +123,7 @@ impl Harvest {
                     record.at_latest = header.at.as_ref().and_then(latest_instant);
                     record.from = header.from.as_ref().and_then(certain_instant).or(record.from);
                     record.until = header.until.as_ref().and_then(certain_instant);
+                    self.expect_names(&record);
                     context = Some(Context::new(uri, &record.set, &record.capability, header.at));
                 }
                 Part::Items(mut items) => {
@@ -164,6 +167,7 @@ impl Harvest {
         record.state = DocumentState::Done;
         record.entries = summary.entries;
         record.bad = summary.bad;
+        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
         // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = counts(&summary);

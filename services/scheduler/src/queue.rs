@@ -50,6 +50,7 @@ pub(crate) fn queued(
         latest_change: None,
         entries: 0,
         bad: 0,
+        doubtful: false,
         quirks: Default::default(),
     });
     DocumentRecord {

@@ -138,6 +138,8 @@ impl Harvest {
         }
         let record = ResourceRecord {
             bitstream: Some(fresh),
+            deleted: None,
+            absent: None,
             sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
             declaration: before.pending.declaration,
             listing: before.pending.listing,
@@ -162,6 +164,7 @@ impl Harvest {
                 declaration: before.pending.declaration,
                 listing: before.pending.listing,
                 settled_at: self.clock.now(),
+                absent: None,
                 ..record
             };
             batch.put_resource(uri, &record);
@@ -184,13 +187,20 @@ impl Harvest {
         let mut batch = Batch::new();
         for ((uri, pending), before) in deletions.into_iter().zip(records) {
             debug_assert_eq!(pending.action, Action::Delete);
+            let absent = pending.listing.change.is_none();
             if before.as_ref().is_some_and(ResourceRecord::is_present) {
                 self.run.counters.deleted += 1;
-                batch.append_change(&self.log(&uri, ChangeEvent::Deleted, &pending.listing.document));
+                batch.append_change(&self.log(
+                    &uri,
+                    ChangeEvent::Deleted { absent },
+                    &pending.listing.document,
+                ));
             }
             let tombstone = ResourceRecord {
                 bitstream: None,
                 sets: sets_of(before.as_ref(), &pending.listing.set),
+                deleted: before.and_then(|record| record.bitstream.or(record.deleted)),
+                absent: None,
                 declaration: pending.declaration,
                 listing: pending.listing,
                 settled_at: now,

@@ -44,7 +44,7 @@ pub(crate) struct SyncArgs {
     /// Any way in: a site, a Source Description, a Capability List, or a list itself.
     pub(crate) url: Url,
 
-    /// A directory, or s3://bucket/prefix (with the usual AWS_* environment). Default: ./<host>
+    /// A directory, or s3://bucket/prefix (with the usual AWS_* environment). Default: ./HOST
     #[arg(long)]
     pub(crate) into: Option<String>,
 
@@ -63,6 +63,16 @@ pub(crate) struct SyncArgs {
     /// Leave out resources whose URI matches this regular expression.
     #[arg(long, value_name = "RE")]
     pub(crate) exclude: Option<Regex>,
+
+    /// What becomes of resources that a Resource List does not name any more. confirm: they are deleted when a later list
+    /// does not name them either.
+    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
+    pub(crate) absent: AbsentArg,
+
+    /// The most resources deleted for their absence in one run, in percent of what is held; beyond it all are kept, and the
+    /// run asks for your word.
+    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
+    pub(crate) max_deletes: u8,
 
     /// Lay resources out as files under readable names. Default: files in a directory, none in s3://
     #[arg(long, value_enum)]
@@ -95,6 +105,25 @@ pub(crate) enum ViewArg {
     Files,
     /// Only in the store.
     None,
+}
+
+/// What becomes of resources that a list does not name any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AbsentArg {
+    /// Deleted at the second sighting.
+    Confirm,
+    /// Deleted at the first.
+    Delete,
+    /// Kept.
+    Keep,
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse() {
+        Ok(percent) if percent <= 100 => Ok(percent),
+        _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
+    }
 }
 
 /// `discover`.
@@ -176,6 +205,14 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn percentages_are_read_with_their_sign_or_without() {
+        assert_eq!(percent("5%"), Ok(5));
+        assert_eq!(percent("100"), Ok(100));
+        assert!(percent("101%").is_err());
+        assert!(percent("-1%").is_err());
     }
 
     #[test]

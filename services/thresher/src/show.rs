@@ -123,6 +123,9 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     eprintln!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
     eprintln!("  {:>12}  unchanged", count(counters.unchanged));
     eprintln!("  {:>12}  deleted by the Source", count(counters.deleted));
+    if counters.absent > 0 {
+        eprintln!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
+    }
     if report.open_problems > 0 {
         eprintln!("  {:>12}  problems open", count(report.open_problems));
     }

@@ -40,6 +40,8 @@ pub(crate) fn resource(content: &str) -> ResourceRecord {
         declaration: Declaration::default(),
         listing: listing(),
         sets: vec![listing().set],
+        deleted: None,
+        absent: None,
         settled_at: Timestamp::UNIX_EPOCH,
     }
 }

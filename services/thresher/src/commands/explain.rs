@@ -83,6 +83,12 @@ impl Story {
             }
             lines.extend(listed(&record.listing));
             lines.extend(declared(&record.declaration));
+            if let Some(absence) = &record.absent {
+                lines.push(format!(
+                    "  {} did not name it any more, seen {}; it is kept until a later list confirms that",
+                    absence.document, absence.seen_at
+                ));
+            }
         }
         if let Some(pending) = &self.pending {
             lines.push(String::new());
@@ -119,7 +125,10 @@ fn history(entry: &ChangeLogEntry) -> String {
         ChangeEvent::Updated { sha256, before } => {
             format!("new version stored and verified, sha-256 {sha256} (before: {before})")
         }
-        ChangeEvent::Deleted => "deleted, as the Source says".to_owned(),
+        ChangeEvent::Deleted { absent: false } => "deleted, as the Source says".to_owned(),
+        ChangeEvent::Deleted { absent: true } => {
+            "deleted: its Source's lists do not name it any more".to_owned()
+        }
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     };
     format!("{}  {what}\n      asked for by {}, in run {}", entry.at, entry.document, entry.run)

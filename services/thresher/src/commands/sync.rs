@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
-use scheduler::{Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report};
+use scheduler::{AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::{Client, WebConfig};
 
-use crate::cli::{ModeArg, SyncArgs, ViewArg};
+use crate::cli::{AbsentArg, ModeArg, SyncArgs, ViewArg};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::pipeline::Pipeline;
 use crate::show;
@@ -32,6 +32,7 @@ pub(crate) struct Outcome {
     unchanged: u64,
     deleted: u64,
     failed: u64,
+    absent: u64,
     bytes: u64,
     requests: u64,
     quirks: BTreeMap<String, u64>,
@@ -64,6 +65,12 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         strict: args.strict,
         filter: Filter { include: args.include, exclude: args.exclude },
         jobs_per_lane: args.concurrency,
+        absent: match args.absent {
+            AbsentArg::Confirm => AbsentPolicy::Confirm,
+            AbsentArg::Delete => AbsentPolicy::Delete,
+            AbsentArg::Keep => AbsentPolicy::Keep,
+        },
+        max_deletes_percent: args.max_deletes,
         ..HarvestOptions::default()
     };
     let request = Request {
@@ -80,7 +87,11 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     let (report, store) = harvested?;
     let duration = start.elapsed();
 
-    let exit = if report.in_sync() { Exit::Good } else { Exit::Problems };
+    let exit = match &report {
+        Report { guard: Some(_), .. } => Exit::Failed,
+        report if report.in_sync() => Exit::Good,
+        _ => Exit::Problems,
+    };
     show::summary(&report, &target::place(&store), duration);
     if args.json {
         println!("{}", serde_json::to_string(&Outcome::new(&args.url, &report, duration.as_millis()))?);
@@ -187,6 +198,7 @@ impl Outcome {
             unchanged: counters.unchanged,
             deleted: counters.deleted,
             failed: counters.failed,
+            absent: counters.absent,
             bytes: counters.bytes,
             requests: counters.requests,
             quirks: counters.quirks.clone(),

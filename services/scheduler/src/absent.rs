@@ -1,0 +1,259 @@
+//! Resources that a set's lists do not name any more. Absence is no deletion: it must be seen in lists that were read whole and
+//! without a doubt, twice, and for few resources at a time; else everything is kept, and said.
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use model::{
+    Absence, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason, ResourceRecord,
+    ResourceUri, SetId, Subject, Validators,
+};
+use resourcesync::Capability;
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::options::AbsentPolicy;
+use crate::queue;
+use crate::seen::{Named, Seen};
+
+/// Records that travel in one batch.
+const BATCH: usize = 500;
+
+/// The guard's word: more would be deleted than the operator allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// The list that does not name them.
+    pub document: String,
+    /// Resources that would be deleted.
+    pub would_delete: u64,
+    /// Resources held of that set.
+    pub held: u64,
+    /// What is allowed, in percent.
+    pub allowed_percent: u8,
+}
+
+/// What one set's lists say of what is held.
+#[derive(Debug, Default)]
+struct Count {
+    held: u64,
+    absent: u64,
+    to_delete: u64,
+}
+
+/// The lists of a set that were read whole in this run.
+struct Lists {
+    document: String,
+    at: Option<Timestamp>,
+    uris: Vec<String>,
+}
+
+impl Harvest {
+    /// Begins to note what a set's lists name, where absence can mean anything. An empty list counts too.
+    pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
+        let is_list = record.capability == Capability::ResourceList;
+        let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
+        if is_list && has_baseline && self.options.absent != AbsentPolicy::Keep {
+            // Without room for the note nothing is concluded from absence in this run.
+            self.seen.entry(record.set.clone()).or_insert_with(|| Seen::new().ok());
+        }
+    }
+
+    /// Notes that a set's list names a resource.
+    pub(crate) fn note_named(&mut self, set: &SetId, uri: &ResourceUri) {
+        let Some(seen) = self.seen.get_mut(set) else { return };
+        if seen.as_mut().is_some_and(|seen| seen.add(uri).is_err()) {
+            tracing::warn!(set.id = %set, "no room to note what the lists name; absences are not looked for in this run");
+            *seen = None;
+        }
+    }
+
+    /// Compares what is held with what the lists named.
+    pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
+        for (set, seen) in std::mem::take(&mut self.seen) {
+            let Some(Ok(named)) = seen.map(Seen::finish) else { continue };
+            if let Some(lists) = self.whole_lists(&set).await? {
+                self.compare(&set, &lists, named).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The set's lists, if all of them were read whole in this very run and nothing about them is doubtful.
+    async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
+        let documents = queue::documents(&self.catalog).await?;
+        let lists: Vec<(String, DocumentRecord)> = documents
+            .into_iter()
+            .filter(|(_, r)| {
+                r.set == *set && r.capability == Capability::ResourceList && r.run == self.run.id
+            })
+            .collect();
+        let is_whole = |(uri, record): &(String, DocumentRecord)| {
+            record.state == DocumentState::Done && !record.doubtful && self.read_whole.contains(uri)
+        };
+        let Some((document, _)) = lists.iter().find(|(_, record)| record.parent.is_none()) else {
+            return Ok(None);
+        };
+        if !lists.iter().all(is_whole) {
+            return Ok(None);
+        }
+        let at = lists.iter().map(|(_, record)| record.at).min().flatten();
+        Ok(Some(Lists {
+            document: document.clone(),
+            at,
+            uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
+        }))
+    }
+
+    async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<(), HarvestError> {
+        let mut count = Count::default();
+        for number in 0..named.portions() {
+            let Ok(portion) = named.portion(number) else { return Ok(()) };
+            let mut resources = self.catalog.scan_resources(None, None).await?;
+            while let Some((uri, record)) = resources.try_next().await? {
+                let Some(is_named) = portion.names(&uri).filter(|_| is_held_of(set, &record)) else {
+                    continue;
+                };
+                count.held += 1;
+                if !is_named && !is_newer(&record, lists.at) {
+                    count.absent += 1;
+                    count.to_delete += u64::from(self.is_confirmed(&record, lists.at));
+                }
+            }
+        }
+        if count.absent == 0 {
+            return Ok(());
+        }
+        let allowed = self.options.max_deletes_percent;
+        let is_guarded = count.to_delete * 100 > count.held * u64::from(allowed);
+        if is_guarded {
+            self.trip(lists, &count).await?;
+        }
+        for number in 0..named.portions() {
+            let Ok(portion) = named.portion(number) else { return Ok(()) };
+            let mut batch = Batch::new();
+            let mut resources = self.catalog.scan_resources(None, None).await?;
+            while let Some((uri, record)) = resources.try_next().await? {
+                let is_absent = portion.names(&uri) == Some(false) && is_held_of(set, &record);
+                if is_absent && !is_newer(&record, lists.at) {
+                    self.settle_absence(&mut batch, set, lists, &uri, record, is_guarded).await?;
+                }
+                if batch.len() >= BATCH {
+                    self.commit(std::mem::take(&mut batch)).await?;
+                }
+            }
+            drop(resources);
+            self.commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_absence(
+        &mut self,
+        batch: &mut Batch,
+        set: &SetId,
+        lists: &Lists,
+        uri: &ResourceUri,
+        mut record: ResourceRecord,
+        is_guarded: bool,
+    ) -> Result<(), HarvestError> {
+        // What a newer document asks for is not undone by an older list's silence.
+        if self.catalog.pending(uri).await?.is_some() {
+            return Ok(());
+        }
+        let delete = self.is_confirmed(&record, lists.at) && !is_guarded;
+        if !delete {
+            self.run.counters.absent += 1;
+            if record.absent.is_none() {
+                let seen_at = self.clock.now();
+                record.absent = Some(Absence { document: lists.document.clone(), at: lists.at, seen_at });
+                batch.put_resource(uri, &record);
+            }
+        } else if record.sets.len() > 1 {
+            // Other sets still have it.
+            record.sets.retain(|other| other != set);
+            record.absent = None;
+            batch.put_resource(uri, &record);
+        } else {
+            let listing = Listing {
+                document: lists.document.clone(),
+                set: set.clone(),
+                change: None,
+                change_time: None,
+                as_of: lists.at,
+            };
+            let pending = PendingRecord {
+                seq: self.next_seq(),
+                action: Action::Delete,
+                declaration: record.declaration,
+                listing,
+                attempts: 0,
+                next_attempt_at: None,
+            };
+            batch.put_pending(uri, &pending);
+            self.run.counters.planned += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a resource's absence is enough to delete it: seen before, in a list of an earlier moment.
+    fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
+        match self.options.absent {
+            AbsentPolicy::Keep => false,
+            AbsentPolicy::Delete => true,
+            AbsentPolicy::Confirm => {
+                let first = record.absent.as_ref().and_then(|absence| absence.at);
+                first.zip(at).is_some_and(|(first, at)| first < at)
+            }
+        }
+    }
+
+    /// Deletes nothing, says so, and has the lists read anew next time, for when the operator has given the word.
+    async fn trip(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
+        let allowed_percent = self.options.max_deletes_percent;
+        let guard = Guard {
+            document: lists.document.clone(),
+            would_delete: count.to_delete,
+            held: count.held,
+            allowed_percent,
+        };
+        let subject = Subject::Document(lists.document.clone());
+        let before = self.catalog.problem(&subject).await?;
+        let problem = self.problem(before, ProblemReason::Guard, guard.to_string());
+        self.has_problems = true;
+        let mut batch = Batch::new();
+        batch.put_problem(&subject, &problem);
+        for uri in &lists.uris {
+            if let Some(record) = self.catalog.document(uri).await? {
+                batch.put_document(uri, &DocumentRecord { validators: Validators::default(), ..record });
+            }
+        }
+        self.guard = Some(guard);
+        self.commit(batch).await
+    }
+}
+
+impl std::fmt::Display for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { document, would_delete, held, allowed_percent } = self;
+        write!(
+            f,
+            "{document} does not name {would_delete} of the {held} resources held any more, more than the \
+             {allowed_percent} % that are deleted without a word; all of them are kept. If the Source did delete them, run \
+             again with --max-deletes 100%; if it lost them, do nothing"
+        )
+    }
+}
+
+fn is_held_of(set: &SetId, record: &ResourceRecord) -> bool {
+    record.is_present() && record.sets.contains(set)
+}
+
+/// Whether the record speaks of a later moment than the list, so that the list could not name it yet.
+fn is_newer(record: &ResourceRecord, at: Option<Timestamp>) -> bool {
+    match (record.listing.as_of, at) {
+        (Some(known), Some(at)) => known > at,
+        // Without the list's moment nothing tells which of the two is newer.
+        (_, None) => record.listing.change.is_some(),
+        (None, Some(_)) => false,
+    }
+}

@@ -1,0 +1,173 @@
+//! A document, as much of it as discovery needs.
+
+use std::io::Read;
+
+use resourcesync::{Capability, Header, Item, Options, Quirks, ReadError, Reader, Root};
+use url::Url;
+
+use crate::read::DocumentError;
+
+/// Entries read of one Source Description or Capability List.
+pub(super) const MOST_ENTRIES: usize = 50_000;
+/// Bytes read of one of them, after decompression.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What a document is for discovery. Each stands higher than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// A list, a dump, a sitemap: anything that is part of a set.
+    List,
+    /// A Capability List: a set.
+    Set,
+    /// A Source Description, or its index.
+    Description,
+}
+
+impl Level {
+    /// Its name.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list of resources",
+            Self::Set => "Capability List",
+            Self::Description => "Source Description",
+        }
+    }
+}
+
+/// What was read of a document.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) header: Header,
+    pub(super) level: Level,
+    /// Whether `level` is only what the entries look like.
+    pub(super) is_guess: bool,
+    /// The entries; none of a list, of which only the head is read.
+    pub(super) named: Vec<Named>,
+    /// Entries that cannot be used.
+    pub(super) bad: u64,
+    pub(super) quirks: Quirks,
+    /// Why the rest could not be read. What was read before is still true.
+    pub(super) broken: Option<DocumentError>,
+    /// Whether it has more entries than are read.
+    pub(super) has_more: bool,
+}
+
+/// An entry.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) uri: String,
+    pub(super) capability: Option<Capability>,
+}
+
+/// A document with its URL.
+pub(super) struct Small {
+    pub(super) url: Url,
+    pub(super) parsed: Parsed,
+    /// Documents between it and the way in.
+    pub(super) depth: usize,
+}
+
+impl Small {
+    /// What it is, in words.
+    pub(super) fn kind(&self) -> String {
+        let header = &self.parsed.header;
+        match &header.capability {
+            Some(capability) if header.is_index() => format!("a {capability} index"),
+            Some(capability) => format!("a {capability}"),
+            None => "a sitemap without capability".to_owned(),
+        }
+    }
+
+    /// The target of a link of the document itself.
+    pub(super) fn link(&self, relation: &str) -> Option<Url> {
+        self.url.join(&self.parsed.header.link(relation)?.href).ok()
+    }
+}
+
+/// Reads a document: whole when it describes or lists capabilities, only its head when it lists resources.
+pub(super) fn parse(source: impl Read, mut options: Options) -> Result<Parsed, ReadError> {
+    let limit = options.limits.max_document_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES);
+    options.limits.max_document_bytes = Some(limit);
+    let mut reader = Reader::new(source, options)?;
+    let mut parsed = Parsed {
+        header: reader.header()?.clone(),
+        level: Level::List,
+        is_guess: false,
+        named: Vec::new(),
+        bad: 0,
+        quirks: Quirks::default(),
+        broken: None,
+        has_more: false,
+    };
+    if let Some(capability) = &parsed.header.capability {
+        parsed.level = level(capability);
+    } else {
+        let first = parsed.take_entry(&mut reader)?;
+        parsed.guess();
+        if !first {
+            parsed.quirks = reader.summary().quirks;
+            return Ok(parsed);
+        }
+    }
+    while parsed.level > Level::List {
+        match parsed.take_entry(&mut reader) {
+            Ok(true) if parsed.named.len() > MOST_ENTRIES => {
+                parsed.named.truncate(MOST_ENTRIES);
+                parsed.has_more = true;
+                break;
+            }
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) if parsed.named.is_empty() => return Err(error),
+            Err(error) => {
+                parsed.broken = Some(error.into());
+                break;
+            }
+        }
+    }
+    if parsed.level == Level::List {
+        parsed.named = Vec::new();
+    }
+    parsed.quirks = reader.summary().quirks;
+    // The document's own links may stand behind its entries.
+    if let Ok(header) = reader.header() {
+        parsed.header = header.clone();
+    }
+    Ok(parsed)
+}
+
+fn level(capability: &Capability) -> Level {
+    match capability {
+        Capability::Description => Level::Description,
+        Capability::CapabilityList => Level::Set,
+        _ => Level::List,
+    }
+}
+
+impl Parsed {
+    fn take_entry<R: Read>(&mut self, reader: &mut Reader<R>) -> Result<bool, ReadError> {
+        match reader.next()? {
+            None => return Ok(false),
+            Some(Item::Bad(_)) => self.bad += 1,
+            Some(Item::Entry(entry)) => {
+                self.named.push(Named { uri: entry.loc, capability: entry.metadata.capability });
+            }
+        }
+        Ok(true)
+    }
+
+    /// What its first entry leads to tells what a document is that does not say so. A plain sitemap's entries lead to
+    /// resources, which have no capability.
+    fn guess(&mut self) {
+        let first = self.named.first().and_then(|named| named.capability.as_ref());
+        let guess = match first {
+            Some(Capability::Description | Capability::CapabilityList) => Level::Description,
+            Some(Capability::Other(_)) | None => return,
+            // The parts of an index may say what they are.
+            Some(_) if self.header.root == Root::SitemapIndex => return,
+            Some(_) => Level::Set,
+        };
+        self.level = guess;
+        self.is_guess = true;
+    }
+}

@@ -1,0 +1,25 @@
+//! Why nothing was found.
+
+use url::Url;
+use web::WebError;
+
+use super::WELL_KNOWN;
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    /// The URL did not answer.
+    #[error("{0}")]
+    Unreachable(WebError),
+    /// It answered, but nothing there leads to resources.
+    #[error(
+        "nothing to harvest at {url}: {why}. Give the URL of a site with {WELL_KNOWN}, of a Source Description, of a \
+         Capability List, or of a Resource List or Change List itself"
+    )]
+    Nothing {
+        /// The way in.
+        url: Url,
+        /// What was found instead.
+        why: String,
+    },
+}

@@ -1,0 +1,155 @@
+//! One answer, read as far as discovery needs it: a document up to its limits, or the beginning of something else.
+
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes};
+use model::Validators;
+use resourcesync::{Options, ReadError};
+use tokio::sync::mpsc;
+use tokio::task;
+use url::Url;
+use web::{Client, GetRequest, Response, WebError};
+
+use super::document::{self, Parsed};
+use crate::read::DocumentError;
+
+/// Bytes of a page, or of `robots.txt`, that are looked at.
+pub(super) const MOST_OF_A_PAGE: usize = 256 * 1024;
+/// Chunks of the network that may wait for the parser.
+const CHUNKS_AHEAD: usize = 4;
+
+/// The answer to a request.
+pub(super) struct Answer {
+    /// The URL that answered, after redirects.
+    pub(super) url: Url,
+    pub(super) validators: Validators,
+    pub(super) content_length: Option<u64>,
+    /// Requests it took.
+    pub(super) requests: u32,
+    /// The `Link` headers.
+    pub(super) link_headers: Vec<String>,
+    /// The document, or why it is none.
+    pub(super) parsed: Result<Parsed, DocumentError>,
+    /// The beginning of a web page; empty otherwise.
+    pub(super) page: String,
+}
+
+/// Gets a URL and reads what is there.
+pub(super) async fn document(client: &Client, url: &Url, options: &Options) -> Result<Answer, WebError> {
+    let mut response = client.get_with_retries(GetRequest::new(url.clone())).await?;
+    let options = Options { base: Some(response.final_url().clone()), ..options.clone() };
+    let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+    let parser = task::spawn_blocking(move || document::parse(Chunks::new(chunks_out), options));
+    let (passed, parsed) = tokio::join!(pass_on(&mut response, chunks_in), parser);
+    let Passed { mut prefix, failure } = passed;
+    let parsed = match (parsed, failure) {
+        (Err(_panicked), _) => Err(DocumentError::Stopped),
+        // Where the network failed, that is the cause, not what the parser makes of the missing rest.
+        (Ok(Err(_)), Some(web)) => Err(DocumentError::Web(web)),
+        (Ok(Ok(mut parsed)), Some(web)) => {
+            parsed.broken = parsed.broken.map(|_| DocumentError::Web(web));
+            Ok(parsed)
+        }
+        (Ok(parsed), None) => parsed.map_err(DocumentError::Read),
+    };
+    let mut page = String::new();
+    if let Err(error) = &parsed
+        && is_page(&response, error)
+    {
+        fill(&mut response, &mut prefix).await;
+        page = String::from_utf8_lossy(&prefix).into_owned();
+    }
+    Ok(Answer {
+        url: response.final_url().clone(),
+        validators: response.validators(),
+        content_length: response.content_length(),
+        requests: response.requests(),
+        link_headers: response.header_values("link").map(str::to_owned).collect(),
+        parsed,
+        page,
+    })
+}
+
+/// Gets a URL and the beginning of its text.
+pub(super) async fn text(client: &Client, url: &Url) -> Result<(Url, String, u32), WebError> {
+    let mut response = client.get_with_retries(GetRequest::new(url.clone())).await?;
+    let mut prefix = Vec::new();
+    fill(&mut response, &mut prefix).await;
+    let text = String::from_utf8_lossy(&prefix).into_owned();
+    Ok((response.final_url().clone(), text, response.requests()))
+}
+
+fn is_page(response: &Response, error: &DocumentError) -> bool {
+    matches!(error, DocumentError::Read(ReadError::Html { .. }))
+        || response.media_type().is_some_and(|media_type| media_type.contains("html"))
+}
+
+/// What came of a body while it was parsed.
+struct Passed {
+    prefix: Vec<u8>,
+    failure: Option<WebError>,
+}
+
+/// Hands the body to the parser until either has enough, and keeps its beginning.
+async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>>) -> Passed {
+    let mut prefix = Vec::new();
+    loop {
+        let received = tokio::select! {
+            received = response.chunk() => received,
+            () = chunks.closed() => return Passed { prefix, failure: None },
+        };
+        match received {
+            Ok(None) => return Passed { prefix, failure: None },
+            Ok(Some(chunk)) => {
+                keep(&mut prefix, &chunk);
+                if chunks.send(Ok(chunk)).await.is_err() {
+                    return Passed { prefix, failure: None };
+                }
+            }
+            Err(error) => {
+                // A parser that has gone has what it needs.
+                let _ = chunks.send(Err(io::Error::other(error.to_string()))).await;
+                return Passed { prefix, failure: Some(error) };
+            }
+        }
+    }
+}
+
+/// Reads on up to the limit. What breaks off is as good as far as it goes.
+async fn fill(response: &mut Response, prefix: &mut Vec<u8>) {
+    while prefix.len() < MOST_OF_A_PAGE {
+        let Ok(Some(chunk)) = response.chunk().await else { return };
+        keep(prefix, &chunk);
+    }
+}
+
+fn keep(prefix: &mut Vec<u8>, chunk: &[u8]) {
+    let room = MOST_OF_A_PAGE.saturating_sub(prefix.len());
+    prefix.extend_from_slice(&chunk[..room.min(chunk.len())]);
+}
+
+/// The chunks of a body as a reader.
+struct Chunks {
+    chunks: mpsc::Receiver<io::Result<Bytes>>,
+    current: Bytes,
+}
+
+impl Chunks {
+    fn new(chunks: mpsc::Receiver<io::Result<Bytes>>) -> Self {
+        Self { chunks, current: Bytes::new() }
+    }
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.chunks.blocking_recv() {
+                None => return Ok(0),
+                Some(chunk) => self.current = chunk?,
+            }
+        }
+        let length = buffer.len().min(self.current.len());
+        self.current.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}

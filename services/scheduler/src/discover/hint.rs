@@ -1,0 +1,118 @@
+//! What a person should know of a Source, though nothing failed.
+
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+/// Something that is missing or odd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// The document that it is about.
+    pub url: String,
+    /// What it is.
+    pub kind: HintKind,
+}
+
+/// What is missing or odd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HintKind {
+    /// A set without Resource List and Resource Dump.
+    NoResourceList,
+    /// A set without Change List and Change Dump.
+    NoChangeList,
+    /// A Source Description or Capability List without entries that can be used.
+    NoEntries,
+    /// Entries of a Capability List that do not say what they lead to.
+    EntriesWithoutCapability(u64),
+    /// Entries that cannot be used.
+    BadEntries(u64),
+    /// A document that does not say what it is, though its entries tell.
+    NoCapability {
+        /// What it is taken for.
+        taken_as: &'static str,
+    },
+    /// A sitemap that is no ResourceSync document.
+    PlainSitemap,
+    /// A list or dump that does not say when its snapshot began.
+    NoAt,
+    /// A change document that does not say where its interval begins.
+    NoFrom,
+    /// The document belongs to another that offers more, which was not read.
+    Up(String),
+    /// The document is a part of an index, which was not read.
+    Index(String),
+    /// The server names a Capability List for the document, which was not read.
+    LinkHeader(String),
+    /// A document is named that was read already.
+    Again(String),
+    /// A Capability List names the Source Description, which does not name it.
+    NotListedAbove(String),
+    /// A link or `robots.txt` leads to another kind of document than it should.
+    OtherKind {
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+}
+
+impl HintKind {
+    /// The stable name that `--json` uses.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoResourceList => "no-resource-list",
+            Self::NoChangeList => "no-change-list",
+            Self::NoEntries => "no-entries",
+            Self::EntriesWithoutCapability(_) => "entries-without-capability",
+            Self::BadEntries(_) => "bad-entries",
+            Self::NoCapability { .. } => "no-capability",
+            Self::PlainSitemap => "plain-sitemap",
+            Self::NoAt => "no-at",
+            Self::NoFrom => "no-from",
+            Self::Up(_) => "up",
+            Self::Index(_) => "index",
+            Self::LinkHeader(_) => "link-header",
+            Self::Again(_) => "again",
+            Self::NotListedAbove(_) => "not-listed-above",
+            Self::OtherKind { .. } => "other-kind",
+        }
+    }
+}
+
+impl fmt::Display for HintKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoResourceList => {
+                f.write_str("no Resource List or Dump: resources that do not change are not found")
+            }
+            Self::NoChangeList => f.write_str("no Change List or Dump: every run has to read all of it"),
+            Self::NoEntries => f.write_str("it has no entry that can be used"),
+            Self::EntriesWithoutCapability(n) => {
+                write!(f, "{n} of its entries do not say what they lead to, and are left out")
+            }
+            Self::BadEntries(n) => write!(f, "{n} of its entries cannot be used, and are left out"),
+            Self::NoCapability { taken_as } => {
+                write!(f, "it does not say what it is; by its entries it is taken for a {taken_as}")
+            }
+            Self::PlainSitemap => f.write_str("a sitemap without capability: it is taken for a Resource List"),
+            Self::NoAt => f.write_str("no `at`: nothing says which changes it already has in it"),
+            Self::NoFrom => f.write_str("no `from`: nothing says which changes it tells"),
+            Self::Up(url) => write!(f, "it belongs to {url}, which may offer more: give that URL to have it all"),
+            Self::Index(url) => write!(f, "it is a part of {url}: give that URL to have all parts"),
+            Self::LinkHeader(url) => write!(f, "its server names the Capability List {url}"),
+            Self::Again(url) => write!(f, "it names {url}, which was read already"),
+            Self::NotListedAbove(url) => write!(f, "{url} is above it, but does not name it"),
+            Self::OtherKind { expected, found } => write!(f, "a {expected} should be here; this is {found}"),
+        }
+    }
+}
+
+impl Serialize for Hint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut hint = serializer.serialize_struct("Hint", 3)?;
+        hint.serialize_field("url", &self.url)?;
+        hint.serialize_field("hint", self.kind.as_str())?;
+        hint.serialize_field("text", &self.kind.to_string())?;
+        hint.end()
+    }
+}

@@ -1,0 +1,215 @@
+//! The links in the head of an HTML page.
+//!
+//! A scanner, not a parser: it knows tags, attributes, comments and the elements whose content is no markup. It looks
+//! no further than the head: in a body, anybody who may leave a comment there could lay a link.
+
+/// What the head of a page says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// What relative references are resolved against, where it is not the page's own URL.
+    pub(super) base: Option<String>,
+    /// The targets of its `resourcesync` links, as written.
+    pub(super) links: Vec<String>,
+}
+
+/// Elements whose content is text, whatever it looks like.
+const TEXT_ELEMENTS: [&str; 6] = ["script", "style", "title", "textarea", "template", "xmp"];
+
+/// Scans a page, or as much of its beginning as there is.
+pub(super) fn scan(page: &str) -> Head {
+    let mut head = Head::default();
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if let Some(comment) = rest.strip_prefix("!--") {
+            let Some(end) = comment.find("-->") else { return head };
+            rest = &comment[end + 3..];
+            continue;
+        }
+        if starts_with(rest, "/head") {
+            return head;
+        }
+        if !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            continue;
+        }
+        let end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let name = name.to_ascii_lowercase();
+        if matches!(name.as_str(), "body" | "frameset") {
+            return head;
+        }
+        // A tag that the prefix cuts off says nothing.
+        let Some((attributes, after)) = attributes(after) else { return head };
+        rest = after;
+        let value = |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+        match name.as_str() {
+            "base" if head.base.is_none() => head.base = value("href").cloned(),
+            "link" if value("rel").is_some_and(|rel| is_ours(rel)) => head.links.extend(value("href").cloned()),
+            _ if TEXT_ELEMENTS.contains(&name.as_str()) => {
+                let Some(behind) = behind_end_tag(rest, &name) else { return head };
+                rest = behind;
+            }
+            _ => {}
+        }
+    }
+    head
+}
+
+fn is_ours(rel: &str) -> bool {
+    rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case("resourcesync"))
+}
+
+/// The attributes of a tag up to its end, names in lower case, and what follows; none when the tag does not end.
+fn attributes(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
+    let mut attributes = Vec::new();
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        if let Some(after) = rest.strip_prefix('>') {
+            return Some((attributes, after));
+        }
+        // A name may even begin with "=" (HTML, 13.2.5.32).
+        let end = rest
+            .char_indices()
+            .skip(1)
+            .find(|(_, c)| c.is_ascii_whitespace() || matches!(c, '/' | '>' | '='))
+            .map(|(at, _)| at)?;
+        let (name, after) = rest.split_at(end);
+        rest = after;
+        let mut value = "";
+        if let Some(after) = rest.trim_ascii_start().strip_prefix('=') {
+            let after = after.trim_ascii_start();
+            let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''));
+            (value, rest) = match quote {
+                Some(quote) => after[1..].split_once(quote)?,
+                None => after.split_at(after.find(|c: char| c.is_ascii_whitespace() || c == '>')?),
+            };
+        }
+        attributes.push((name.to_ascii_lowercase(), unescaped(value.trim())));
+    }
+}
+
+fn behind_end_tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = text;
+    loop {
+        rest = &rest[rest.find("</")? + 2..];
+        if starts_with(rest, name) {
+            return Some(&rest[name.len()..]);
+        }
+    }
+}
+
+fn starts_with(text: &str, lower: &str) -> bool {
+    text.as_bytes().get(..lower.len()).is_some_and(|start| start.eq_ignore_ascii_case(lower.as_bytes()))
+}
+
+/// The references that occur in URLs: `&amp;` and its kin, and characters by number. Any other stays as it is.
+fn unescaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let character = rest.find(';').filter(|&end| end <= 9).and_then(|end| Some((reference(&rest[1..end])?, end)));
+        match character {
+            Some((character, end)) => {
+                text.push(character);
+                rest = &rest[end + 1..];
+            }
+            None => {
+                text.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+fn reference(name: &str) -> Option<char> {
+    let number = |digits: &str, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let digits = name.strip_prefix('#')?;
+            match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => number(digits, 16),
+                None => number(digits, 10),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn links(page: &str) -> Vec<String> {
+        scan(page).links
+    }
+
+    #[test]
+    fn the_specifications_own_example_is_read() {
+        let page = "<html>\n  <head>\n    <link rel=\"resourcesync\"\n          \
+                    href=\"http://www.example.com/dataset1/capabilitylist.xml\"/>\n    ...\n  </head>\n  \
+                    <body>...</body>\n</html>\n";
+        assert_eq!(links(page), ["http://www.example.com/dataset1/capabilitylist.xml"]);
+    }
+
+    #[test]
+    fn tags_are_read_as_people_write_them() {
+        let page = "<!DOCTYPE HTML><LINK HREF = '/a?x=1&amp;y=&#50;' disabled REL='alternate ResourceSync'>\
+                    <link href=/b.xml rel=resourcesync><link/rel=\"resourcesync\"/href=\" /c \"/>";
+        assert_eq!(links(page), ["/a?x=1&y=2", "/b.xml", "/c"]);
+    }
+
+    #[test]
+    fn comments_scripts_and_other_relations_are_no_links() {
+        let page = "<!-- <link rel=resourcesync href=/1> --><script>'<link rel=resourcesync href=/2>'</script>\
+                    <title><link rel=resourcesync href=/3></TITLE><link rel=stylesheet href=/4>\
+                    <meta title='<link rel=resourcesync href=/5>'><link rel=resourcesync><link rel=resourcesync href=/6>";
+        assert_eq!(links(page), ["/6"]);
+    }
+
+    #[test]
+    fn a_link_in_the_body_is_somebodys_comment() {
+        assert_eq!(links("<head></head><link rel=resourcesync href=/1>"), Vec::<String>::new());
+        assert_eq!(links("<title>x</title><body><link rel=resourcesync href=/1>"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_base_is_the_first_one_given() {
+        let head = scan("<base target=_top href='/a/'><base href=/b/><link rel=resourcesync href=c>");
+        assert_eq!(head, Head { base: Some("/a/".into()), links: vec!["c".into()] });
+    }
+
+    #[test]
+    fn a_page_that_is_cut_off_gives_what_came_before() {
+        let whole = "<link rel=resourcesync href=/1><link rel=resourcesync href=\"/2\">";
+        for end in 31..whole.len() {
+            assert_eq!(links(&whole[..end]), ["/1"], "up to {end}");
+        }
+        assert_eq!(links("<link rel=resourcesync href=/1><!-- <link"), ["/1"]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn any_text_is_read_without_panic(text in "(<|>|/|!--|-->|=|'|\"|&|#|;| |link|rel|resourcesync|script|\u{e9}){0,40}|.{0,80}") {
+            prop_assert!(scan(&text).links.len() <= text.matches('<').count());
+        }
+
+        #[test]
+        fn what_is_written_is_read(href in "[a-zA-Z0-9:/?&=;#<>\u{e9}-]{1,30}", filler in "[a-z <>/]{0,5}") {
+            let escaped = href.replace('&', "&amp;");
+            let page = format!("<!--{filler}--><link rel=resourcesync href=\"{escaped}\">");
+            prop_assert_eq!(links(&page), vec![href]);
+        }
+    }
+}
