@@ -153,6 +153,11 @@ pub enum ChangeEvent {
         #[serde(default)]
         absent: bool,
     },
+    /// The operator undid its deletion.
+    Restored {
+        /// The content's digest.
+        sha256: fixity::Sha256,
+    },
     /// It could not be brought in step.
     Problem {
         /// Why.

@@ -42,7 +42,7 @@ pub(crate) fn decide(
         return Decision::Stale;
     }
     if listing.change == Some(Change::Deleted) {
-        let held = known.record.is_some_and(ResourceRecord::is_present);
+        let held = known.record.is_some_and(|record| record.is_present() && !was_undone(listing, record));
         return if held || known.pending.is_some() { Decision::Delete } else { Decision::Unchanged };
     }
     match known.record {
@@ -72,6 +72,13 @@ fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRe
         && listing.change_time == record.listing.change_time
         && listing.change == record.listing.change
         && *declaration == record.declaration
+}
+
+/// Whether this very deletion was applied already, and undone by the operator.
+fn was_undone(listing: &Listing, record: &ResourceRecord) -> bool {
+    record.listing.change == Some(Change::Deleted)
+        && listing.change_time.is_some()
+        && listing.change_time == record.listing.change_time
 }
 
 /// Whether the declaration is about the bytes we hold. Digests decide where both sides have a common algorithm; else the
@@ -287,6 +294,17 @@ mod tests {
         assert_eq!(judge(&Declaration::default(), &deleted, known), Decision::Delete);
         assert_eq!(judge(&Declaration::default(), &deleted, Known::default()), Decision::Unchanged);
         assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(5))), Decision::Unchanged);
+    }
+
+    #[test]
+    fn a_deletion_that_was_undone_is_not_applied_again_but_a_later_one_is() {
+        let mut restored = held(b"x", declares(b"x"), None);
+        restored.listing = tombstone(10).listing;
+        restored.listing.change_time = Some(at(10));
+        let deleted =
+            |time| Listing { change_time: Some(at(time)), ..listing(Some(Change::Deleted), Some(time)) };
+        assert_eq!(judge(&Declaration::default(), &deleted(10), with(&restored)), Decision::Unchanged);
+        assert_eq!(judge(&Declaration::default(), &deleted(11), with(&restored)), Decision::Delete);
     }
 
     #[test]

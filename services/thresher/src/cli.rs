@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Cat(ResourceArgs),
     /// Tell the story of one resource.
     Explain(ExplainArgs),
+    /// Undo the deletion of resources whose bytes are still kept.
+    Restore(RestoreArgs),
     /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
     Demo(DemoArgs),
 }
@@ -171,6 +173,16 @@ pub(crate) struct LsArgs {
 pub(crate) struct ResourceArgs {
     /// The resource's URI, as the Source writes it.
     pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The resources' URIs, as the Source writes them.
+    #[arg(required = true)]
+    pub(crate) uris: Vec<String>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 }

@@ -129,6 +129,7 @@ fn history(entry: &ChangeLogEntry) -> String {
         ChangeEvent::Deleted { absent: true } => {
             "deleted: its Source's lists do not name it any more".to_owned()
         }
+        ChangeEvent::Restored { sha256 } => format!("restored by the operator, sha-256 {sha256}"),
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     };
     format!("{}  {what}\n      asked for by {}, in run {}", entry.at, entry.document, entry.run)

@@ -6,4 +6,5 @@ pub(crate) mod discover;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod ls;
+pub(crate) mod restore;
 pub(crate) mod sync;

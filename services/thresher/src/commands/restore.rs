@@ -1,0 +1,41 @@
+//! `thresher restore`: undo deletions.
+
+use catalog::{Catalog, CatalogConfig};
+use model::{ResourceUri, SystemClock};
+use scheduler::Restored;
+use store::{Store, StoreOptions};
+
+use crate::cli::RestoreArgs;
+use crate::exit::{CommandResult, Exit, usage};
+use crate::target;
+
+/// Runs the command.
+pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
+    let uris: Vec<ResourceUri> =
+        args.uris.iter().map(|uri| uri.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    // Says what is wrong with --into, and creates nothing.
+    drop(target::open_for_reading(&args.harvest.into).await?);
+    let store = Store::open(&target::parse(&args.harvest.into)?, StoreOptions::default()).await?;
+    let mut open = uris.clone();
+    for note in store.sources().await? {
+        let path = target::catalog_path(&note.source);
+        let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+        let view = match catalog.last_run().await? {
+            Some(run) if run.view => store.view(),
+            _ => None,
+        };
+        for uri in &uris {
+            match scheduler::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
+                Restored::Done => println!("{uri}: held again"),
+                Restored::NotDeleted => println!("{uri}: was not deleted"),
+                Restored::NothingHeld => continue,
+            }
+            open.retain(|other| other != uri);
+        }
+        catalog.close().await?;
+    }
+    for uri in &open {
+        eprintln!("{uri}: nothing was held of it here; `thresher explain` says what is known");
+    }
+    Ok(if open.is_empty() { Exit::Good } else { Exit::Problems })
+}
