@@ -1,4 +1,4 @@
-//! Thresher's command line: every stage in one process.
+#![doc = include_str!("../README.md")]
 
 mod cli;
 mod commands;
