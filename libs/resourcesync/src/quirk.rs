@@ -66,6 +66,8 @@ quirks! {
     NoCapability "no-capability" true true "the document does not say what it is; it may be a plain sitemap";
     UnknownCapability "unknown-capability" true true "a capability is not in the specification";
     OddCapabilityName "odd-capability-name" false true "a capability is misspelt (another case, index appended, no dash)";
+    TooManyEntries "too-many-entries" false true "the document has more than the 50,000 entries that Sitemaps allow";
+    RepeatedCapability "repeated-capability" true true "a Capability List has several entries of one capability, so none of them is the whole set";
     MissingEntryCapability "missing-entry-capability" false true "an entry does not say what the document it leads to is";
     UrlsetAsIndex "urlset-as-index" true true "a urlset lists lists, where an index would be a sitemapindex";
     IndexNotAllowed "index-not-allowed" false true "a sitemapindex is used where the specification has none";

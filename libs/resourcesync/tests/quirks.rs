@@ -70,6 +70,13 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::NoCapability => urlset(ONE),
         Quirk::UnknownCapability => urlset(&format!(r#"<rs:md capability="archives"/>{ONE}"#)),
         Quirk::OddCapabilityName => urlset(&format!(r#"<rs:md capability="changelistindex" {FROM}/>{ONE}"#)),
+        Quirk::TooManyEntries => resource_list(
+            &(0..50_001).fold(String::new(), |list, n| list + &ONE.replace("e.org/1", &format!("e.org/{n}"))),
+        ),
+        Quirk::RepeatedCapability => {
+            let list = |name| change(name, r#"capability="resourcelist""#);
+            urlset(&format!(r#"<rs:md capability="capabilitylist"/>{}{}"#, list("1.xml"), list("2.xml")))
+        }
         Quirk::MissingEntryCapability => urlset(&format!(r#"<rs:md capability="capabilitylist"/>{ONE}"#)),
         Quirk::UrlsetAsIndex => entry(r#"<rs:md capability="resourcelist"/>"#),
         Quirk::IndexNotAllowed => {

@@ -18,9 +18,15 @@ const PACKAGE_TYPES: [&str; 6] = [
 ];
 const PACKAGE_ENDINGS: [&str; 7] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2"];
 
+/// The Sitemap protocol's bound, which sources follow and readers must not depend on (RS-2).
+const MOST_ENTRIES: u64 = 50_000;
+
 /// What the specification asks of a document as a whole, checked entry by entry.
 pub(super) struct Checks {
     role: Role,
+    entries: u64,
+    /// The known capabilities that a Capability List has named.
+    seen: Vec<Capability>,
     last_loc: String,
     last_time: Option<Timestamp>,
     last_until: Option<Datetime>,
@@ -65,6 +71,8 @@ impl Checks {
         interval(header.from, header.until, notes);
         Self {
             role: Role::of(header),
+            entries: 0,
+            seen: Vec::new(),
             last_loc: String::new(),
             last_time: None,
             last_until: None,
@@ -74,6 +82,10 @@ impl Checks {
     }
 
     pub(super) fn entry(&mut self, entry: &Entry, header: &Header, notes: &mut Notes) {
+        self.entries += 1;
+        if self.entries == MOST_ENTRIES + 1 {
+            notes.add(Quirk::TooManyEntries);
+        }
         let metadata = &entry.metadata;
         let unexplained = metadata.change.is_none() && header.capability == Some(Capability::ChangeList);
         match self.role {
@@ -88,8 +100,8 @@ impl Checks {
             Role::Changes => self.change(entry, header, notes),
             Role::Intervals => self.interval(metadata, notes),
             Role::Snapshot => self.snapshot(entry, header, notes),
-            Role::Capabilities if metadata.capability.is_none() => notes.add(Quirk::MissingEntryCapability),
-            Role::Capabilities | Role::Other => {}
+            Role::Capabilities => self.capability(metadata, header, notes),
+            Role::Other => {}
         }
         let deleted = metadata.change == Some(Change::Deleted);
         if header.capability.as_ref().is_some_and(Capability::is_manifest)
@@ -127,6 +139,17 @@ impl Checks {
         };
         if entry.metadata.datetime.is_some_and(outside) {
             notes.add(Quirk::ChangeOutsideInterval);
+        }
+    }
+
+    fn capability(&mut self, metadata: &Metadata, header: &Header, notes: &mut Notes) {
+        match &metadata.capability {
+            None => notes.add(Quirk::MissingEntryCapability),
+            // A Source Description has a Capability List for each set; unknown names are strangers' text, not to be collected.
+            Some(_) if header.capability != Some(Capability::CapabilityList) => {}
+            Some(Capability::Other(_)) => {}
+            Some(known) if self.seen.contains(known) => notes.add(Quirk::RepeatedCapability),
+            Some(known) => self.seen.push(known.clone()),
         }
     }
 
