@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Read, Write};
 
 use model::Validators;
-use resourcesync::{Entry, Header, Item, Mode, Options, Quirks, Reader, Summary};
+use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Summary};
 use scheduler::{DocumentError, Opened, Part};
 use serde::Serialize;
 use url::Url;
@@ -18,16 +18,17 @@ struct DocumentLine<'a> {
     document: &'a str,
     name: &'a str,
     #[serde(flatten)]
-    header: &'a Header,
+    header: Header,
+    links: Vec<Link>,
 }
 
-/// An entry's line: digests as a list, everything else as the document has it.
+/// An entry's line: digests as a list, lists also when empty, everything else as the document has it.
 #[derive(Serialize)]
-struct EntryLine<'a> {
+struct EntryLine {
     #[serde(flatten)]
-    entry: &'a Entry,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entry: Entry,
     hashes: Vec<String>,
+    links: Vec<Link>,
 }
 
 /// The last line.
@@ -105,9 +106,11 @@ impl<'a> Lines<'a> {
 
     fn header(&mut self, header: &Header) -> Result<(), Failed> {
         self.has_header = true;
-        let document = header.capability.as_ref().map_or("sitemap", |capability| capability.as_str());
+        let document = header.capability.as_ref().map_or("sitemap".to_owned(), ToString::to_string);
         let name = self.name;
-        self.line(&DocumentLine { document, name, header })
+        let mut header = header.clone();
+        let links = std::mem::take(&mut header.links);
+        self.line(&DocumentLine { document: &document, name, header, links })
     }
 
     fn item(&mut self, item: &Item) -> Result<(), Failed> {
@@ -116,7 +119,8 @@ impl<'a> Lines<'a> {
                 let mut entry = (**entry).clone();
                 let hash = entry.metadata.hash.take().unwrap_or_default();
                 let hashes = hash.split_whitespace().map(str::to_owned).collect();
-                self.line(&EntryLine { entry: &entry, hashes })
+                let links = std::mem::take(&mut entry.links);
+                self.line(&EntryLine { entry, hashes, links })
             }
             Item::Bad(bad) => {
                 eprintln!("{}:{}: entry left out: {}", self.name, bad.position, bad.reason);
