@@ -66,6 +66,7 @@ impl Harvest {
         let mut pass = Pass { scan, deletions: Vec::new(), due: None, left: false };
         loop {
             self.check_stop()?;
+            pass.left |= window.shed_down();
             self.fill(window, &mut pass).await?;
             let deletions = std::mem::take(&mut pass.deletions);
             self.settle_deletions(deletions).await?;
@@ -74,9 +75,12 @@ impl Harvest {
                     .await?;
             }
             self.progress.send_modify(|progress| progress.in_flight = window.in_flight());
-            if window.is_idle() && pass.scan.is_none() {
-                window.forget_ready();
-                return Ok((pass.due, pass.left));
+            if window.is_idle() {
+                match pass.scan {
+                    None => return Ok((pass.due, pass.left)),
+                    // Nothing is out, so nothing will come: read on.
+                    Some(_) => continue,
+                }
             }
             let filter = BusFilter::Outcomes(self.source.clone());
             let bus = Arc::clone(&self.bus);

@@ -151,20 +151,23 @@ impl Window {
         self.taken.len() - self.ready
     }
 
-    /// Whether no job is out and none could go out.
+    /// Whether no job is out and nothing is ready to go out.
     pub(crate) fn is_idle(&self) -> bool {
         self.jobs.is_empty()
             && self.lanes.values().all(|state| state.ready.is_empty() || state.down().is_some())
     }
 
-    /// Forgets what is ready but not sent: it stays pending, and is read again by the next scan.
-    pub(crate) fn forget_ready(&mut self) {
-        for state in self.lanes.values_mut() {
+    /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether
+    /// there was anything.
+    pub(crate) fn shed_down(&mut self) -> bool {
+        let before = self.ready;
+        for state in self.lanes.values_mut().filter(|state| state.down().is_some()) {
+            self.ready -= state.ready.len();
             for item in state.ready.drain(..) {
                 self.taken.remove(&item.uri);
             }
         }
-        self.ready = 0;
+        self.ready < before
     }
 }
 
@@ -301,9 +304,19 @@ mod tests {
         }
         assert!(window.is_down(&lane()));
         assert!(window.next_job(true).is_none());
-        assert!(window.is_idle());
         window.reached(&lane(), true);
         assert!(window.next_job(true).is_some());
+    }
+
+    #[test]
+    fn what_is_ready_for_an_origin_that_is_left_alone_takes_no_room() {
+        let mut window = filled(4, 1_000_000, READ_AHEAD);
+        assert!(!window.has_room());
+        assert!(!window.shed_down());
+        window.rest(&lane(), Timestamp::from_second(1_800_000_000).unwrap());
+        assert!(window.shed_down());
+        assert!(window.has_room() && window.is_idle());
+        assert!(!window.holds(&"http://h/0".parse().unwrap()));
     }
 
     #[test]
@@ -312,7 +325,6 @@ mod tests {
         let until = Timestamp::from_second(1_800_000_000).unwrap();
         window.rest(&lane(), until);
         assert!(window.next_job(true).is_none());
-        window.forget_ready();
         assert_eq!(window.take_down(), [(lane(), Down::Resting { until })]);
         assert!(!window.is_down(&lane()));
     }
