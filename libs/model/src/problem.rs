@@ -45,6 +45,8 @@ pub enum ProblemReason {
     Redirect,
     /// A URI that cannot be fetched.
     BadUri,
+    /// An address that only the operator may let us reach: private, loopback, link-local and the like.
+    RefusedAddress,
     /// The bytes have another digest than declared.
     DigestMismatch,
     /// The bytes have another length than declared.
@@ -108,6 +110,7 @@ impl ProblemReason {
             Self::Interrupted => "interrupted",
             Self::Redirect => "redirect",
             Self::BadUri => "bad-uri",
+            Self::RefusedAddress => "refused-address",
             Self::DigestMismatch => "digest-mismatch",
             Self::LengthMismatch => "length-mismatch",
             Self::TooLarge => "too-large",
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_name_in_records_is_the_name_shown() {
-        for reason in [ProblemReason::HttpClientError, ProblemReason::Gap, ProblemReason::MissingBytes] {
+        for reason in [ProblemReason::HttpClientError, ProblemReason::Gap, ProblemReason::RefusedAddress] {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
         }
     }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use crate::address_guard::Refused;
 use crate::{ConnectFault, ErrorKind, Phase, WebError};
 
 /// A fault before the head of an answer was there.
@@ -15,6 +16,9 @@ pub(crate) fn before_answer(error: reqwest::Error) -> WebError {
 fn kind(error: &reqwest::Error) -> ErrorKind {
     if error.is_builder() {
         return ErrorKind::BadUrl;
+    }
+    if find::<Refused>(error).is_some() {
+        return ErrorKind::RefusedAddress;
     }
     // The name is looked up and TLS is spoken while connecting: what is more special is asked first.
     if error.is_dns() {

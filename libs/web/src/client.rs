@@ -9,6 +9,7 @@ use http::header::{CONTENT_RANGE, LOCATION};
 use model::{Clock, Lane, SystemClock};
 use url::Url;
 
+use crate::address_guard::Guard;
 use crate::credentials::Credentials;
 use crate::politeness::{Limits, Permit, Politeness, Resting, Signal};
 use crate::redirect::Trail;
@@ -25,6 +26,7 @@ struct Inner {
     http: reqwest::Client,
     config: WebConfig,
     credentials: Credentials,
+    guard: Arc<Guard>,
     politeness: Politeness,
     requests: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -58,7 +60,8 @@ impl Client {
             ));
         }
         let credentials = Credentials::new(config.credentials.clone()).map_err(refuse)?;
-        let http = reqwest::Client::builder()
+        let guard = Arc::new(Guard::new(config.addresses.clone()));
+        let mut builder = reqwest::Client::builder()
             .user_agent(config.user_agent_header())
             .connect_timeout(config.connect_timeout)
             .pool_max_idle_per_host(config.per_origin)
@@ -66,9 +69,11 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
-            .no_proxy()
-            .build()
-            .map_err(|error| refuse(classify::root(&error)))?;
+            .no_proxy();
+        if let Some(resolver) = guard.resolver() {
+            builder = builder.dns_resolver(resolver);
+        }
+        let http = builder.build().map_err(|error| refuse(classify::root(&error)))?;
         let politeness = Politeness::new(Limits {
             at_a_time: config.per_origin,
             per_second: config.requests_per_second,
@@ -78,6 +83,7 @@ impl Client {
             http,
             config,
             credentials,
+            guard,
             politeness,
             requests: AtomicU64::new(0),
             clock,
@@ -161,6 +167,10 @@ impl Client {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
         }
         let lane = Lane::of(at).map_err(|error| bad_url(error.to_string()))?;
+        self.0
+            .guard
+            .check(at)
+            .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
         let mut headers = request.headers();
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         self.0.credentials.add_to(&mut headers, &lane);

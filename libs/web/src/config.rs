@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::Credential;
+use crate::{AddressPolicy, Credential};
 
 /// How the client behaves. All times are spans, all counts are per client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct WebConfig {
     /// What is sent to the origins that let only those in whom they know, at most one of a header for each origin.
     /// Default: nothing.
     pub credentials: Vec<Credential>,
+    /// Which addresses may be reached. Default: all.
+    pub addresses: AddressPolicy,
 }
 
 impl WebConfig {
@@ -67,6 +69,7 @@ impl Default for WebConfig {
             retry_budget: Duration::from_secs(120),
             retry_after_max: Duration::from_secs(3600),
             credentials: Vec::new(),
+            addresses: AddressPolicy::allow_all(),
         }
     }
 }

@@ -57,6 +57,8 @@ pub enum ErrorKind {
     BadUrl,
     /// The origin wants its rest for longer than a request waits; nothing was sent.
     Resting,
+    /// The host lies at an address that [`AddressPolicy`](crate::AddressPolicy) does not allow.
+    RefusedAddress,
     /// The client could not be made from its configuration.
     Builder,
 }
@@ -174,6 +176,7 @@ impl WebError {
                 ProblemReason::Redirect
             }
             ErrorKind::BadUrl => ProblemReason::BadUri,
+            ErrorKind::RefusedAddress => ProblemReason::RefusedAddress,
         }
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod address_guard;
 mod classify;
 mod client;
 mod config;
@@ -16,6 +17,7 @@ mod response;
 mod retry;
 mod retry_after;
 
+pub use address_guard::{AddressClass, AddressPolicy};
 pub use client::Client;
 pub use config::WebConfig;
 pub use credentials::{Credential, CredentialError, Secret};

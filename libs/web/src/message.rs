@@ -39,6 +39,7 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
             let left = retry_after.unwrap_or_default().as_secs();
             format!("{server} asked to be left alone for another {left} s; no request was made")
         }
+        ErrorKind::RefusedAddress => format!("{server} lies at an address that is not allowed to be reached"),
         ErrorKind::Builder => "the HTTP client cannot be set up".to_owned(),
     }
 }
@@ -81,6 +82,10 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
             "check the URL; if a list names it, tell the Source's operator"
         }
         ErrorKind::BadUrl => "give an absolute http or https URL with a host",
+        ErrorKind::RefusedAddress => {
+            "if that host is meant, give it as the Source's entry URL or allow its kind of address (private addresses \
+             together); else tell the Source's operator what the Source points to"
+        }
         ErrorKind::Builder => "correct the configuration",
     }
 }

@@ -31,7 +31,9 @@ fn passing_troubles_are_tried_again() {
 
 #[test]
 fn what_would_end_the_same_way_is_refused() {
-    use ErrorKind::{BadRedirect, BadUrl, Builder, RedirectLoop, Tls, TooManyRedirects, Unasked};
+    use ErrorKind::{
+        BadRedirect, BadUrl, Builder, RedirectLoop, RefusedAddress, Tls, TooManyRedirects, Unasked,
+    };
     let certificate = Tls { certificate: true };
     for kind in [
         certificate,
@@ -41,6 +43,7 @@ fn what_would_end_the_same_way_is_refused() {
         RedirectLoop,
         BadRedirect,
         BadUrl,
+        RefusedAddress,
         Builder,
     ] {
         assert!(!again(kind), "{kind:?}");

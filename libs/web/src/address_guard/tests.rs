@@ -1,0 +1,124 @@
+use super::*;
+
+fn url(text: &str) -> Url {
+    text.parse().unwrap()
+}
+
+fn refused(policy: &AddressPolicy, target: &str) -> bool {
+    Guard::new(policy.clone()).check(&url(target)).is_err()
+}
+
+fn at(addresses: &[&str]) -> Vec<SocketAddr> {
+    addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect()
+}
+
+fn reaches(guard: &Guard, name: &str, addresses: &[&str]) -> Option<Vec<SocketAddr>> {
+    guard.reachable(name, at(addresses)).ok()
+}
+
+#[test]
+fn the_default_lets_everything_pass_and_looks_names_up_as_ever() {
+    let guard = Arc::new(Guard::new(AddressPolicy::default()));
+    for target in ["http://127.0.0.1/", "http://169.254.169.254/", "http://[::1]/", "http://example.org/"] {
+        assert_eq!(guard.check(&url(target)), Ok(()));
+    }
+    assert!(guard.resolver().is_none());
+    assert_eq!(AddressPolicy::allow_all(), AddressPolicy::default());
+}
+
+#[test]
+fn addresses_in_urls_are_refused_however_they_are_written() {
+    let policy = AddressPolicy::public_only();
+    for target in [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.0.0.1:8080/",
+        "http://0177.0.0.1/",
+        "http://127.0.0.1./",
+        "https://10.1.2.3/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0.0.0.0/",
+        "http://[::]/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:a9fe:a9fe]/",
+        "http://[fd00::1]/",
+        "http://[fe80::1]/",
+        "http://224.0.0.1/",
+        "http://192.0.2.1/",
+        "http://100.64.0.1/",
+    ] {
+        assert!(refused(&policy, target), "{target}");
+    }
+    for target in ["http://1.1.1.1/", "http://[2606:4700::1111]/", "http://localhost/", "http://example.org/"]
+    {
+        assert!(!refused(&policy, target), "{target}");
+    }
+}
+
+#[test]
+fn an_entry_given_as_an_address_is_that_address_at_any_port() {
+    let policy = AddressPolicy::public_unless(&url("http://127.0.0.1:8080/a"));
+    assert!(!refused(&policy, "http://127.0.0.1/"));
+    assert!(!refused(&policy, "https://127.0.0.1:9090/b"));
+    for target in ["http://127.0.0.2:8080/", "http://10.0.0.1/", "http://[::1]/"] {
+        assert!(refused(&policy, target), "{target}");
+    }
+    let policy = policy.and_entry(&url("http://[fe80::1]/"));
+    assert!(!refused(&policy, "http://[fe80::1]:81/"));
+}
+
+#[test]
+fn a_public_entry_allows_nothing() {
+    let policy = AddressPolicy::public_unless(&url("https://example.org/"));
+    assert!(refused(&policy, "http://127.0.0.1/"));
+    assert_eq!(reaches(&Guard::new(policy), "other.org", &["10.0.0.1"]), None);
+}
+
+#[test]
+fn private_may_be_allowed_without_this_machine_and_its_cloud() {
+    let policy = AddressPolicy::public_only().allow_private();
+    for target in ["http://10.0.0.1/", "http://192.168.7.7/", "http://100.64.0.1/", "http://[fd00::1]/"] {
+        assert!(!refused(&policy, target), "{target}");
+    }
+    let rest =
+        ["http://127.0.0.1/", "http://169.254.1.1/", "http://100.100.100.200/", "http://[fd00:ec2::254]/"];
+    for target in rest {
+        assert!(refused(&policy, target), "{target}");
+    }
+    assert!(!refused(&policy.allow(Loopback), "http://127.0.0.1/"));
+}
+
+#[test]
+fn of_a_names_addresses_only_the_allowed_are_left() {
+    let guard = Guard::new(AddressPolicy::public_only());
+    assert_eq!(reaches(&guard, "example.org", &["10.0.0.1", "1.1.1.1", "::1"]), Some(at(&["1.1.1.1"])));
+    let refused = guard.reachable("example.org", at(&["10.0.0.1", "::1"])).unwrap_err();
+    assert_eq!(refused.to_string(), "10.0.0.1 is a private address");
+    assert_eq!(reaches(&guard, "example.org", &[]), Some(Vec::new()));
+}
+
+#[test]
+fn an_entry_given_as_a_name_may_lie_where_it_first_lies() {
+    let guard = Guard::new(AddressPolicy::public_unless(&url("http://repository.intern/")));
+    assert!(reaches(&guard, "repository.intern", &["10.0.0.1"]).is_some());
+    assert!(reaches(&guard, "Repository.intern.", &["10.0.0.2"]).is_some(), "of the same class");
+    assert_eq!(reaches(&guard, "repository.intern", &["127.0.0.1"]), None, "of another class");
+    assert_eq!(reaches(&guard, "other.intern", &["10.0.0.1"]), None, "of another name");
+}
+
+#[test]
+fn an_entry_that_is_public_at_first_cannot_become_private() {
+    let guard = Guard::new(AddressPolicy::public_unless(&url("http://example.org/")));
+    assert!(reaches(&guard, "example.org", &["1.1.1.1"]).is_some());
+    assert_eq!(reaches(&guard, "example.org", &["10.0.0.1"]), None);
+}
+
+#[test]
+fn an_entrys_name_leads_to_no_metadata_and_to_no_cable() {
+    for address in ["169.254.169.254", "169.254.1.1", "fe80::1", "0.0.0.0", "224.0.0.1"] {
+        let guard = Guard::new(AddressPolicy::public_unless(&url("http://example.org/")));
+        assert_eq!(reaches(&guard, "example.org", &[address]), None, "{address}");
+    }
+}
