@@ -190,6 +190,7 @@ impl Harvest {
                 next_attempt_at: None,
             };
             batch.put_pending(uri, &pending);
+            self.has_pending = true;
             self.run.counters.planned += 1;
         }
         Ok(())

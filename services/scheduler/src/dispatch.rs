@@ -38,6 +38,9 @@ struct Pass {
 impl Harvest {
     /// Works off all pending records. Ends when none is left, or none can be reached.
     pub(crate) async fn dispatch(&mut self) -> Result<(), HarvestError> {
+        if !self.has_pending {
+            return Ok(());
+        }
         self.bus
             .open(ConsumerSpec::new(BusFilter::Outcomes(self.source.clone()), 64, ACK_WAIT, MAX_DELIVER))
             .await?;

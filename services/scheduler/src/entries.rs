@@ -52,7 +52,10 @@ impl Harvest {
         }
         let uris: Vec<ResourceUri> = entries.iter().map(|planned| planned.uri.clone()).collect();
         let records = self.catalog.resources_many(&uris).await?;
-        let pending = self.catalog.pending_many(&uris).await?;
+        let pending = match self.has_pending {
+            true => self.catalog.pending_many(&uris).await?,
+            false => uris.iter().map(|_| None).collect(),
+        };
         // Several changes of one resource may stand in one batch: each sees what the one before it planned.
         let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
             uris.into_iter().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
@@ -125,6 +128,7 @@ impl Harvest {
             next_attempt_at: None,
         };
         batch.put_pending(&uri, &pending);
+        self.has_pending = true;
         if plans.insert(uri, Some(pending)).flatten().is_none() {
             self.run.counters.planned += 1;
         }

@@ -76,6 +76,8 @@ pub struct Harvest {
     pub(crate) seq: Seq,
     /// Whether what was read before was read with the same options, so that "not modified" means "nothing to do".
     pub(crate) may_trust_validators: bool,
+    /// Whether there may be pending records: none are left by a run that finished.
+    pub(crate) has_pending: bool,
     /// Whether there are problem records at all: lookups are saved where there are none.
     pub(crate) has_problems: bool,
     /// Problems queued again at the start, by the document that asked for them.
@@ -155,6 +157,7 @@ impl Harvest {
             sets,
             seq,
             may_trust_validators,
+            has_pending: interrupted.is_some(),
             has_problems,
             requeued: HashMap::new(),
             seen: HashMap::new(),
@@ -249,6 +252,7 @@ impl Harvest {
             };
             self.seq = pending.seq;
             batch.put_pending(&uri, &pending);
+            self.has_pending = true;
             self.run.counters.planned += 1;
             queued += 1;
             if queued % REQUEUE_BATCH == 0 {

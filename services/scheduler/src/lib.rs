@@ -25,7 +25,7 @@ mod ways;
 mod window;
 
 pub use absent::Guard;
-pub use discover::{DiscoverError, Discovery, Unread, Visited, discover};
+pub use discover::{DiscoverError, Discovery, Hint, HintKind, Route, Tried, Unread, Visited, discover};
 pub use error::HarvestError;
 pub use harvest::{Harvest, Parts, Report};
 pub use options::{AbsentPolicy, Filter, HarvestOptions, RetryPolicy};

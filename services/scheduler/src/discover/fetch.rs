@@ -13,8 +13,10 @@ use web::{Client, GetRequest, Response, WebError};
 use super::document::{self, Parsed};
 use crate::read::DocumentError;
 
-/// Bytes of a page, or of `robots.txt`, that are looked at.
-pub(super) const MOST_OF_A_PAGE: usize = 256 * 1024;
+/// Bytes of a page that are looked at.
+const MOST_OF_A_PAGE: usize = 256 * 1024;
+/// Bytes of a `robots.txt` that are read; RFC 9309 asks for 500 KiB at least.
+const MOST_OF_ROBOTS: usize = 512 * 1024;
 /// Chunks of the network that may wait for the parser.
 const CHUNKS_AHEAD: usize = 4;
 
@@ -56,7 +58,7 @@ pub(super) async fn document(client: &Client, url: &Url, options: &Options) -> R
     if let Err(error) = &parsed
         && is_page(&response, error)
     {
-        fill(&mut response, &mut prefix).await;
+        fill(&mut response, &mut prefix, MOST_OF_A_PAGE).await;
         page = String::from_utf8_lossy(&prefix).into_owned();
     }
     Ok(Answer {
@@ -70,11 +72,15 @@ pub(super) async fn document(client: &Client, url: &Url, options: &Options) -> R
     })
 }
 
-/// Gets a URL and the beginning of its text.
-pub(super) async fn text(client: &Client, url: &Url) -> Result<(Url, String, u32), WebError> {
+/// Gets a `robots.txt`: the URL that answered, the lines, and the requests it took.
+pub(super) async fn robots(client: &Client, url: &Url) -> Result<(Url, String, u32), WebError> {
     let mut response = client.get_with_retries(GetRequest::new(url.clone())).await?;
     let mut prefix = Vec::new();
-    fill(&mut response, &mut prefix).await;
+    fill(&mut response, &mut prefix, MOST_OF_ROBOTS).await;
+    if prefix.len() == MOST_OF_ROBOTS {
+        // The last line is cut off, so it may be another URL than was meant.
+        prefix.truncate(prefix.iter().rposition(|&byte| byte == b'\n').unwrap_or(0));
+    }
     let text = String::from_utf8_lossy(&prefix).into_owned();
     Ok((response.final_url().clone(), text, response.requests()))
 }
@@ -101,7 +107,7 @@ async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>
         match received {
             Ok(None) => return Passed { prefix, failure: None },
             Ok(Some(chunk)) => {
-                keep(&mut prefix, &chunk);
+                keep(&mut prefix, &chunk, MOST_OF_A_PAGE);
                 if chunks.send(Ok(chunk)).await.is_err() {
                     return Passed { prefix, failure: None };
                 }
@@ -116,15 +122,15 @@ async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>
 }
 
 /// Reads on up to the limit. What breaks off is as good as far as it goes.
-async fn fill(response: &mut Response, prefix: &mut Vec<u8>) {
-    while prefix.len() < MOST_OF_A_PAGE {
+async fn fill(response: &mut Response, prefix: &mut Vec<u8>, most: usize) {
+    while prefix.len() < most {
         let Ok(Some(chunk)) = response.chunk().await else { return };
-        keep(prefix, &chunk);
+        keep(prefix, &chunk, most);
     }
 }
 
-fn keep(prefix: &mut Vec<u8>, chunk: &[u8]) {
-    let room = MOST_OF_A_PAGE.saturating_sub(prefix.len());
+fn keep(prefix: &mut Vec<u8>, chunk: &[u8], most: usize) {
+    let room = most.saturating_sub(prefix.len());
     prefix.extend_from_slice(&chunk[..room.min(chunk.len())]);
 }
 

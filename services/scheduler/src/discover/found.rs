@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use super::hint::Hint;
 
+/// Failures kept, and hints: nobody reads more, and a document can be made to give one by entry.
+const MOST_REMARKS: usize = 1_000;
+
 /// What was found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Discovery {
@@ -15,11 +18,12 @@ pub struct Discovery {
     pub documents: Vec<Visited>,
     /// The sets of resources.
     pub sets: Vec<(SetId, SetRecord)>,
-    /// Documents that should have been read, and why they were not; and what they say that cannot be true.
+    /// Documents that should have been read, and why they were not; and what they say that cannot be true. The first
+    /// 1,000.
     pub failures: Vec<Unread>,
     /// Ways that led nowhere. That is no fault: a Source need not offer each of them.
     pub tried: Vec<Tried>,
-    /// What is missing or odd, for a person to see.
+    /// What is missing or odd, for a person to see. The first 1,000.
     pub hints: Vec<Hint>,
     /// Requests made.
     pub requests: u64,
@@ -124,7 +128,19 @@ impl Discovery {
         self.sets.iter().any(|(_, set)| !set.capabilities.is_empty())
     }
 
+    pub(super) fn document(&self, url: &str) -> Option<&Visited> {
+        self.documents.iter().find(|document| document.url == url)
+    }
+
     pub(super) fn fail(&mut self, url: impl Into<String>, why: impl ToString) {
-        self.failures.push(Unread { url: url.into(), why: why.to_string() });
+        if self.failures.len() < MOST_REMARKS {
+            self.failures.push(Unread { url: url.into(), why: why.to_string() });
+        }
+    }
+
+    pub(super) fn hint(&mut self, hint: Hint) {
+        if self.hints.len() < MOST_REMARKS && !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
     }
 }

@@ -94,10 +94,14 @@ impl fmt::Display for HintKind {
             Self::NoCapability { taken_as } => {
                 write!(f, "it does not say what it is; by its entries it is taken for a {taken_as}")
             }
-            Self::PlainSitemap => f.write_str("a sitemap without capability: it is taken for a Resource List"),
+            Self::PlainSitemap => {
+                f.write_str("a sitemap without capability: it is taken for a Resource List")
+            }
             Self::NoAt => f.write_str("no `at`: nothing says which changes it already has in it"),
             Self::NoFrom => f.write_str("no `from`: nothing says which changes it tells"),
-            Self::Up(url) => write!(f, "it belongs to {url}, which may offer more: give that URL to have it all"),
+            Self::Up(url) => {
+                write!(f, "it belongs to {url}, which may offer more: give that URL to have it all")
+            }
             Self::Index(url) => write!(f, "it is a part of {url}: give that URL to have all parts"),
             Self::LinkHeader(url) => write!(f, "its server names the Capability List {url}"),
             Self::Again(url) => write!(f, "it names {url}, which was read already"),

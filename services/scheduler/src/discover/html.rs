@@ -32,7 +32,8 @@ pub(super) fn scan(page: &str) -> Head {
         if !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             continue;
         }
-        let end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
         let name = name.to_ascii_lowercase();
         if matches!(name.as_str(), "body" | "frameset") {
@@ -44,7 +45,9 @@ pub(super) fn scan(page: &str) -> Head {
         let value = |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
         match name.as_str() {
             "base" if head.base.is_none() => head.base = value("href").cloned(),
-            "link" if value("rel").is_some_and(|rel| is_ours(rel)) => head.links.extend(value("href").cloned()),
+            "link" if value("rel").is_some_and(|rel| is_ours(rel)) => {
+                head.links.extend(value("href").cloned())
+            }
             _ if TEXT_ELEMENTS.contains(&name.as_str()) => {
                 let Some(behind) = behind_end_tag(rest, &name) else { return head };
                 rest = behind;
@@ -109,7 +112,8 @@ fn unescaped(value: &str) -> String {
     while let Some(at) = rest.find('&') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let character = rest.find(';').filter(|&end| end <= 9).and_then(|end| Some((reference(&rest[1..end])?, end)));
+        let character =
+            rest.find(';').filter(|&end| end <= 9).and_then(|end| Some((reference(&rest[1..end])?, end)));
         match character {
             Some((character, end)) => {
                 text.push(character);

@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn commas_and_semicolons_in_uris_and_quotes_divide_nothing() {
-        let links = parse("</a,b;c>; title=\"x, <y>; rel=\\\"up\\\"\"; rel=next, </d>;rel=\"up resourcesync\"");
+        let links =
+            parse("</a,b;c>; title=\"x, <y>; rel=\\\"up\\\"\"; rel=next, </d>;rel=\"up resourcesync\"");
         let targets: Vec<_> = links.iter().map(|link| link.target.as_str()).collect();
         assert_eq!(targets, ["/a,b;c", "/d"]);
         assert!(links[0].is("next") && !links[0].is("up"));

@@ -44,6 +44,9 @@ mod tests {
 
     #[test]
     fn a_web_page_names_no_sitemap() {
-        assert_eq!(read("<!DOCTYPE html><p>Sitemap: see <a href=\"http://x/\">there</a>"), Vec::<String>::new());
+        assert_eq!(
+            read("<!DOCTYPE html><p>Sitemap: see <a href=\"http://x/\">there</a>"),
+            Vec::<String>::new()
+        );
     }
 }

@@ -1,7 +1,10 @@
 //! `thresher discover`: show what a Source offers.
 
+use std::collections::HashSet;
+
+use indicatif::HumanBytes;
 use resourcesync::Options;
-use scheduler::Discovery;
+use scheduler::{Discovery, Visited};
 use web::{Client, WebConfig};
 
 use crate::cli::DiscoverArgs;
@@ -19,25 +22,94 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     Ok(if found.failures.is_empty() { Exit::Good } else { Exit::Problems })
 }
 
-/// The tree, as text.
+/// A line of the tree, and what is below it.
+struct Node {
+    text: String,
+    below: Vec<Node>,
+}
+
+/// The tree, as text; then what is to be said of it.
 fn draw(found: &Discovery) -> String {
     let mut lines = Vec::new();
-    for document in &found.documents {
-        let kind =
-            document.capability.as_ref().map_or("sitemap (no capability given)".into(), ToString::to_string);
-        lines.push(format!("read  {kind}  {}", document.url));
+    let mut drawn = HashSet::new();
+    let urls: HashSet<&str> = found.documents.iter().map(|document| document.url.as_str()).collect();
+    let is_top = |document: &&Visited| document.parent.as_deref().is_none_or(|parent| !urls.contains(parent));
+    for top in found.documents.iter().filter(is_top) {
+        let node = node(found, top, &mut drawn);
+        lines.push(node.text);
+        branches(&node.below, "", &mut lines);
     }
-    for (n, (id, set)) in found.sets.iter().enumerate() {
-        lines.push(format!("set {}  {id}", n + 1));
-        let last = set.capabilities.len().saturating_sub(1);
-        for (n, link) in set.capabilities.iter().enumerate() {
-            let branch = if n == last { "└─" } else { "├─" };
-            lines.push(format!("  {branch} {:<20} {}", link.capability.to_string(), link.uri));
+    for hint in &found.hints {
+        lines.push(format!("hint      {}  {}: {}", hint.kind.as_str(), hint.url, hint.kind));
+    }
+    for tried in &found.tried {
+        lines.push(format!("tried     {}  {}", tried.route, tried.why));
+    }
+    for failure in &found.failures {
+        lines.push(format!("problem   {}: {}", failure.url, failure.why));
+    }
+    let sets = found.sets.len();
+    lines.push(format!(
+        "{sets} {} of resources, {} requests",
+        if sets == 1 { "set" } else { "sets" },
+        found.requests
+    ));
+    lines.iter().map(|line| shown(line) + "\n").collect()
+}
+
+fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a str>) -> Node {
+    let mut text = format!("{}  {}", kind(document), document.url);
+    let details = details(document);
+    if !details.is_empty() {
+        text = format!("{text}  ({})", details.join(", "));
+    }
+    let mut below = Vec::new();
+    if !drawn.insert(&document.url) {
+        return Node { text, below };
+    }
+    let set = found.sets.iter().find(|(id, _)| id.as_str() == document.url).map(|(_, set)| set);
+    let links = set.map(|set| set.capabilities.as_slice()).unwrap_or_default();
+    for link in links.iter().filter(|link| link.uri != document.url) {
+        // A list on the way up was read itself.
+        match found.documents.iter().find(|document| document.url == link.uri) {
+            Some(list) if !drawn.contains(list.url.as_str()) => below.push(node(found, list, drawn)),
+            _ => below.push(Node { text: format!("{}  {}", link.capability, link.uri), below: Vec::new() }),
         }
     }
-    for unread in &found.failures {
-        lines.push(format!("not read  {}: {}", unread.url, unread.why));
+    for child in found.documents.iter().filter(|child| child.parent.as_deref() == Some(&document.url)) {
+        if !drawn.contains(child.url.as_str()) {
+            below.push(node(found, child, drawn));
+        }
     }
-    lines.push(format!("{} requests", found.requests));
-    lines.join("\n") + "\n"
+    Node { text, below }
+}
+
+fn branches(nodes: &[Node], indent: &str, lines: &mut Vec<String>) {
+    for (at, node) in nodes.iter().enumerate() {
+        let (branch, deeper) = if at + 1 == nodes.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        lines.push(format!("{indent}{branch}{}", node.text));
+        branches(&node.below, &format!("{indent}{deeper}"), lines);
+    }
+}
+
+fn kind(document: &Visited) -> String {
+    let kind =
+        document.capability.as_ref().map_or("sitemap (no capability given)".into(), ToString::to_string);
+    if document.root == resourcesync::Root::SitemapIndex { format!("{kind} index") } else { kind }
+}
+
+fn details(document: &Visited) -> Vec<String> {
+    let mut details = vec![document.route.to_string()];
+    details.extend(document.entries.map(|n| format!("{n} {}", if n == 1 { "entry" } else { "entries" })));
+    details.extend(document.at.as_ref().map(|at| format!("from {at}")));
+    details.extend(document.content_length.map(|length| HumanBytes(length).to_string()));
+    details.extend(document.validators.etag.as_ref().map(|etag| format!("ETag {etag}")));
+    details.extend(document.validators.last_modified.as_ref().map(|time| format!("modified {time}")));
+    details.extend(document.quirks.iter().map(|(quirk, times)| format!("{quirk} ×{times}")));
+    details
+}
+
+/// What strangers wrote must not move the cursor or colour the terminal.
+fn shown(line: &str) -> String {
+    line.replace(char::is_control, "\u{fffd}")
 }

@@ -1,0 +1,147 @@
+//! The way down: from a Source Description to its sets.
+
+use std::collections::VecDeque;
+
+use model::{CapabilityLink, SetId, SetRecord};
+use resourcesync::Capability;
+use url::Url;
+
+use super::document::{Level, Small};
+use super::found::Route;
+use super::hint::HintKind;
+use super::search::{MOST_LEVELS, Search, Step, Visit};
+
+impl Search<'_> {
+    /// Goes down from a document to the sets below it. A document that cannot be read costs its own sets only.
+    pub(super) async fn follow(&mut self, first: Small) {
+        let mut next = VecDeque::new();
+        self.enter(first, &mut next);
+        while let Some(step) = next.pop_front() {
+            let parent = step.parent.clone().unwrap_or_else(|| step.url.clone());
+            if let Some(small) = self.climbed.remove(&step.url) {
+                self.enter_listed(small, &parent, &mut next);
+                continue;
+            }
+            if self.has_seen(&step.url) {
+                self.seen_again(&parent, &step.url);
+                continue;
+            }
+            if step.depth >= MOST_LEVELS {
+                self.found.fail(
+                    step.url,
+                    format!("it was not read: {MOST_LEVELS} documents lead to it, one from the other, which looks like a chain without end"),
+                );
+                continue;
+            }
+            if !self.has_room(&step.url) {
+                return;
+            }
+            match self.visit(&step).await {
+                Ok(Visit::Document(small)) => self.enter_listed(*small, &parent, &mut next),
+                Ok(Visit::Again(url)) => self.seen_again(&parent, &url),
+                Ok(Visit::Page(page)) => self.found.fail(step.url, page.why),
+                Err(error) => self.found.fail(step.url, error),
+            }
+        }
+    }
+
+    /// A Source Description leads to Capability Lists. What else it leads to is taken for what it is, but said.
+    fn enter_listed(&mut self, small: Small, parent: &Url, next: &mut VecDeque<Step>) {
+        if small.parsed.level == Level::List {
+            let kind = small.kind();
+            self.found.fail(
+                small.url.as_str(),
+                format!("{parent} lists it where a Capability List should be, but it is {kind}"),
+            );
+        }
+        self.enter(small, next);
+    }
+
+    /// What a document is decides what becomes of it.
+    pub(super) fn enter(&mut self, small: Small, next: &mut VecDeque<Step>) {
+        match small.parsed.level {
+            Level::Description => self.queue_children(&small, next),
+            Level::Set => self.take_set(small, next),
+            // A sitemap without rs:md lists resources like a Resource List does.
+            Level::List => {
+                let capability = small.parsed.header.capability.unwrap_or(Capability::ResourceList);
+                let link = CapabilityLink { capability, uri: small.url.to_string() };
+                self.put_set(&small.url, vec![link]);
+            }
+        }
+    }
+
+    fn queue_children(&mut self, small: &Small, next: &mut VecDeque<Step>) {
+        for named in &small.parsed.named {
+            self.queue(small, &named.uri, next);
+        }
+    }
+
+    fn queue(&mut self, small: &Small, uri: &str, next: &mut VecDeque<Step>) {
+        let url = match small.url.join(uri) {
+            Ok(url) => url,
+            Err(error) => {
+                return self.found.fail(uri, format!("{} lists it, but it is no URL: {error}", small.url));
+            }
+        };
+        if self.has_room_behind(next.len(), &url) {
+            let parent = Some(small.url.clone());
+            next.push_back(Step { url, route: Route::Listed, parent, depth: small.depth + 1 });
+        }
+    }
+
+    fn take_set(&mut self, small: Small, next: &mut VecDeque<Step>) {
+        let mut capabilities = Vec::new();
+        let mut without = 0;
+        for named in &small.parsed.named {
+            match &named.capability {
+                // An index of Capability Lists, though the specification has none.
+                Some(Capability::CapabilityList) => self.queue(&small, &named.uri, next),
+                Some(Capability::Description) => {}
+                Some(capability) => capabilities
+                    .push(CapabilityLink { capability: capability.clone(), uri: named.uri.clone() }),
+                None => without += 1,
+            }
+        }
+        if without > 0 {
+            self.hint(&small.url, HintKind::EntriesWithoutCapability(without));
+        }
+        if !capabilities.is_empty() {
+            let offers =
+                |wanted: [Capability; 2]| capabilities.iter().any(|link| wanted.contains(&link.capability));
+            let has_list = offers([Capability::ResourceList, Capability::ResourceDump]);
+            let has_changes = offers([Capability::ChangeList, Capability::ChangeDump]);
+            if !has_list {
+                self.hint(&small.url, HintKind::NoResourceList);
+            }
+            if !has_changes {
+                self.hint(&small.url, HintKind::NoChangeList);
+            }
+        }
+        // Where it only leads to others it is no set of its own.
+        let is_index = capabilities.is_empty()
+            && small.parsed.named.iter().any(|named| named.capability == Some(Capability::CapabilityList));
+        if !is_index {
+            self.put_set(&small.url, capabilities);
+        }
+    }
+
+    fn put_set(&mut self, url: &Url, capabilities: Vec<CapabilityLink>) {
+        let id = SetId::new(url.as_str());
+        if self.found.sets.iter().all(|(known, _)| *known != id) {
+            self.found.sets.push((id, SetRecord { capabilities, ..SetRecord::default() }));
+        }
+    }
+
+    /// A document that leads back to one above it is a fault; one that is named twice is only odd.
+    fn seen_again(&mut self, parent: &Url, url: &Url) {
+        if self.is_below(parent.as_str(), url.as_str()) {
+            self.found.fail(
+                url.as_str(),
+                format!("{parent} leads back to it: a circle, which was followed once and no further"),
+            );
+        } else {
+            self.hint(parent, HintKind::Again(url.to_string()));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The state of one discovery: what was asked for, and what came of it.
+
+use std::collections::{HashMap, HashSet};
+
+use resourcesync::{Capability, Options, relation};
+use url::Url;
+use web::{Client, WebError};
+
+use super::document::{Level, MOST_ENTRIES, Parsed, Small};
+use super::fetch::{self, Answer};
+use super::found::{Discovery, Route, Tried, Visited};
+use super::hint::{Hint, HintKind};
+use super::{html, link_header};
+use crate::read::DocumentError;
+
+/// Documents asked for in one discovery; more are a loop or an attack.
+const MOST_DOCUMENTS: usize = 1_000;
+/// Documents one below the other. The specification has three; more than a few are a chain without end.
+pub(super) const MOST_LEVELS: usize = 8;
+
+/// One discovery.
+pub(super) struct Search<'a> {
+    pub(super) client: &'a Client,
+    options: &'a Options,
+    pub(super) found: Discovery,
+    /// What was asked for or answered.
+    seen: HashSet<Url>,
+    /// Documents read on the way up, until the way down comes by.
+    pub(super) climbed: HashMap<Url, Small>,
+    asked: usize,
+    is_full: bool,
+}
+
+/// A document to be asked for.
+pub(super) struct Step {
+    pub(super) url: Url,
+    pub(super) route: Route,
+    /// The document above it.
+    pub(super) parent: Option<Url>,
+    /// Documents between it and the way in.
+    pub(super) depth: usize,
+}
+
+/// What was there.
+pub(super) enum Visit {
+    Document(Box<Small>),
+    Page(Page),
+    /// A document that was read before, under another URL.
+    Again(Url),
+}
+
+/// Something else than a document.
+pub(super) struct Page {
+    pub(super) why: DocumentError,
+    pub(super) is_html: bool,
+    /// Where its `resourcesync` links lead (RS-21).
+    pub(super) links: Vec<(Route, Url)>,
+}
+
+impl Step {
+    /// A way in.
+    pub(super) fn first(url: Url, route: Route) -> Self {
+        Self { url, route, parent: None, depth: 0 }
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(client: &'a Client, options: &'a Options) -> Self {
+        Self {
+            client,
+            options,
+            found: Discovery::default(),
+            seen: HashSet::new(),
+            climbed: HashMap::new(),
+            asked: 0,
+            is_full: false,
+        }
+    }
+
+    pub(super) fn has_seen(&self, url: &Url) -> bool {
+        self.seen.contains(url)
+    }
+
+    pub(super) fn hint(&mut self, url: &Url, kind: HintKind) {
+        self.found.hint(Hint { url: url.to_string(), kind });
+    }
+
+    /// Notes a way that led nowhere. A server that is in trouble may lead somewhere tomorrow: that is a failure.
+    pub(super) fn tried(&mut self, route: Route, url: &Url, error: &WebError) {
+        if matches!(error.disposition(), model::Disposition::Retry { .. }) {
+            self.found.fail(url.as_str(), error);
+        } else {
+            self.found.tried.push(Tried { route, url: url.to_string(), why: error.to_string() });
+        }
+    }
+
+    /// Whether another document may be asked for; says so once when not.
+    pub(super) fn has_room(&mut self, url: &Url) -> bool {
+        self.has_room_behind(0, url)
+    }
+
+    /// Whether another document may be queued behind so many.
+    pub(super) fn has_room_behind(&mut self, queued: usize, url: &Url) -> bool {
+        // Once something was left out, nothing more is queued: a document could name others without end.
+        if self.asked + queued < MOST_DOCUMENTS && (queued == 0 || !self.is_full) {
+            return true;
+        }
+        if !self.is_full {
+            self.is_full = true;
+            self.found.fail(
+                url.as_str(),
+                format!(
+                    "this one and what follows was not read: one discovery reads at most {MOST_DOCUMENTS} documents. \
+                     Give a Capability List, to harvest one set at a time"
+                ),
+            );
+        }
+        false
+    }
+
+    /// Whether a document is `above` or stands somewhere below it.
+    pub(super) fn is_below(&self, document: &str, above: &str) -> bool {
+        let mut at = Some(document);
+        // Each step goes up by one document; a circle of parents ends with their number.
+        for _ in 0..=self.found.documents.len() {
+            let Some(here) = at else { return false };
+            if here == above {
+                return true;
+            }
+            at = self.found.document(here).and_then(|document| document.parent.as_deref());
+        }
+        false
+    }
+
+    /// Asks for a document.
+    pub(super) async fn visit(&mut self, step: &Step) -> Result<Visit, WebError> {
+        self.asked += 1;
+        self.seen.insert(step.url.clone());
+        let answer = fetch::document(self.client, &step.url, self.options).await;
+        self.found.requests += u64::from(match &answer {
+            Ok(answer) => answer.requests,
+            Err(error) => error.requests(),
+        });
+        let answer = answer?;
+        if answer.url != step.url && self.found.document(answer.url.as_str()).is_some() {
+            return Ok(Visit::Again(answer.url));
+        }
+        self.seen.insert(answer.url.clone());
+        let links = page_links(&answer);
+        let Answer { url, parsed, validators, content_length, page, .. } = answer;
+        let parsed = match parsed {
+            Ok(parsed) => parsed,
+            Err(why) => return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links })),
+        };
+        let header = &parsed.header;
+        let small_link = |rel| Some(url.join(&header.link(rel)?.href).ok()?.to_string());
+        self.found.documents.push(Visited {
+            url: url.to_string(),
+            route: step.route,
+            parent: step.parent.as_ref().map(Url::to_string),
+            capability: header.capability.clone(),
+            root: header.root,
+            entries: (parsed.level > Level::List).then_some(parsed.named.len() as u64),
+            at: header.at.or(header.from).map(|time| time.to_string()),
+            up: small_link(relation::UP),
+            index: small_link(relation::INDEX),
+            validators,
+            content_length,
+            quirks: parsed.quirks.clone(),
+        });
+        if step.route == Route::Given {
+            for (_, link) in links {
+                self.hint(&url, HintKind::LinkHeader(link.into()));
+            }
+        }
+        self.remark(&url, &parsed);
+        Ok(Visit::Document(Box::new(Small { url, parsed, depth: step.depth })))
+    }
+
+    /// Says what is to be said of one document.
+    fn remark(&mut self, url: &Url, parsed: &Parsed) {
+        let header = &parsed.header;
+        if let Some(error) = &parsed.broken {
+            self.found.fail(url.as_str(), error);
+        }
+        if parsed.has_more {
+            self.found.fail(
+                url.as_str(),
+                format!("it has more than {MOST_ENTRIES} entries; what follows them was not read"),
+            );
+        }
+        if parsed.bad > 0 {
+            self.hint(url, HintKind::BadEntries(parsed.bad));
+        }
+        if parsed.is_guess {
+            self.hint(url, HintKind::NoCapability { taken_as: parsed.level.as_str() });
+        }
+        if parsed.level > Level::List && parsed.named.is_empty() {
+            self.hint(url, HintKind::NoEntries);
+        }
+        match &header.capability {
+            None if parsed.level == Level::List => self.hint(url, HintKind::PlainSitemap),
+            Some(Capability::ResourceList | Capability::ResourceDump) if header.at.is_none() => {
+                self.hint(url, HintKind::NoAt);
+            }
+            Some(Capability::ChangeList | Capability::ChangeDump) if header.from.is_none() => {
+                self.hint(url, HintKind::NoFrom);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where the `resourcesync` links of an answer lead: those of its headers first, then those of its page.
+fn page_links(answer: &Answer) -> Vec<(Route, Url)> {
+    let mut links: Vec<(Route, Url)> = Vec::new();
+    let mut add = |route, url: Option<Url>| {
+        if let Some(url) = url
+            && !links.iter().any(|(_, known)| *known == url)
+        {
+            links.push((route, url));
+        }
+    };
+    for link in answer.link_headers.iter().flat_map(|header| link_header::parse(header)) {
+        // A link from somewhere else says nothing of this resource.
+        let is_from_here = match &link.anchor {
+            Some(anchor) => answer.url.join(anchor).is_ok_and(|anchor| anchor == answer.url),
+            None => true,
+        };
+        if is_from_here && link.is("resourcesync") {
+            add(Route::LinkHeader, answer.url.join(&link.target).ok());
+        }
+    }
+    let head = html::scan(&answer.page);
+    let base = head.base.and_then(|base| answer.url.join(&base).ok());
+    for href in &head.links {
+        add(Route::HtmlLink, base.as_ref().unwrap_or(&answer.url).join(href).ok());
+    }
+    links
+}
