@@ -47,6 +47,8 @@ pub enum ProblemReason {
     BadUri,
     /// An address that only the operator may let us reach: private, loopback, link-local and the like.
     RefusedAddress,
+    /// The origin's `robots.txt` disallows it, and we were told to keep to that.
+    Disallowed,
     /// The bytes have another digest than declared.
     DigestMismatch,
     /// The bytes have another length than declared.
@@ -111,6 +113,7 @@ impl ProblemReason {
             Self::Redirect => "redirect",
             Self::BadUri => "bad-uri",
             Self::RefusedAddress => "refused-address",
+            Self::Disallowed => "disallowed",
             Self::DigestMismatch => "digest-mismatch",
             Self::LengthMismatch => "length-mismatch",
             Self::TooLarge => "too-large",

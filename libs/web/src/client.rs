@@ -16,6 +16,7 @@ use crate::redirect::Trail;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::retry_after::retry_after;
+use crate::robots::RobotsCache;
 use crate::{ErrorKind, GetRequest, Phase, WebConfig, WebError, classify, range, redacted};
 
 /// The HTTP client. Clones share connections, budgets and counts, and cost nothing.
@@ -28,8 +29,18 @@ struct Inner {
     credentials: Credentials,
     guard: Arc<Guard>,
     politeness: Politeness,
+    robots: RobotsCache,
     requests: AtomicU64,
     clock: Arc<dyn Clock>,
+}
+
+/// What a request is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// What the caller wants.
+    Asked,
+    /// A robots.txt, for which no robots.txt is asked.
+    Robots,
 }
 
 /// The head of an answer, whose body is still to come.
@@ -85,6 +96,7 @@ impl Client {
             credentials,
             guard,
             politeness,
+            robots: RobotsCache::default(),
             requests: AtomicU64::new(0),
             clock,
         })))
@@ -100,21 +112,35 @@ impl Client {
         self.0.politeness.resting(lane)
     }
 
+    pub(crate) fn config(&self) -> &WebConfig {
+        &self.0.config
+    }
+
+    pub(crate) fn known_robots(&self) -> &RobotsCache {
+        &self.0.robots
+    }
+
     /// Makes one attempt, following redirects.
     ///
     /// # Errors
     /// [`WebError`] when the answer is not one to be used.
     pub async fn get(&self, request: GetRequest) -> Result<Response, WebError> {
+        self.travel(request, Errand::Asked).await
+    }
+
+    /// Makes one attempt for an errand, following redirects.
+    pub(crate) async fn travel(&self, request: GetRequest, errand: Errand) -> Result<Response, WebError> {
         let url = request.url.clone();
         let mut at = url.clone();
         let mut trail = Trail::default();
         let mut requests = 0;
         loop {
             let describe = |error: WebError, requests| Err(error.about(&url, &at).with_requests(requests));
-            let Answer { http, permit, retry_after } = match self.send(&at, &request, &mut requests).await {
-                Ok(answer) => answer,
-                Err(error) => return describe(error, requests),
-            };
+            let Answer { http, permit, retry_after } =
+                match self.send(&at, &request, errand, &mut requests).await {
+                    Ok(answer) => answer,
+                    Err(error) => return describe(error, requests),
+                };
             let status = http.status().as_u16();
             let location = http.headers().get(LOCATION).map(|value| value.as_bytes());
             match trail.next(status, location, &at, self.0.config.max_redirects) {
@@ -160,7 +186,13 @@ impl Client {
     }
 
     /// Sends one request and waits for the head of its answer.
-    async fn send(&self, at: &Url, request: &GetRequest, requests: &mut u32) -> Result<Answer, WebError> {
+    async fn send(
+        &self,
+        at: &Url,
+        request: &GetRequest,
+        errand: Errand,
+        requests: &mut u32,
+    ) -> Result<Answer, WebError> {
         let Inner { http, config, politeness, .. } = &*self.0;
         let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
         if !matches!(at.scheme(), "http" | "https") {
@@ -171,12 +203,16 @@ impl Client {
             .guard
             .check(at)
             .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
+        let spacing = match errand {
+            Errand::Asked => self.spacing(&lane, at).await?,
+            Errand::Robots => Duration::ZERO,
+        };
         let mut headers = request.headers();
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         self.0.credentials.add_to(&mut headers, &lane);
         let prepared = http.get(at.clone()).headers(headers).build().map_err(classify::before_answer)?;
         let permit = politeness
-            .enter(&lane)
+            .enter(&lane, spacing)
             .await
             .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
         *requests += 1;

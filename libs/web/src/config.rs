@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::{AddressPolicy, Credential};
+use crate::{AddressPolicy, Credential, RobotsPolicy};
 
 /// How the client behaves. All times are spans, all counts are per client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct WebConfig {
     pub credentials: Vec<Credential>,
     /// Which addresses may be reached. Default: all.
     pub addresses: AddressPolicy,
+    /// What is made of robots.txt. Default: nothing, it is not fetched.
+    pub robots: RobotsPolicy,
 }
 
 impl WebConfig {
@@ -70,6 +72,7 @@ impl Default for WebConfig {
             retry_after_max: Duration::from_secs(3600),
             credentials: Vec::new(),
             addresses: AddressPolicy::allow_all(),
+            robots: RobotsPolicy::ignore(),
         }
     }
 }

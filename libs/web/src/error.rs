@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Resting,
     /// The host lies at an address that [`AddressPolicy`](crate::AddressPolicy) does not allow.
     RefusedAddress,
+    /// The origin's robots.txt disallows it, and [`RobotsPolicy`](crate::RobotsPolicy) keeps to that.
+    Disallowed,
     /// The client could not be made from its configuration.
     Builder,
 }
@@ -177,6 +179,7 @@ impl WebError {
             }
             ErrorKind::BadUrl => ProblemReason::BadUri,
             ErrorKind::RefusedAddress => ProblemReason::RefusedAddress,
+            ErrorKind::Disallowed => ProblemReason::Disallowed,
         }
     }
 

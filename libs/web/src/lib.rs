@@ -16,6 +16,7 @@ mod request;
 mod response;
 mod retry;
 mod retry_after;
+mod robots;
 
 pub use address_guard::{AddressClass, AddressPolicy};
 pub use client::Client;
@@ -25,3 +26,4 @@ pub use error::{ConnectFault, ErrorKind, Phase, WebError};
 pub use redact::redacted;
 pub use request::{GetRequest, Range};
 pub use response::Response;
+pub use robots::{Robots, RobotsPolicy, RobotsStanding};

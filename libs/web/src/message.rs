@@ -40,6 +40,7 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
             format!("{server} asked to be left alone for another {left} s; no request was made")
         }
         ErrorKind::RefusedAddress => format!("{server} lies at an address that is not allowed to be reached"),
+        ErrorKind::Disallowed => format!("the robots.txt of {server} disallows it"),
         ErrorKind::Builder => "the HTTP client cannot be set up".to_owned(),
     }
 }
@@ -85,6 +86,9 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::RefusedAddress => {
             "if that host is meant, give it as the Source's entry URL or allow its kind of address (private addresses \
              together); else tell the Source's operator what the Source points to"
+        }
+        ErrorKind::Disallowed => {
+            "ask the Source's operator to allow it, or fetch it all the same if you were invited to"
         }
         ErrorKind::Builder => "correct the configuration",
     }

@@ -1,4 +1,5 @@
-//! The budget of each origin: so many requests at a time, so many a second, and none while it rests.
+//! The budget of each origin: so many requests at a time, so many a second or so long between two, and none while it
+//! rests.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -79,7 +80,17 @@ struct Origin {
 #[derive(Debug)]
 struct State {
     rest: Rest,
-    last_used: Instant,
+    last_used: Option<Instant>,
+    /// The space that was left before the last request, and is to be left before the next.
+    spacing: Duration,
+}
+
+/// Whether a request may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Now,
+    NotBefore(Instant),
+    Resting,
 }
 
 /// The rest of an origin after an answer: 429 and 503 with `Retry-After` put it to rest, and never
@@ -106,11 +117,12 @@ impl Politeness {
         Self { limits, table: Mutex::new(table) }
     }
 
-    /// Waits for a place in the lane's budget, its turn, and the end of its rest.
+    /// Waits for a place in the lane's budget, its turn (`spacing` after the last request began), and the end of its
+    /// rest.
     ///
     /// # Errors
     /// [`Resting`] when the rest is longer than a request waits.
-    pub(crate) async fn enter(&self, lane: &Lane) -> Result<Permit, Resting> {
+    pub(crate) async fn enter(&self, lane: &Lane, spacing: Duration) -> Result<Permit, Resting> {
         let origin = self.origin(lane);
         loop {
             // Before a place is taken: nobody holds one while waiting.
@@ -125,10 +137,14 @@ impl Politeness {
             if let Some(rate) = &origin.rate {
                 rate.turn().await;
             }
-            // The rest may have begun while this request waited.
-            if origin.rest_left().is_none() {
-                lock(&origin.state).last_used = Instant::now();
-                return Ok(Permit { origin, _place: place });
+            loop {
+                match origin.turn(spacing) {
+                    Turn::Now => return Ok(Permit { origin, _place: place }),
+                    // Whoever waits for this place would have to wait for that time too.
+                    Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
+                    // It began while this request waited.
+                    Turn::Resting => break,
+                }
             }
         }
     }
@@ -152,7 +168,7 @@ impl Politeness {
         let origin = Arc::new(Origin {
             places: Arc::new(Semaphore::new(self.limits.at_a_time)),
             rate: self.limits.per_second.map(Rate::new),
-            state: Mutex::new(State { rest: Rest::default(), last_used: Instant::now() }),
+            state: Mutex::new(State { rest: Rest::default(), last_used: None, spacing: Duration::ZERO }),
         });
         table.origins.insert(lane.clone(), Arc::clone(&origin));
         origin
@@ -164,10 +180,27 @@ impl Origin {
         lock(&self.state).rest.left(Instant::now())
     }
 
+    /// Begins a request, if it may.
+    fn turn(&self, spacing: Duration) -> Turn {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        if state.rest.left(now).is_some() {
+            return Turn::Resting;
+        }
+        match state.last_used.map(|last| last + spacing) {
+            Some(at) if at > now => Turn::NotBefore(at),
+            _ => {
+                (state.last_used, state.spacing) = (Some(now), spacing);
+                Turn::Now
+            }
+        }
+    }
+
     fn is_forgettable(&self) -> bool {
         let state = lock(&self.state);
+        let pace = if self.rate.is_some() { PACE_MEMORY } else { Duration::ZERO };
         state.rest.left(Instant::now()).is_none()
-            && (self.rate.is_none() || state.last_used.elapsed() > PACE_MEMORY)
+            && state.last_used.is_none_or(|last| last.elapsed() >= state.spacing.max(pace))
     }
 }
 

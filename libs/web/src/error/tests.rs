@@ -32,7 +32,8 @@ fn passing_troubles_are_tried_again() {
 #[test]
 fn what_would_end_the_same_way_is_refused() {
     use ErrorKind::{
-        BadRedirect, BadUrl, Builder, RedirectLoop, RefusedAddress, Tls, TooManyRedirects, Unasked,
+        BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, Tls, TooManyRedirects,
+        Unasked,
     };
     let certificate = Tls { certificate: true };
     for kind in [
@@ -44,6 +45,7 @@ fn what_would_end_the_same_way_is_refused() {
         BadRedirect,
         BadUrl,
         RefusedAddress,
+        Disallowed,
         Builder,
     ] {
         assert!(!again(kind), "{kind:?}");

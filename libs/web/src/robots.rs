@@ -1,0 +1,197 @@
+//! What an origin's robots.txt asks of those who come without being asked (RFC 9309).
+
+use std::time::Duration;
+
+use url::{Position, Url};
+
+mod cache;
+mod fetch;
+mod rules;
+
+pub(crate) use cache::RobotsCache;
+use rules::Rules;
+
+/// No more of a robots.txt is read: RFC 9309, 2.5, asks for at least 500 KiB.
+const MOST_READ: usize = 512 * 1024;
+/// A crawl-delay is at most that: what is longer is a mistake, or a way to say no.
+const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What is made of robots.txt. It is fetched before the first request to an origin, if anything here is to be obeyed:
+/// one more request for each origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RobotsPolicy {
+    /// Whether requests to an origin are spaced by its crawl-delay.
+    pub crawl_delay: bool,
+    /// The longest crawl-delay that is kept; a longer one counts as this.
+    pub crawl_delay_max: Duration,
+    /// Whether what is disallowed is refused. A ResourceSync publication is an invitation; whoever follows links
+    /// without one asks here.
+    pub disallow: bool,
+}
+
+/// What the robots.txt of an origin says to us.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Robots {
+    standing: RobotsStanding,
+    rules: Rules,
+    crawl_delay: Option<Duration>,
+    sitemaps: Vec<String>,
+}
+
+/// Where the word of a [`Robots`] comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum RobotsStanding {
+    /// From a robots.txt.
+    Read,
+    /// There is none: everything is allowed.
+    #[default]
+    Absent,
+    /// It could not be had, for this reason. RFC 9309, 2.3.1.4, would have crawlers stay away; what a Source lists, it
+    /// wants fetched, so everything is allowed. Whoever crawls looks here first.
+    Unreachable(String),
+}
+
+/// A group of lines while it is read.
+#[derive(Debug, Default)]
+struct Group {
+    found: bool,
+    rules: Rules,
+    crawl_delay: Option<Duration>,
+}
+
+impl RobotsPolicy {
+    /// No robots.txt is fetched.
+    pub fn ignore() -> Self {
+        Self { crawl_delay: false, crawl_delay_max: Duration::from_secs(60), disallow: false }
+    }
+
+    /// The crawl-delay is kept, up to a minute: for what a ResourceSync publication invites to.
+    pub fn invited() -> Self {
+        Self { crawl_delay: true, ..Self::ignore() }
+    }
+
+    /// The crawl-delay is kept, up to a minute, and what is disallowed is refused: for discovery by crawling.
+    pub fn crawling() -> Self {
+        Self { disallow: true, ..Self::invited() }
+    }
+
+    /// Whether robots.txt has to be known before a request.
+    pub(crate) fn asks(&self) -> bool {
+        self.crawl_delay || self.disallow
+    }
+}
+
+/// Nothing is fetched: [`RobotsPolicy::ignore`].
+impl Default for RobotsPolicy {
+    fn default() -> Self {
+        Self::ignore()
+    }
+}
+
+impl Robots {
+    /// Reads a robots.txt as the reader who calls itself `agent` (its name, with or without `/version`). Any bytes
+    /// can be read; lines that say nothing known are passed over. Beyond 512 KiB nothing is read, nor is the line
+    /// that is cut there.
+    pub fn parse(text: &[u8], agent: &str) -> Self {
+        let agent = product(agent.as_bytes());
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = match text.get(..MOST_READ) {
+            Some(head) if head.len() < text.len() => {
+                &head[..head.iter().rposition(|&byte| is_line_end(byte)).unwrap_or(0)]
+            }
+            _ => text,
+        };
+        let (mut ours, mut everybodys) = (Group::default(), Group::default());
+        let mut sitemaps = Vec::new();
+        // For whom the present lines are, and whether more readers may still be named.
+        let (mut for_us, mut for_all, mut naming) = (false, false, false);
+        for (name, value) in text.split(|&byte| is_line_end(byte)).filter_map(line) {
+            if name.eq_ignore_ascii_case(b"user-agent") {
+                if !naming {
+                    (for_us, for_all, naming) = (false, false, true);
+                }
+                let named = product(value);
+                for_all |= value == b"*";
+                for_us |= !agent.is_empty() && named.eq_ignore_ascii_case(agent);
+                ours.found |= for_us;
+                continue;
+            }
+            let groups = [(for_us, &mut ours), (for_all, &mut everybodys)];
+            let groups = groups.into_iter().filter_map(|(is_for, group)| is_for.then_some(group));
+            if name.eq_ignore_ascii_case(b"sitemap") {
+                // Of the whole file, wherever it stands; ends no list of readers.
+                if let Ok(url) = std::str::from_utf8(value)
+                    && !url.is_empty()
+                {
+                    sitemaps.push(url.to_owned());
+                }
+            } else if name.eq_ignore_ascii_case(b"allow") || name.eq_ignore_ascii_case(b"disallow") {
+                naming = false;
+                groups.for_each(|group| group.rules.add(name.len() == "allow".len(), value));
+            } else if name.eq_ignore_ascii_case(b"crawl-delay") {
+                naming = false;
+                let delay = delay(value);
+                groups.for_each(|group| group.crawl_delay = group.crawl_delay.max(delay));
+            }
+        }
+        let group = if ours.found { ours } else { everybodys };
+        let Group { rules, crawl_delay, .. } = group;
+        Self { standing: RobotsStanding::Read, rules, crawl_delay, sitemaps }
+    }
+
+    pub(crate) fn unreachable(why: String) -> Self {
+        Self { standing: RobotsStanding::Unreachable(why), ..Self::default() }
+    }
+
+    /// Where this comes from.
+    pub fn standing(&self) -> &RobotsStanding {
+        &self.standing
+    }
+
+    /// The time to leave between two requests, as it is asked for, at most a day. Not of the RFC, but widely used.
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay
+    }
+
+    /// Whether a URL of this origin may be fetched by one who was not invited.
+    pub fn allows(&self, url: &Url) -> bool {
+        self.rules.allow(&url[Position::BeforePath..Position::AfterQuery])
+    }
+
+    /// The URLs of its `Sitemap` lines, as they are written.
+    pub fn sitemaps(&self) -> &[String] {
+        &self.sitemaps
+    }
+
+    /// Bytes held, roughly.
+    pub(crate) fn size(&self) -> usize {
+        let sitemaps: usize = self.sitemaps.iter().map(|url| url.len() + size_of::<String>()).sum();
+        size_of::<Self>() + self.rules.size() + sitemaps
+    }
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// The two sides of a line, without comment and white space.
+fn line(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.split(|&byte| byte == b'#').next()?;
+    let colon = line.iter().position(|&byte| byte == b':')?;
+    Some((line[..colon].trim_ascii(), line[colon + 1..].trim_ascii()))
+}
+
+/// The name of a reader without its version.
+fn product(agent: &[u8]) -> &[u8] {
+    agent.split(|&byte| byte == b'/' || byte.is_ascii_whitespace()).next().unwrap_or_default()
+}
+
+/// Seconds, with or without a fraction.
+fn delay(value: &[u8]) -> Option<Duration> {
+    let digits = value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let seconds: f64 = std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()?;
+    Some(Duration::try_from_secs_f64(seconds).map_or(LONGEST_DELAY, |delay| delay.min(LONGEST_DELAY)))
+}
+
+#[cfg(test)]
+mod tests;

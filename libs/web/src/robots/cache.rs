@@ -1,0 +1,144 @@
+//! What is known of each origin's robots.txt.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::Lane;
+use tokio::time::Instant;
+
+use super::Robots;
+
+/// Origins kept before the oldest go.
+const MOST_ORIGINS: usize = 1024;
+/// Bytes kept before the oldest go: a thousand files of strangers must not be a thousand times the largest.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// What was read, one fetch for all who ask at a time.
+#[derive(Debug, Default)]
+pub(crate) struct RobotsCache {
+    origins: Mutex<HashMap<Lane, Arc<Slot>>>,
+}
+
+/// Locked while its robots.txt is fetched.
+type Slot = tokio::sync::Mutex<Option<Kept>>;
+
+#[derive(Debug)]
+struct Kept {
+    robots: Arc<Robots>,
+    until: Instant,
+}
+
+impl RobotsCache {
+    /// What is known of an origin, or else what `fetch` finds out, kept for as long as it says.
+    pub(crate) async fn get_or<F>(&self, lane: &Lane, fetch: F) -> Arc<Robots>
+    where
+        F: Future<Output = (Robots, Duration)>,
+    {
+        let slot = self.slot(lane);
+        let mut kept = slot.lock().await;
+        if let Some(Kept { robots, until }) = &*kept
+            && Instant::now() < *until
+        {
+            return Arc::clone(robots);
+        }
+        let (robots, keep) = fetch.await;
+        let robots = Arc::new(robots);
+        *kept = Some(Kept { robots: Arc::clone(&robots), until: Instant::now() + keep });
+        robots
+    }
+
+    fn slot(&self, lane: &Lane) -> Arc<Slot> {
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = origins.get(lane) {
+            return Arc::clone(slot);
+        }
+        make_room(&mut origins);
+        Arc::clone(origins.entry(lane.clone()).or_default())
+    }
+}
+
+/// Forgets what runs out first, until there is room for more than one. What somebody waits for stays.
+fn make_room(origins: &mut HashMap<Lane, Arc<Slot>>) {
+    let mut idle: Vec<(Instant, usize, Lane)> = Vec::new();
+    for (lane, slot) in origins.iter() {
+        if let Ok(Some(Kept { robots, until })) = slot.try_lock().as_deref() {
+            idle.push((*until, robots.size(), lane.clone()));
+        }
+    }
+    let mut bytes: usize = idle.iter().map(|(_, size, _)| size).sum();
+    if origins.len() < MOST_ORIGINS && bytes < MOST_BYTES {
+        return;
+    }
+    idle.sort_unstable();
+    for (_, size, lane) in idle {
+        if origins.len() < MOST_ORIGINS / 4 * 3 && bytes < MOST_BYTES / 4 * 3 {
+            return;
+        }
+        origins.remove(&lane);
+        bytes -= size;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn lane(n: usize) -> Lane {
+        format!("http://host{n}.example").parse().unwrap()
+    }
+
+    async fn fetches(cache: &RobotsCache, lane: &Lane, keep: Duration, body: &str) -> bool {
+        let mut fetched = false;
+        let fetch = async {
+            fetched = true;
+            (Robots::parse(body.as_bytes(), "thresher"), keep)
+        };
+        cache.get_or(lane, fetch).await;
+        fetched
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_read_is_kept_for_its_time_and_no_longer() {
+        let cache = RobotsCache::default();
+        assert!(fetches(&cache, &lane(1), HOUR, "").await);
+        tokio::time::advance(HOUR - Duration::from_secs(1)).await;
+        assert!(!fetches(&cache, &lane(1), HOUR, "").await);
+        assert!(fetches(&cache, &lane(2), HOUR, "").await);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(fetches(&cache, &lane(1), HOUR, "").await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_ask_at_a_time_share_one_fetch() {
+        let cache = RobotsCache::default();
+        let fetched = std::sync::atomic::AtomicUsize::new(0);
+        let (one, ask) = (lane(1), || async {
+            fetched.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            (Robots::default(), HOUR)
+        });
+        futures::join!(cache.get_or(&one, ask()), cache.get_or(&one, ask()), cache.get_or(&one, ask()));
+        assert_eq!(fetched.into_inner(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_are_forgotten_by_number_and_by_size() {
+        let cache = RobotsCache::default();
+        let kept = || cache.origins.lock().unwrap().len();
+        for n in 0..3 * MOST_ORIGINS {
+            fetches(&cache, &lane(n), HOUR, "").await;
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert!(kept() <= MOST_ORIGINS, "{}", kept());
+        assert!(!fetches(&cache, &lane(3 * MOST_ORIGINS - 1), HOUR, "").await, "the newest was forgotten");
+        let large = format!("user-agent: *\ndisallow: /{}", "a".repeat(400_000));
+        for n in 0..100 {
+            fetches(&cache, &lane(10_000 + n), HOUR, &large).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert!(kept() <= MOST_BYTES / 400_000 + 1, "{}", kept());
+    }
+}

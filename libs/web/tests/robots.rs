@@ -1,0 +1,152 @@
+//! robots.txt, as an origin sees it obeyed.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use futures::poll;
+use model::{Disposition, Lane, ProblemReason};
+use testkit::scripted::{Reply, ScriptedServer};
+use web::{Client, Credential, ErrorKind, RobotsPolicy, RobotsStanding, Secret, WebConfig};
+
+mod support;
+use support::{config, request};
+
+fn client(robots: RobotsPolicy) -> Client {
+    Client::new(WebConfig { robots, ..config() }).unwrap()
+}
+
+fn lane(url: &str) -> Lane {
+    url.parse().unwrap()
+}
+
+async fn server(robots: Reply) -> ScriptedServer {
+    let server = ScriptedServer::start().await.unwrap();
+    server.always("/robots.txt", robots).always("/a", Reply::ok("abc")).always("/no", Reply::ok("abc"));
+    server
+}
+
+fn asked_for_robots(server: &ScriptedServer) -> usize {
+    server.requests_at("/robots.txt").len()
+}
+
+#[tokio::test]
+async fn nothing_is_fetched_by_default_and_once_where_it_is_to_be_obeyed() {
+    let server = server(Reply::ok("user-agent: *\ndisallow: /a")).await;
+    client(RobotsPolicy::default()).get(request(&server.uri("/a"))).await.unwrap();
+    assert_eq!(asked_for_robots(&server), 0);
+    let client = client(RobotsPolicy::invited());
+    let requests = (0..4).map(|_| client.get(request(&server.uri("/a"))));
+    for response in try_join_all(requests).await.unwrap() {
+        assert_eq!(response.requests(), 1, "of the one asked for, without robots.txt");
+    }
+    assert_eq!((asked_for_robots(&server), client.requests()), (1, 5));
+    assert_eq!(server.requests()[1].path, "/robots.txt", "it was not the first");
+}
+
+#[tokio::test]
+async fn what_is_disallowed_is_refused_only_where_the_policy_says_so() {
+    let server = server(Reply::ok("user-agent: thresher\ndisallow: /no")).await;
+    client(RobotsPolicy::invited()).get(request(&server.uri("/no"))).await.unwrap();
+    let crawling = client(RobotsPolicy::crawling());
+    crawling.get(request(&server.uri("/a"))).await.unwrap();
+    let error = crawling.get_with_retries(request(&server.uri("/no"))).await.unwrap_err();
+    assert_eq!((error.kind(), error.requests()), (ErrorKind::Disallowed, 0), "{error}");
+    assert_eq!((error.reason(), error.disposition()), (ProblemReason::Disallowed, Disposition::Refuse));
+    assert_eq!(server.requests_at("/no").len(), 1);
+    server.push("/a", Reply::status(302).header("location", "/no"));
+    let error = crawling.get(request(&server.uri("/a"))).await.unwrap_err();
+    assert_eq!((error.kind(), error.requests()), (ErrorKind::Disallowed, 1), "behind a redirect");
+}
+
+#[tokio::test]
+async fn it_is_read_for_whoever_asks() {
+    let server = server(Reply::ok("Sitemap: /list.xml\nuser-agent: *\ncrawl-delay: 7\ndisallow: /no")).await;
+    let robots = client(RobotsPolicy::ignore()).robots(&lane(&server.url())).await;
+    assert_eq!(robots.crawl_delay(), Some(Duration::from_secs(7)));
+    assert_eq!(robots.sitemaps(), ["/list.xml"]);
+    assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
+    assert_eq!(*robots.standing(), RobotsStanding::Read);
+}
+
+#[tokio::test]
+async fn where_there_is_none_everything_is_allowed() {
+    for status in [401, 403, 404, 410] {
+        let server = server(Reply::status(status).body("user-agent: *\ndisallow: /")).await;
+        let client = client(RobotsPolicy::crawling());
+        client.get(request(&server.uri("/a"))).await.unwrap();
+        client.get(request(&server.uri("/no"))).await.unwrap();
+        assert_eq!(*client.robots(&lane(&server.url())).await.standing(), RobotsStanding::Absent);
+        assert_eq!(asked_for_robots(&server), 1);
+    }
+}
+
+#[tokio::test]
+async fn where_it_cannot_be_had_everything_is_allowed_and_that_is_said() {
+    for reply in [Reply::status(500), Reply::status(429), Reply::ok("disallow").cut_after(3)] {
+        let server = server(reply).await;
+        let client = client(RobotsPolicy::crawling());
+        client.get(request(&server.uri("/no"))).await.unwrap();
+        let robots = client.robots(&lane(&server.url())).await;
+        let RobotsStanding::Unreachable(why) = robots.standing() else { panic!("{robots:?}") };
+        assert!(why.contains("/robots.txt"), "{why}");
+        assert_eq!(asked_for_robots(&server), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_rest_that_robots_txt_begins_holds_for_the_request() {
+    let server = server(Reply::status(503).header("retry-after", "600")).await;
+    let client = client(RobotsPolicy::invited());
+    let error = client.get(request(&server.uri("/a"))).await.unwrap_err();
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Resting, 1));
+}
+
+#[tokio::test]
+async fn no_more_than_the_limit_is_read() {
+    let mut text = "user-agent: *\ndisallow: /no\n".to_owned();
+    text.push_str(&"# nothing\n".repeat(60_000));
+    let server = server(Reply::ok(format!("{text}disallow: /a\n"))).await;
+    let robots = client(RobotsPolicy::ignore()).robots(&lane(&server.url())).await;
+    assert!(robots.allows(&server.uri("/a").parse().unwrap()));
+    assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
+}
+
+#[tokio::test]
+async fn redirects_are_followed_and_credentials_go_to_their_origin_only() {
+    let [one, two] = [server(Reply::status(404)).await, server(Reply::status(404)).await];
+    one.push("/robots.txt", Reply::status(301).header("location", two.uri("/theirs")));
+    two.push("/theirs", Reply::ok("user-agent: *\ndisallow: /no"));
+    let credentials = vec![Credential::bearer(lane(&one.url()), &Secret::new("sesame")).unwrap()];
+    let client =
+        Client::new(WebConfig { credentials, robots: RobotsPolicy::crawling(), ..config() }).unwrap();
+    let error = client.get(request(&one.uri("/no"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Disallowed);
+    assert!(one.requests()[0].header("authorization").is_some());
+    assert!(two.requests()[0].header("authorization").is_none());
+    assert_eq!(asked_for_robots(&two), 0, "robots.txt needs no robots.txt");
+}
+
+#[tokio::test]
+async fn requests_are_spaced_by_the_crawl_delay_up_to_the_longest() {
+    let server = server(Reply::ok("user-agent: *\ncrawl-delay: 3600")).await;
+    let client = client(RobotsPolicy::invited());
+    client.robots(&lane(&server.url())).await;
+    tokio::time::pause();
+    let mut waiting = pin!(client.get(request(&server.uri("/a"))));
+    assert!(poll!(&mut waiting).is_pending());
+    tokio::time::advance(Duration::from_secs(45)).await;
+    assert!(poll!(&mut waiting).is_pending());
+    assert_eq!(client.requests(), 1, "robots.txt was a request too, and the next one came too soon");
+    tokio::time::advance(Duration::from_secs(16)).await;
+    assert!(poll!(&mut waiting).is_pending());
+    assert_eq!(client.requests(), 2, "the longest crawl-delay is over");
+}
+
+#[tokio::test]
+async fn a_crawl_delay_that_the_policy_ignores_spaces_nothing() {
+    let server = server(Reply::ok("user-agent: *\ncrawl-delay: 3600")).await;
+    let client = client(RobotsPolicy { crawl_delay: false, ..RobotsPolicy::crawling() });
+    client.get(request(&server.uri("/a"))).await.unwrap();
+    assert_eq!(client.requests(), 2);
+}
