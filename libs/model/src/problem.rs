@@ -61,6 +61,8 @@ pub enum ProblemReason {
     Truncated,
     /// Not the kind of document that was expected.
     WrongKind,
+    /// Part of what the Source offers could not be found out, so it was not harvested.
+    Discovery,
     /// A change document does not join on to what is synchronized.
     Gap,
     /// More deletions than the operator allows without a word.
@@ -120,6 +122,7 @@ impl ProblemReason {
             Self::Malformed => "malformed",
             Self::Truncated => "truncated",
             Self::WrongKind => "wrong-kind",
+            Self::Discovery => "discovery",
             Self::Gap => "gap",
             Self::Guard => "guard",
             Self::MissingBytes => "missing-bytes",

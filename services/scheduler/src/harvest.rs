@@ -207,6 +207,7 @@ impl Harvest {
             let queued = queue::queued(self.run.id, &set, &capability, before);
             batch.put_document(&uri, &queued);
         }
+        self.record_undiscovered(&mut batch, &found).await?;
         self.commit(batch).await?;
         self.requeue_problems().await
     }

@@ -1,15 +1,47 @@
 //! Problems of documents and entries: said once, kept until they are settled.
 
+use std::collections::HashMap;
+
 use catalog::Batch;
+use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, ProblemReason, ProblemRecord, Subject, Validators};
 use resourcesync::BadEntry;
 use web::WebError;
 
+use crate::discover::Discovery;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
 
 impl Harvest {
+    /// What discovery could not read is a problem of this run; what an earlier one could not read is settled by this look.
+    pub(crate) async fn record_undiscovered(
+        &mut self,
+        batch: &mut Batch,
+        found: &Discovery,
+    ) -> Result<(), HarvestError> {
+        let mut before = HashMap::new();
+        if self.has_problems {
+            let mut problems = self.catalog.scan_problems().await?;
+            while let Some((subject, problem)) = problems.try_next().await? {
+                if problem.reason == ProblemReason::Discovery {
+                    batch.delete_problem(&subject);
+                    before.insert(subject, problem);
+                }
+            }
+        }
+        for unread in &found.failures {
+            let subject = Subject::Document(unread.url.clone());
+            let message =
+                format!("what it leads to was not harvested: {}. The next run looks again", unread.why);
+            let problem = self.problem(before.remove(&subject), ProblemReason::Discovery, message);
+            self.has_problems = true;
+            self.run.counters.documents_failed += 1;
+            batch.put_problem(&subject, &problem);
+        }
+        Ok(())
+    }
+
     pub(crate) async fn fail_document_web(
         &mut self,
         uri: &str,

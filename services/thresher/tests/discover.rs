@@ -403,3 +403,26 @@ async fn where_nothing_leads_anywhere_every_place_is_named() {
     let run = discover(&url).exits(3).complains(&[&url, "HTML", WELL_KNOWN, "robots.txt"], &["give"]);
     assert_eq!(site.paths(), [WELL_KNOWN, "/", "/robots.txt"], "{run}");
 }
+
+#[tokio::test]
+async fn a_set_that_cannot_be_found_out_is_a_problem_and_the_others_are_harvested() {
+    let site = Site::start().await;
+    let list = |name: &str| {
+        let body = site.serve(&format!("/{name}.txt"), name);
+        let md = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
+        let list = site.serve(&format!("/{name}-list.xml"), urlset(md, &[resource(&body, "")]));
+        let entry = resource(&list, "capability=\"resourcelist\"");
+        site.serve(&format!("/{name}.xml"), urlset("capability=\"capabilitylist\"", &[entry]))
+    };
+    let (one, two) = (list("one"), list("two"));
+    let entries = [&one, &two].map(|uri| resource(uri, "capability=\"capabilitylist\""));
+    site.serve("/.well-known/resourcesync", urlset("capability=\"description\"", &entries));
+    site.reply("/two.xml", Reply::status(404));
+    let copy = Destination::directory();
+    let run = copy.sync(&site.uri("/")).exits(1).says(&[&two, "was not harvested"]);
+    assert_eq!(run.count("stored"), 1, "{run}");
+
+    list("two");
+    let run = copy.sync(&site.uri("/")).exits(0);
+    assert_eq!((run.count("stored"), copy.present().len()), (1, 2), "{run}");
+}
