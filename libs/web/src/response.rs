@@ -6,12 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
 use model::Validators;
 use url::Url;
 
 use crate::politeness::Permit;
 use crate::{ErrorKind, Phase, WebError, classify};
+
+/// HTTP's dates have whole seconds; one more for clocks that are read twice.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 /// An answer that can be used: 2xx, 206 to a request for a range, or 304 to one with a condition.
 ///
@@ -80,11 +83,14 @@ impl Response {
         self.requests
     }
 
-    /// What the server gave to recognise this version by.
+    /// What the server gave to recognise this version by. A `Last-Modified` of the very seconds in which the answer was
+    /// sent is left out: another version may follow within them, and would be taken for this one (RFC 9110, section 8.8.2.2).
     pub fn validators(&self) -> Validators {
         let text =
             |name| self.headers.get(name).and_then(|value| String::from_utf8(value.as_bytes().into()).ok());
-        Validators { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
+        let last_modified =
+            text(LAST_MODIFIED).filter(|modified| tells_versions_apart(modified, text(DATE).as_deref()));
+        Validators { etag: text(ETAG), last_modified }
     }
 
     /// `Content-Length`: the bytes of this body; of a 206 those of the part, of a 304 those it would have had.
@@ -182,5 +188,30 @@ impl fmt::Debug for Response {
             .field("final_url", &crate::redacted(&self.final_url))
             .field("received", &self.received)
             .finish_non_exhaustive()
+    }
+}
+
+/// Whether a modification lies far enough before the answer that a later one has another time.
+fn tells_versions_apart(modified: &str, sent: Option<&str>) -> bool {
+    let parse = |text: &str| httpdate::parse_http_date(text).ok();
+    match (parse(modified), sent.and_then(parse)) {
+        (Some(modified), Some(sent)) => sent >= modified + CLOCK_STEP,
+        // Without a `Date` the server has no clock to doubt.
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_modification_of_the_second_of_the_answer_does_not_tell_versions_apart() {
+        let sent = Some("Sat, 21 Nov 2026 10:50:05 GMT");
+        assert!(!tells_versions_apart("Sat, 21 Nov 2026 10:50:05 GMT", sent));
+        assert!(!tells_versions_apart("Sat, 21 Nov 2026 10:50:04 GMT", sent));
+        assert!(tells_versions_apart("Sat, 21 Nov 2026 10:50:03 GMT", sent));
+        assert!(tells_versions_apart("Sat, 21 Nov 2026 10:50:05 GMT", None));
+        assert!(tells_versions_apart("no date", sent));
     }
 }
