@@ -9,8 +9,6 @@ mod error;
 mod fetch;
 mod found;
 mod hint;
-mod html;
-mod link_header;
 mod robots;
 mod search;
 mod up;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use resourcesync::{Capability, Options, relation};
+use resourcesync::{Capability, Options, html, link_header, relation};
 use url::Url;
 use web::{Client, WebError};
 
@@ -10,7 +10,6 @@ use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
 use super::found::{Discovery, Route, Tried, Visited};
 use super::hint::{Hint, HintKind};
-use super::{html, link_header};
 use crate::read::DocumentError;
 
 /// Documents asked for in one discovery; more are a loop or an attack.

@@ -1,22 +1,30 @@
-//! The links in the head of an HTML page.
+//! The links in the head of an HTML page, one of the ways from any resource to its Capability List (RS-21).
 //!
 //! A scanner, not a parser: it knows tags, attributes, comments and the elements whose content is no markup. It looks
 //! no further than the head: in a body, anybody who may leave a comment there could lay a link.
+//!
+//! ```
+//! let head = resourcesync::html::scan("<head><link rel=resourcesync href=/capabilitylist.xml></head>");
+//! assert_eq!(head.links, ["/capabilitylist.xml"]);
+//! ```
+
+/// `&#x10FFFF;`
+const LONGEST_REFERENCE: usize = 10;
 
 /// What the head of a page says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub struct Head {
     /// What relative references are resolved against, where it is not the page's own URL.
-    pub(super) base: Option<String>,
+    pub base: Option<String>,
     /// The targets of its `resourcesync` links, as written.
-    pub(super) links: Vec<String>,
+    pub links: Vec<String>,
 }
 
 /// Elements whose content is text, whatever it looks like.
 const TEXT_ELEMENTS: [&str; 6] = ["script", "style", "title", "textarea", "template", "xmp"];
 
-/// Scans a page, or as much of its beginning as there is.
-pub(super) fn scan(page: &str) -> Head {
+/// Scans a page, or as much of its beginning as there is, in one pass.
+pub fn scan(page: &str) -> Head {
     let mut head = Head::default();
     let mut rest = page;
     while let Some(at) = rest.find('<') {
@@ -112,8 +120,9 @@ fn unescaped(value: &str) -> String {
     while let Some(at) = rest.find('&') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let character =
-            rest.find(';').filter(|&end| end <= 9).and_then(|end| Some((reference(&rest[1..end])?, end)));
+        // No further than the longest reference is long: a value may be nothing but "&".
+        let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
+        let character = end.and_then(|end| Some((reference(&rest[1..end])?, end)));
         match character {
             Some((character, end)) => {
                 text.push(character);
@@ -130,7 +139,11 @@ fn unescaped(value: &str) -> String {
 }
 
 fn reference(name: &str) -> Option<char> {
-    let number = |digits: &str, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
+    // A sign is no digit, though the standard library would take one.
+    let number = |digits: &str, radix| {
+        let digits = digits.chars().all(|c| c.is_digit(radix)).then_some(digits)?;
+        char::from_u32(u32::from_str_radix(digits, radix).ok()?)
+    };
     match name {
         "amp" => Some('&'),
         "lt" => Some('<'),
@@ -190,6 +203,19 @@ mod tests {
     fn the_base_is_the_first_one_given() {
         let head = scan("<base target=_top href='/a/'><base href=/b/><link rel=resourcesync href=c>");
         assert_eq!(head, Head { base: Some("/a/".into()), links: vec!["c".into()] });
+    }
+
+    #[test]
+    fn what_is_no_reference_stays_as_it_is() {
+        let page = "<link rel=resourcesync href='&#x10FFFF;&#+65;&#x110000;&nbsp;&amp&'>";
+        assert_eq!(links(page), ["\u{10ffff}&#+65;&#x110000;&nbsp;&amp&"]);
+    }
+
+    /// Were each `&` looked after to the end of the page, this would take minutes.
+    #[test]
+    fn a_page_of_nothing_but_ampersands_is_read_in_one_pass() {
+        let href = "&".repeat(4_000_000);
+        assert_eq!(links(&format!("<link rel=resourcesync href={href}>")), [href]);
     }
 
     #[test]

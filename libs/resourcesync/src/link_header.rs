@@ -1,25 +1,32 @@
-//! The `Link` header (RFC 8288).
+//! The `Link` header (RFC 8288), one of the ways from any resource to its Capability List (RS-21).
+//!
+//! ```
+//! let links = resourcesync::link_header::parse("</capabilitylist.xml>; rel=\"resourcesync\", </next>; rel=next");
+//! assert_eq!(links[0].target, "/capabilitylist.xml");
+//! assert!(links[0].is("resourcesync") && !links[1].is("resourcesync"));
+//! ```
 
 /// One link of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LinkValue {
+pub struct LinkValue {
     /// What it leads to, as written: it may be relative.
-    pub(super) target: String,
+    pub target: String,
     /// The relations, as written.
-    pub(super) rel: String,
+    pub rel: String,
     /// What the link leads from, where that is not the resource that was asked for.
-    pub(super) anchor: Option<String>,
+    pub anchor: Option<String>,
 }
 
 impl LinkValue {
     /// Whether the link has this relation; case does not matter (RFC 8288, 2.1.1).
-    pub(super) fn is(&self, relation: &str) -> bool {
+    pub fn is(&self, relation: &str) -> bool {
         self.rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(relation))
     }
 }
 
-/// The links of one `Link` header. What cannot be read is passed over up to the next comma.
-pub(super) fn parse(header: &str) -> Vec<LinkValue> {
+/// The links of one `Link` header. What cannot be read is passed over up to the next comma, so any text can be read,
+/// in one pass.
+pub fn parse(header: &str) -> Vec<LinkValue> {
     let mut rest = header;
     let mut links = Vec::new();
     loop {
@@ -27,11 +34,12 @@ pub(super) fn parse(header: &str) -> Vec<LinkValue> {
         if rest.is_empty() {
             return links;
         }
-        let target = rest.strip_prefix('<').and_then(|inner| inner.split_once('>'));
-        let Some((target, after)) = target else {
+        let Some(inner) = rest.strip_prefix('<') else {
             rest = behind_value(rest);
             continue;
         };
+        // No later link would be closed either; to look for its end once more each time would take for ever.
+        let Some((target, after)) = inner.split_once('>') else { return links };
         let (rel, anchor, after) = parameters(after);
         rest = after;
         links.push(LinkValue { target: target.trim().to_owned(), rel: rel.unwrap_or_default(), anchor });
@@ -144,6 +152,12 @@ mod tests {
         assert_eq!(parse("<never closed; rel=resourcesync"), []);
         assert_eq!(one("\"a, b\" junk, </good>; rel=up").target, "/good");
         assert_eq!(one("</good>; rel=\"never closed").rel, "never closed");
+    }
+
+    /// Were the end of each looked for, this would take minutes.
+    #[test]
+    fn a_header_of_links_that_are_not_closed_is_read_in_one_pass() {
+        assert_eq!(parse(&"<,".repeat(2_000_000)), []);
     }
 
     proptest! {
