@@ -6,6 +6,7 @@ mod config;
 mod documents;
 mod error;
 mod keyspace;
+mod look;
 mod lookups;
 mod meta;
 mod pending;

@@ -13,6 +13,8 @@ mod metadata;
 mod position;
 mod quirk;
 mod reader;
+mod rule;
+mod section;
 mod writer;
 
 pub use capability::{Capability, Change, Root, UnknownChange};
@@ -26,6 +28,8 @@ pub use metadata::Metadata;
 pub use position::Position;
 pub use quirk::{Quirk, QuirkSet, Quirks};
 pub use reader::{Reader, Summary};
+pub use rule::{Force, Rule};
+pub use section::{Section, Specification};
 pub use writer::{WriteError, Writer};
 
 /// The XML namespace of Sitemaps, in which `urlset`, `sitemapindex`, `url`, `sitemap`, `loc` and `lastmod` live.

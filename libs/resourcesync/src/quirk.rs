@@ -23,6 +23,11 @@ macro_rules! quirks {
                 match self { $(Self::$variant => $name,)+ }
             }
 
+            /// The quirk of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|quirk| quirk.as_str() == name)
+            }
+
             /// What it means, in one line.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)+ }
@@ -217,11 +222,17 @@ mod tests {
         let names: BTreeSet<_> = Quirk::ALL.iter().map(|quirk| quirk.as_str()).collect();
         assert_eq!(names.len(), Quirk::ALL.len());
         for name in names {
+            assert_eq!(Quirk::named(name).map(Quirk::as_str), Some(name));
             assert!(
                 name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_names_no_quirk() {
+        assert_eq!(Quirk::named("no-such-quirk"), None);
     }
 
     #[test]

@@ -15,15 +15,16 @@ these names, for each source; they stand in reports and in `--json` output, and 
 
 - **Casts doubt**: conclusions from the document would rest on a guess: that a resource absent from it is gone, or when something
   happened.
-- **Strict refuses**: the specification forbids it, so strict reading ends there, naming document, line and column. The others are
-  allowed, and only counted.
+- **Strict refuses**: strict reading ends there, naming document, line and column.
+- **Force**: how strongly the specification speaks against it: it breaks a MUST, goes against a SHOULD, or would better not be (a hint).
+  What is allowed is only counted. **Section** is where it says so.
 - **Where it was seen**: the kind of source or software that sends it. A dash means that nobody was met yet who does; the reader is ready.
 
 An entry that cannot be understood at all is no quirk: it becomes a problem of that entry, with its place and reason, and the list
 goes on.
 
-| Quirk | What it means | Casts doubt | Strict refuses | Where it was seen |
-|---|---|---|---|---|
+| Quirk | What it means | Casts doubt | Strict refuses | Force | Section | Where it was seen |
+|---|---|---|---|---|---|---|
 ";
 
 const CLOSING: &str = "
@@ -55,10 +56,12 @@ fn page() -> String {
         );
         writeln!(
             page,
-            "| `{quirk}` | {} | {} | {} | {} |",
+            "| `{quirk}` | {} | {} | {} | {} | {} | {} |",
             quirk.meaning(),
             yes(quirk.casts_doubt()),
             yes(quirk.is_refused_when_strict()),
+            quirk.force(),
+            quirk.section(),
             seen(quirk)
         )
         .unwrap();

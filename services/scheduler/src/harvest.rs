@@ -24,7 +24,7 @@ use crate::options::HarvestOptions;
 use crate::progress::Progress;
 use crate::seen::Seen;
 use crate::ways::{self, Ways};
-use crate::{queue, trouble};
+use crate::{look, queue, trouble};
 
 /// Pending records that travel in one batch when problems are queued again.
 const REQUEUE_BATCH: usize = 500;
@@ -208,6 +208,7 @@ impl Harvest {
             batch.put_document(&uri, &queued);
         }
         self.record_undiscovered(&mut batch, &found).await?;
+        batch.put_look(&look::record(&found, self.clock.now()));
         self.commit(batch).await?;
         self.requeue_problems().await
     }

@@ -10,6 +10,7 @@ mod error;
 mod failures;
 mod gaps;
 mod harvest;
+mod look;
 mod options;
 mod plan;
 mod problems;
