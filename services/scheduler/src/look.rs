@@ -68,7 +68,10 @@ mod tests {
         };
         let record = record(&found, Timestamp::UNIX_EPOCH);
         assert_eq!(record.well_known_missing.as_deref(), Some("http://h/w"));
-        assert_eq!((record.remarks[0].url.as_str(), record.remarks[0].hint.as_str()), (&*url, "no-change-list"));
+        assert_eq!(
+            (record.remarks[0].url.as_str(), record.remarks[0].hint.as_str()),
+            (&*url, "no-change-list")
+        );
         let seen = &record.documents[0];
         assert!(seen.has_up && !seen.has_validators);
         assert_eq!((seen.entries, seen.quirks["relation-case"]), (Some(3), 2));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::{StreamExt, TryStreamExt};
-use model::{ResourceUri, Seq, SetId, SetRecord, Subject};
+use model::{LookRecord, ResourceUri, Seq, SetId, SetRecord, Subject};
 use object_store::ObjectStore;
 use slatedb::Db;
 
@@ -55,6 +55,9 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     batch.put_run(&first);
     batch.put_run(&second);
     batch.put_last_seq(Seq::new(2));
+    let look =
+        LookRecord { well_known_missing: Some("https://example.org/".to_owned()), ..LookRecord::default() };
+    batch.put_look(&look);
     catalog.commit(batch).await.unwrap();
 
     assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")));
@@ -76,6 +79,7 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     assert_eq!(catalog.run(first.id).await.unwrap(), Some(first));
     assert_eq!(catalog.last_run().await.unwrap(), Some(second));
     assert_eq!(catalog.last_seq().await.unwrap(), Seq::new(2));
+    assert_eq!(catalog.look().await.unwrap(), Some(look));
     assert!(!catalog.pending_is_empty().await.unwrap());
     assert_eq!(catalog.count_pending().await.unwrap(), 1);
 
