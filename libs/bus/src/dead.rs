@@ -54,6 +54,12 @@ impl DeadLetter {
         }
     }
 
+    /// The letter for a message that was handed out too often, and its reason.
+    pub(crate) fn worn(message: &Message) -> (Self, String) {
+        let why = format!("handed out {} times and never acknowledged", message.attempt);
+        (Self::new(message, &why), why)
+    }
+
     /// Queues a letter for `message` among the dead letters of its Source. After that the message may be dropped.
     ///
     /// # Errors

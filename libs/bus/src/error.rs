@@ -31,6 +31,14 @@ pub enum BusError {
         /// What the client says.
         source: Box<dyn StdError + Send + Sync>,
     },
+    /// The server, or its client, refuses for good: a person has to change something.
+    #[error("the message bus cannot {action}: {why}; trying again will not help")]
+    Refused {
+        /// What was tried.
+        action: String,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// A handler asked for its worker to stop.
     #[error("the worker of {filter} stopped: {why}")]
     Halted {

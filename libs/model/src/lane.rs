@@ -46,6 +46,24 @@ impl Lane {
         }
         token
     }
+
+    /// The lane of a [`token`](Self::token); none where it is the token of no lane.
+    pub fn from_token(token: &str) -> Option<Self> {
+        let mut text = Vec::with_capacity(token.len());
+        let mut bytes = token.bytes();
+        while let Some(byte) = bytes.next() {
+            text.push(match byte {
+                b'_' => b'.',
+                b'=' => {
+                    let digits = [bytes.next()?, bytes.next()?];
+                    u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                other => other,
+            });
+        }
+        let lane: Self = String::from_utf8(text).ok()?.parse().ok()?;
+        (lane.token() == token).then_some(lane)
+    }
 }
 
 impl TryFrom<String> for Lane {
@@ -97,6 +115,15 @@ mod tests {
         assert!("data:,x".parse::<Lane>().is_err());
     }
 
+    #[test]
+    fn what_is_no_token_has_no_lane() {
+        let token = "http://[2001:db8::1]:8080".parse::<Lane>().unwrap().token();
+        assert!(Lane::from_token(&token).is_some());
+        for token in ["", "=", "=3", "=zz", "http", "http=3A=2f=2fa=3a80", "http=3a=2f=2fa", "=ff=fe"] {
+            assert_eq!(Lane::from_token(token), None, "{token}");
+        }
+    }
+
     proptest! {
         #[test]
         fn tokens_are_safe_and_differ_when_lanes_differ(
@@ -106,6 +133,7 @@ mod tests {
             if let (Ok(a), Ok(b)) = (a.parse::<Lane>(), b.parse::<Lane>()) {
                 prop_assert!(a.token().bytes().all(|c| c.is_ascii_alphanumeric() || b"-_=".contains(&c)));
                 prop_assert_eq!(a == b, a.token() == b.token());
+                prop_assert_eq!(Lane::from_token(&a.token()), Some(a));
             }
         }
     }

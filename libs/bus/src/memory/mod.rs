@@ -89,9 +89,8 @@ impl State {
     /// Moves a message that was handed out too often to the dead letters.
     fn bury(&mut self, stored: Stored, capacity: usize) {
         let message = stored.message(stored.deliveries);
-        let why = format!("handed out {} times and never acknowledged", stored.deliveries);
-        let source = message.queue.source();
-        let (queue, id, payload) = DeadLetter::new(&message, &why).addressed(source);
+        let (letter, why) = DeadLetter::worn(&message);
+        let (queue, id, payload) = letter.addressed(message.queue.source());
         if self.seen.insert(id.clone(), Instant::now()) {
             self.put(Stored { id, queue, payload, deliveries: 0 }, capacity);
         }

@@ -1,0 +1,253 @@
+//! Consumers: opened, changed, closed; one for each filter, shared by the fleet.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::ConsumerInfoErrorKind;
+use async_nats::jetstream::stream::ConsumerErrorKind;
+use futures::TryStreamExt;
+use tokio::time::sleep;
+
+use super::Shared;
+use super::link::Failure;
+use super::names::{self, Stage};
+use crate::{BusError, ConsumerSpec, Depth, Filter};
+
+/// Where a consumer keeps how often its messages are handed out. The server's own limit would leave a message in the stream
+/// for ever and tell nobody who listens too late; here whoever pulls it once too often buries it.
+const MAX_DELIVER: &str = "thresher-max-deliver";
+/// Pulls that may wait on one consumer: as many as there are workers for it in the fleet.
+const MAX_WAITING: i64 = 4096;
+/// The wait for a consumer that is there and does not answer.
+const AGAIN: Duration = Duration::from_millis(100);
+
+impl Shared {
+    pub(super) async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        let filter = spec.filter();
+        let listed = match filter {
+            Filter::Fetch(lane) => self.lanes.get(lane).as_ref() == Some(&spec),
+            _ => true,
+        };
+        if listed && self.opened_spec(filter).as_ref() == Some(&spec) {
+            return Ok(());
+        }
+        self.create(&spec).await?;
+        if let Filter::Fetch(lane) = filter {
+            self.lanes.put(&self.link, lane, &spec).await?;
+        }
+        self.opened().insert(filter.clone(), spec);
+        Ok(())
+    }
+
+    /// Closes a consumer under which nothing lies. What is published while it is being closed is found afterwards.
+    pub(super) async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
+        if !self.is_empty(filter).await? {
+            return Ok(false);
+        }
+        let known = self.opened().remove(filter);
+        let spec = match known {
+            Some(spec) => Some(spec),
+            None => self.ask_spec(filter).await?,
+        };
+        // First off the list, or a worker that misses the consumer would open it again.
+        if let Filter::Fetch(lane) = filter {
+            self.lanes.remove(&self.link, lane).await?;
+        }
+        self.delete(filter).await?;
+        if let Some(spec) = spec
+            && self.waiting(filter).await? > 0
+        {
+            self.open(spec).await?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Opens again what another process has closed while messages of this one were on their way.
+    pub(super) async fn reopen_lanes(&self) {
+        let listed = self.lanes.subscribe().borrow().clone();
+        let is_closed = |filter: &Filter| matches!(filter, Filter::Fetch(lane) if !listed.contains_key(lane));
+        let closed: Vec<ConsumerSpec> = {
+            let mut opened = self.opened();
+            let closed: Vec<Filter> = opened.keys().filter(|filter| is_closed(filter)).cloned().collect();
+            closed.iter().filter_map(|filter| opened.remove(filter)).collect()
+        };
+        for spec in closed {
+            let filter = spec.filter().clone();
+            let reopened = match self.waiting(&filter).await {
+                Ok(0) => Ok(()),
+                Ok(_) => self.open(spec).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = reopened {
+                tracing::error!(%error, %filter, "a lane was closed with messages in it, and cannot be opened again");
+            }
+        }
+    }
+
+    pub(super) async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
+        Ok(match self.info(filter).await? {
+            Some(info) => Depth {
+                waiting: usize::try_from(info.num_pending).unwrap_or(usize::MAX),
+                in_flight: info.num_ack_pending,
+            },
+            None => Depth { waiting: self.waiting(filter).await?, in_flight: 0 },
+        })
+    }
+
+    /// The consumer of a filter as it is to be used: as this process, or the list of lanes, or the server knows it.
+    pub(super) async fn spec(&self, filter: &Filter) -> Result<ConsumerSpec, BusError> {
+        let known = match filter {
+            Filter::Fetch(lane) => self.lanes.get(lane),
+            _ => self.opened_spec(filter),
+        };
+        if let Some(spec) = known {
+            return Ok(spec);
+        }
+        match self.ask_spec(filter).await? {
+            Some(spec) => Ok(spec),
+            None => self.reopen(filter).await,
+        }
+    }
+
+    /// What the server knows of a consumer.
+    pub(super) async fn ask_spec(&self, filter: &Filter) -> Result<Option<ConsumerSpec>, BusError> {
+        Ok(self.info(filter).await?.map(|info| spec_of(filter, &info.config)))
+    }
+
+    /// Makes a consumer anew that does not answer and should be there: the server drops those that nobody used for long.
+    pub(super) async fn reopen(&self, filter: &Filter) -> Result<ConsumerSpec, BusError> {
+        if let Some(spec) = self.ask_spec(filter).await? {
+            sleep(AGAIN).await;
+            return Ok(spec);
+        }
+        let wanted = match filter {
+            Filter::Fetch(lane) => self.lanes.ask(&self.link, lane).await?,
+            _ => self.opened_spec(filter),
+        };
+        let spec = wanted.ok_or_else(|| BusError::NotOpen { filter: filter.clone() })?;
+        self.create(&spec).await?;
+        Ok(spec)
+    }
+
+    /// Makes anew whatever this process needs, after a server has lost its store.
+    pub(super) async fn restore(&self) {
+        // Those who come meanwhile try again anyhow.
+        let Ok(_alone) = self.restoring.try_lock() else { return };
+        let restored = async {
+            super::streams::ensure(&self.link, &self.names, &self.config).await?;
+            super::streams::ensure_bucket(&self.link, &self.names, &self.config).await?;
+            let opened: Vec<ConsumerSpec> = self.opened().values().cloned().collect();
+            for spec in opened {
+                self.create(&spec).await?;
+                if let Filter::Fetch(lane) = spec.filter() {
+                    self.lanes.put(&self.link, lane, &spec).await?;
+                }
+            }
+            Ok::<(), BusError>(())
+        };
+        if let Err(error) = restored.await {
+            tracing::warn!(%error, "cannot make the streams of the message bus anew");
+        }
+    }
+
+    async fn create(&self, spec: &ConsumerSpec) -> Result<(), BusError> {
+        let filter = spec.filter();
+        let config = self.consumer_config(spec);
+        let stream = self.names.stream(Stage::of(filter));
+        let action = || format!("open the consumer of {filter}");
+        self.link
+            .patiently(action, || async {
+                match self.link.context.create_consumer_on_stream(config.clone(), stream.as_str()).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(match error.kind() {
+                        ConsumerErrorKind::JetStream(answer) if answer.code() != 404 => {
+                            Failure::answered(&answer)
+                        }
+                        _ => Failure::temporary(error),
+                    }),
+                }
+            })
+            .await
+    }
+
+    async fn delete(&self, filter: &Filter) -> Result<(), BusError> {
+        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let action = || format!("close the consumer of {filter}");
+        self.link
+            .patiently(action, || async {
+                match stream.delete_consumer(&consumer).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => match error.kind() {
+                        ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(()),
+                        _ => Err(Failure::temporary(error)),
+                    },
+                }
+            })
+            .await
+    }
+
+    async fn info(&self, filter: &Filter) -> Result<Option<consumer::Info>, BusError> {
+        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let action = || format!("look up the consumer of {filter}");
+        self.link
+            .patiently(action, || async {
+                match stream.consumer_info(&consumer).await {
+                    Ok(info) => Ok(Some(info)),
+                    Err(error) => match error.kind() {
+                        ConsumerInfoErrorKind::NotFound => Ok(None),
+                        _ => Err(Failure::temporary(error)),
+                    },
+                }
+            })
+            .await
+    }
+
+    /// Whether nothing lies under a filter, neither in its queues nor in anybody's hands.
+    async fn is_empty(&self, filter: &Filter) -> Result<bool, BusError> {
+        let out = self.info(filter).await?.map_or(0, |info| info.num_ack_pending);
+        Ok(out == 0 && self.waiting(filter).await? == 0)
+    }
+
+    /// Messages in the queues of a filter, handed out or not.
+    async fn waiting(&self, filter: &Filter) -> Result<usize, BusError> {
+        let (stream, subject) = (self.stream(Stage::of(filter)), self.names.subject(&filter.subject()));
+        let action = || format!("count the messages of {filter}");
+        self.link
+            .patiently(action, || async {
+                let subjects = stream.info_with_subjects(&subject).await.map_err(Failure::temporary)?;
+                let count = |sum, (_, count)| std::future::ready(Ok(sum + count));
+                subjects.try_fold(0, count).await.map_err(Failure::temporary)
+            })
+            .await
+    }
+
+    fn consumer_config(&self, spec: &ConsumerSpec) -> pull::Config {
+        let filter = spec.filter();
+        let idle = match filter {
+            // There is always somebody for these, or somebody is on the way.
+            Filter::Verify | Filter::Unpack => Duration::ZERO,
+            Filter::Fetch(_) | Filter::Outcomes(_) | Filter::Dead(_) => self.config.idle_consumer(),
+        };
+        pull::Config {
+            durable_name: Some(names::consumer(filter)),
+            deliver_policy: DeliverPolicy::All,
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: spec.ack_wait(),
+            max_deliver: -1,
+            filter_subject: self.names.subject(&filter.subject()),
+            max_ack_pending: i64::try_from(spec.max_in_flight()).unwrap_or(i64::MAX),
+            max_waiting: MAX_WAITING,
+            inactive_threshold: idle,
+            metadata: HashMap::from([(MAX_DELIVER.to_owned(), spec.max_deliver().to_string())]),
+            ..Default::default()
+        }
+    }
+}
+
+fn spec_of(filter: &Filter, config: &consumer::Config) -> ConsumerSpec {
+    let max_in_flight = usize::try_from(config.max_ack_pending).unwrap_or(usize::MAX);
+    let max_deliver = config.metadata.get(MAX_DELIVER).and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+    ConsumerSpec::new(filter.clone(), max_in_flight, config.ack_wait, max_deliver)
+}

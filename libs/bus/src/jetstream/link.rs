@@ -1,0 +1,268 @@
+//! The connection to the server, and the patience with it.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, Request, ServerAddr, Subject, rustls,
+};
+use bytes::Bytes;
+use service::Vars;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::config::JetStreamConfig;
+use crate::{BusError, MAX_PAYLOAD};
+
+/// How long one request may take before it counts as lost.
+const REQUEST: Duration = Duration::from_secs(5);
+/// The first wait between two tries; it doubles with every failure.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+/// The longest.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// A silent connection is tried by a ping after this time, so that one that is dead is noticed.
+const PING: Duration = Duration::from_secs(10);
+/// What a message may have beside its payload, in bytes.
+const HEADERS: usize = 4096;
+/// The oldest server that knows all that is used here.
+const OLDEST: (i64, i64, i64) = (2, 11, 0);
+
+/// Whether the server can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// The connection is up.
+    pub up: bool,
+    /// How often it was made, the first time included.
+    pub connections: u64,
+    /// What was said last when it was down.
+    pub trouble: Option<String>,
+}
+
+/// Why a try failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It may work later.
+    Temporary(Box<dyn StdError + Send + Sync>),
+    /// It will not.
+    Lasting(String),
+}
+
+/// The connection. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) context: jetstream::Context,
+    pub(super) health: watch::Receiver<Health>,
+    patience: Duration,
+}
+
+impl Failure {
+    pub(super) fn temporary(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Temporary(error.into())
+    }
+
+    /// What the server answers to a request: what it refuses as wrong stays wrong.
+    pub(super) fn answered(error: &jetstream::Error) -> Self {
+        match error.code() {
+            408 => Self::temporary(error.to_string()),
+            400..500 => Self::Lasting(error.to_string()),
+            _ => Self::temporary(error.to_string()),
+        }
+    }
+}
+
+impl Link {
+    /// Connects, trying again while the server cannot be reached.
+    pub(super) async fn connect(config: &JetStreamConfig, vars: &Vars) -> Result<Self, BusError> {
+        config.check()?;
+        let (report, health) = watch::channel(Health { up: false, connections: 0, trouble: None });
+        let servers = servers(config)?;
+        let deadline = Instant::now() + config.patience();
+        let mut wait = FIRST_WAIT;
+        let client = loop {
+            match options(config, vars, report.clone()).await?.connect(&servers).await {
+                Ok(client) => break client,
+                Err(error) if is_lasting(&error) => {
+                    let why = format!("{error}; check `credentials` and `tls`");
+                    return Err(BusError::Refused { action: "connect".to_owned(), why });
+                }
+                Err(error) if Instant::now() >= deadline => {
+                    let action = format!("connect to {}", config.servers.join(", "));
+                    return Err(BusError::Unavailable { action, source: error.into() });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot connect to the message bus yet");
+                    sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        };
+        let (major, minor, patch) = OLDEST;
+        let info = client.server_info();
+        let refuse = |why: String| Err(BusError::Refused { action: "use this server".to_owned(), why });
+        if !client.is_server_compatible(major, minor, patch) {
+            return refuse(format!(
+                "nats-server {} is too old: install {major}.{minor} or later",
+                info.version
+            ));
+        }
+        if info.max_payload < MAX_PAYLOAD + HEADERS {
+            let needed = MAX_PAYLOAD + HEADERS;
+            return refuse(format!(
+                "it takes messages of {} bytes: set its max_payload to {needed}",
+                info.max_payload
+            ));
+        }
+        let context =
+            ContextBuilder::new().timeout(REQUEST).backpressure_on_inflight(true).build(client.clone());
+        Ok(Self { client, context, health, patience: config.patience() })
+    }
+
+    /// Does something until it succeeds, will never succeed, or the patience is at its end.
+    pub(super) async fn patiently<T, F>(
+        &self,
+        action: impl Fn() -> String,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, BusError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let deadline = Instant::now() + self.patience;
+        let mut wait = FIRST_WAIT;
+        loop {
+            let source = match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(Failure::Lasting(why)) => return Err(BusError::Refused { action: action(), why }),
+                Err(Failure::Temporary(source)) => source,
+            };
+            if Instant::now() + wait >= deadline {
+                return Err(BusError::Unavailable { action: action(), source });
+            }
+            tracing::debug!(error = source, action = action(), "trying again");
+            sleep(wait).await;
+            self.wait_until_up(deadline).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Waits for the connection to be there, until `deadline`.
+    async fn wait_until_up(&self, deadline: Instant) {
+        let mut health = self.health.clone();
+        // Over the deadline, or for ever down: the next try will tell.
+        let _ = timeout_at(deadline, health.wait_for(|health| health.up)).await;
+    }
+
+    /// How often the connection was made so far.
+    pub(super) fn connections(&self) -> u64 {
+        self.health.borrow().connections
+    }
+
+    /// Ends when there is a newer connection: requests that waited on the one before are lost.
+    pub(super) async fn reconnected(&self, connections: u64) {
+        let mut health = self.health.clone();
+        let newer = health.wait_for(|health| health.up && health.connections > connections).await.is_ok();
+        if !newer {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Sends an answer to a delivery, and waits until the server has noted it.
+    pub(super) async fn confirm(&self, reply: &Subject, answer: Bytes, action: &str) -> Result<(), BusError> {
+        self.patiently(
+            || action.to_owned(),
+            || async {
+                let request = Request::new().payload(answer.clone()).timeout(Some(REQUEST));
+                match self.client.send_request(reply.clone(), request).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(Failure::temporary(error)),
+                }
+            },
+        )
+        .await
+    }
+}
+
+fn servers(config: &JetStreamConfig) -> Result<Vec<ServerAddr>, BusError> {
+    let parse = |url: &String| {
+        url.parse().map_err(|error| {
+            let why = format!("`servers`: {url:?} is no address like nats://host:port ({error})");
+            BusError::Refused { action: "be configured".to_owned(), why }
+        })
+    };
+    config.servers.iter().map(parse).collect()
+}
+
+async fn options(
+    config: &JetStreamConfig,
+    vars: &Vars,
+    report: watch::Sender<Health>,
+) -> Result<ConnectOptions, BusError> {
+    // Each user of TLS in this process takes the default provider, and panics where there are two and none is the default.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
+    let refuse = |why: String| BusError::Refused { action: "log in".to_owned(), why };
+    let mut options = ConnectOptions::new()
+        .name(format!("thresher {}", config.namespace))
+        .max_reconnects(None)
+        .reconnect_delay_callback(|failures| {
+            let doubled = FIRST_WAIT.saturating_mul(1 << failures.min(16));
+            if failures == 0 { Duration::ZERO } else { doubled.min(LONGEST_WAIT) }
+        })
+        .request_timeout(Some(REQUEST))
+        .ping_interval(PING)
+        .require_tls(config.tls.required)
+        .event_callback(move |event| {
+            note(&report, event);
+            std::future::ready(())
+        });
+    let credentials = &config.credentials;
+    let read = |secret: &service::SecretRef| secret.read(vars).map_err(|error| refuse(error.to_string()));
+    if let (Some(user), Some(password)) = (&credentials.user, &credentials.password) {
+        options = options.user_and_password(user.clone(), read(password)?.expose().to_owned());
+    }
+    if let Some(token) = &credentials.token {
+        options = options.token(read(token)?.expose().to_owned());
+    }
+    if let Some(file) = &credentials.file {
+        let why = |error| refuse(format!("cannot read the credentials file {}: {error}", file.display()));
+        options = options.credentials_file(file).await.map_err(why)?;
+    }
+    for file in &config.tls.ca_files {
+        options = options.add_root_certificates(file.clone());
+    }
+    if let (Some(certificate), Some(key)) = (&config.tls.certificate_file, &config.tls.key_file) {
+        options = options.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(options)
+}
+
+/// What the client says of the connection.
+fn note(report: &watch::Sender<Health>, event: Event) {
+    match event {
+        Event::Connected => {
+            tracing::info!("connected to the message bus");
+            report.send_modify(|health| {
+                *health = Health { up: true, connections: health.connections + 1, trouble: None };
+            });
+        }
+        Event::Disconnected | Event::Closed | Event::LameDuckMode | Event::Draining => {
+            tracing::warn!(%event, "the connection to the message bus changes");
+            if matches!(event, Event::Disconnected | Event::Closed) {
+                report.send_modify(|health| health.up = false);
+            }
+        }
+        Event::ServerError(_) | Event::ClientError(_) | Event::SlowConsumer(_) => {
+            tracing::warn!(%event, "trouble with the message bus");
+            report.send_modify(|health| health.trouble = Some(event.to_string()));
+        }
+    }
+}
+
+/// Whether a person has to act before this can work.
+fn is_lasting(error: &ConnectError) -> bool {
+    use ConnectErrorKind::{Authentication, AuthorizationViolation, ServerParse, Tls};
+    matches!(error.kind(), Authentication | AuthorizationViolation | ServerParse | Tls)
+}

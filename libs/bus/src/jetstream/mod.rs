@@ -1,0 +1,185 @@
+//! The bus of a fleet: JetStream streams on NATS servers.
+//!
+//! A work-queue stream for each stage, with a subject for each queue; a durable pull consumer for each filter, shared by the
+//! whole fleet, so that the server itself holds its limit; a bucket that lists the open lanes.
+
+mod config;
+mod consumers;
+mod lanes;
+mod link;
+mod names;
+mod publish;
+mod pull;
+mod receipt;
+mod streams;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_nats::jetstream::{self, stream::Stream};
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::SourceId;
+use service::Vars;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+pub use self::config::{Credentials, JetStreamConfig, TlsConfig};
+use self::lanes::LaneList;
+pub use self::link::Health;
+use self::link::{Failure, Link};
+use self::names::{Names, Stage};
+use crate::{Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Published, Queue};
+
+/// The bus of a fleet: every promise of [`Bus`], over processes and their ends. Cheap to clone.
+///
+/// While the server cannot be reached, calls try again for `patience_seconds` and then fail with
+/// [`BusError::Unavailable`]. Whatever a call promised before holds when the server is back, also if it was killed.
+#[derive(Debug, Clone)]
+pub struct JetStreamBus(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    link: Link,
+    names: Names,
+    config: JetStreamConfig,
+    streams: HashMap<Stage, Stream<()>>,
+    lanes: LaneList,
+    /// What this process has opened and not closed.
+    opened: Mutex<HashMap<Filter, ConsumerSpec>>,
+    restoring: tokio::sync::Mutex<()>,
+    tasks: Mutex<Vec<AbortHandle>>,
+}
+
+impl JetStreamBus {
+    /// Connects to the server, makes or updates the streams, and reads the list of lanes. `vars` is where the secrets that the
+    /// configuration names may lie.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] when the configuration or the server is no good, or the credentials are wrong;
+    /// [`BusError::Unavailable`] when the server cannot be reached in time.
+    pub async fn connect(config: JetStreamConfig, vars: &Vars) -> Result<Self, BusError> {
+        let link = Link::connect(&config, vars).await?;
+        let names = Names::new(&config.namespace);
+        streams::ensure(&link, &names, &config).await?;
+        let mut handles = HashMap::new();
+        for stage in Stage::ALL {
+            let handle = link.context.get_stream_no_info(names.stream(stage)).await;
+            let refuse = |why| BusError::Refused { action: "name its streams".to_owned(), why };
+            handles.insert(stage, handle.map_err(|error| refuse(error.to_string()))?);
+        }
+        let lanes = LaneList::new(streams::ensure_bucket(&link, &names, &config).await?);
+        let (ready, mut is_ready) = watch::channel(false);
+        let follower = tokio::spawn(lanes.clone().follow(link.clone(), ready));
+        let shared = Arc::new(Shared {
+            link,
+            names,
+            config,
+            streams: handles,
+            lanes,
+            opened: Mutex::default(),
+            restoring: tokio::sync::Mutex::default(),
+            tasks: Mutex::new(vec![follower.abort_handle()]),
+        });
+        let keeper = tokio::spawn(keep_lanes(Arc::downgrade(&shared), shared.lanes.subscribe()));
+        shared.tasks().push(keeper.abort_handle());
+        let read = timeout(shared.config.patience(), is_ready.wait_for(|ready| *ready)).await;
+        if !matches!(read, Ok(Ok(_))) {
+            let (action, source) = ("read the list of lanes".to_owned(), "it did not come in time".into());
+            return Err(BusError::Unavailable { action, source });
+        }
+        drop(read);
+        Ok(Self(shared))
+    }
+
+    /// Whether the server can be reached, and a way to wait for a change of that: for a service's readiness.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.0.link.health.clone()
+    }
+
+    /// The server itself, for what lies on it beside the bus: leases and checkpoints.
+    pub fn context(&self) -> jetstream::Context {
+        self.0.link.context.clone()
+    }
+}
+
+#[async_trait]
+impl Bus for JetStreamBus {
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        self.0.open(spec).await
+    }
+
+    async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
+        self.0.close(filter).await
+    }
+
+    fn lanes(&self) -> watch::Receiver<Lanes> {
+        self.0.lanes.subscribe()
+    }
+
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+        self.0.publish(queue, id, payload).await
+    }
+
+    async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        self.0.pull(filter, max, wait).await
+    }
+
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.0.purge(source).await
+    }
+
+    async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
+        self.0.depth(filter).await
+    }
+}
+
+impl Shared {
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        let stream = self.stream(Stage::Fetch);
+        let subject = self.names.subject(&format!("fetch.*.{source}"));
+        let action = || format!("drop the fetch jobs of {source}");
+        let purge = || async { stream.purge().filter(&subject).await.map_err(Failure::temporary) };
+        let purged = self.link.patiently(action, purge).await?;
+        Ok(usize::try_from(purged.purged).unwrap_or(usize::MAX))
+    }
+
+    fn stream(&self, stage: Stage) -> &Stream<()> {
+        // `connect` has put in each of them.
+        &self.streams[&stage]
+    }
+
+    fn opened(&self) -> MutexGuard<'_, HashMap<Filter, ConsumerSpec>> {
+        // Single insertions and removals: what a panicking thread left is whole.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened_spec(&self, filter: &Filter) -> Option<ConsumerSpec> {
+        self.opened().get(filter).cloned()
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Vec<AbortHandle>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for task in self.tasks().drain(..) {
+            task.abort();
+        }
+    }
+}
+
+/// Looks after the lanes that this process has opened, as long as it uses the bus.
+async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<Lanes>) {
+    while lanes.changed().await.is_ok() {
+        let Some(shared) = shared.upgrade() else { return };
+        shared.reopen_lanes().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Publishing: a message is queued when the server says so, and a full queue makes its publisher wait.
+
+use std::time::Duration;
+
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::{HeaderValue, header, jetstream};
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use super::Shared;
+use super::link::Failure;
+use crate::{BusError, Filter, MAX_PAYLOAD, MessageId, Published, Queue};
+
+/// The first wait for room in a full queue. It doubles up to the longest: the server does not tell when there is room.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// Publishers that wait longer than this are worth a word.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What the server says of a message.
+enum Sent {
+    Queued { duplicate: bool },
+    Full,
+}
+
+impl Shared {
+    pub(super) async fn publish(
+        &self,
+        queue: Queue,
+        id: MessageId,
+        payload: Bytes,
+    ) -> Result<Published, BusError> {
+        if payload.len() > MAX_PAYLOAD {
+            return Err(BusError::TooLarge { queue, bytes: payload.len(), limit: MAX_PAYLOAD });
+        }
+        let action = || format!("queue message {id} for {queue}");
+        let Ok(name) = id.as_str().parse::<HeaderValue>() else {
+            let why = "its name has a line break".to_owned();
+            return Err(BusError::Refused { action: action(), why });
+        };
+        let message = PublishMessage::build().header(header::NATS_MESSAGE_ID, name).payload(payload);
+        let subject = self.names.subject(&queue.subject());
+        let filter = queue.filter();
+        let opened = self.opened_spec(&filter);
+        let begin = Instant::now();
+        let (mut wait, mut told) = (FIRST_WAIT, false);
+        let duplicate = loop {
+            match self.link.patiently(action, || self.send(&subject, message.clone())).await? {
+                Sent::Queued { duplicate } => break duplicate,
+                Sent::Full => {
+                    if !told && begin.elapsed() > LONG {
+                        told = true;
+                        tracing::warn!(%queue, "the queue is full, and nothing in it is acknowledged");
+                    }
+                    sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        };
+        if let (Some(spec), Filter::Fetch(_)) = (opened, &filter)
+            && self.opened_spec(&filter).is_none()
+        {
+            // Somebody closed the lane while the message was on its way.
+            self.open(spec).await?;
+        }
+        Ok(Published { duplicate })
+    }
+
+    async fn send(&self, subject: &str, message: PublishMessage) -> Result<Sent, Failure> {
+        let sent = self.link.context.send_publish(subject.to_owned(), message).await;
+        let acknowledged = match sent {
+            Ok(acknowledged) => acknowledged.await,
+            Err(error) => Err(error),
+        };
+        match acknowledged {
+            Ok(ack) => Ok(Sent::Queued { duplicate: ack.duplicate }),
+            Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
+                // Nobody listens: JetStream is about to start, or it has lost its store and the streams with it.
+                self.restore().await;
+                Err(Failure::temporary(error))
+            }
+            Err(error) => match answer(&error) {
+                Some(answer) if answer.error_code() == ErrorCode::STREAM_STORE_FAILED => Ok(Sent::Full),
+                Some(answer) => Err(Failure::answered(answer)),
+                None => Err(Failure::temporary(error)),
+            },
+        }
+    }
+}
+
+/// What JetStream itself says in a failed publish.
+fn answer(error: &PublishError) -> Option<&jetstream::Error> {
+    std::error::Error::source(error)?.downcast_ref()
+}

@@ -1,0 +1,236 @@
+//! Pulling: one request, answered as soon as there is a message, with as many as there are.
+
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::{StatusCode, Subscriber};
+use futures::StreamExt;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::Shared;
+use super::names::{self, Stage};
+use super::receipt::JetStreamReceipt;
+use crate::dead;
+use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Filter, Message, MessageId, Queue, Receipt};
+
+/// The longest one request waits at the server. Should it be lost there, no pull waits longer for nothing.
+const LONGEST_REQUEST: Duration = Duration::from_secs(20);
+/// The server tells of the end of a request by its own clock: it may come this much late.
+const SLACK: Duration = Duration::from_secs(1);
+/// After the first message, the others that are there follow at once; the server may hold some back, and does not say so.
+const BURST: Duration = Duration::from_millis(5);
+/// How long it may take to end a request early.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// The wait before the server is asked again where it has no room for one more request.
+const NO_ROOM: Duration = Duration::from_millis(500);
+
+/// The wait before a request that was lost is sent again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// What came of a request.
+#[derive(Debug)]
+enum Heard {
+    Messages(Vec<async_nats::Message>),
+    /// It is over, and nothing came.
+    Nothing,
+    /// Others wait for all that there is: wait behind them.
+    Queued,
+    /// Too many wait.
+    NoRoom,
+    /// The consumer does not answer.
+    Gone,
+    /// The request was lost with its server, or the server wants it to be sent again.
+    Lost,
+}
+
+impl Shared {
+    pub(super) async fn pull(
+        &self,
+        filter: &Filter,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, BusError> {
+        let end = Instant::now() + wait.min(Duration::from_secs(365 * 24 * 3600));
+        let mut spec = self.spec(filter).await?;
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        // The first request takes all there is at once; where others wait already, the next one stands in line.
+        let mut one_shot = true;
+        loop {
+            let heard = self.request(filter, max, one_shot, end).await?;
+            one_shot = true;
+            match heard {
+                Heard::Messages(messages) => {
+                    let deliveries = self.hand_out(filter, &mut spec, messages).await?;
+                    if !deliveries.is_empty() {
+                        return Ok(deliveries);
+                    }
+                }
+                Heard::Queued => one_shot = false,
+                Heard::NoRoom => sleep(NO_ROOM.min(end.saturating_duration_since(Instant::now()))).await,
+                Heard::Gone => spec = self.reopen(filter).await?,
+                Heard::Lost => sleep(AGAIN).await,
+                Heard::Nothing => {}
+            }
+            if Instant::now() >= end {
+                if !self.link.health.borrow().up {
+                    let (action, source) = (format!("pull from {filter}"), "the connection is down".into());
+                    return Err(BusError::Unavailable { action, source });
+                }
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    async fn request(
+        &self,
+        filter: &Filter,
+        max: usize,
+        one_shot: bool,
+        end: Instant,
+    ) -> Result<Heard, BusError> {
+        let connections = self.link.connections();
+        let until = end.min(Instant::now() + LONGEST_REQUEST);
+        // Nothing but an open request would be sent for no time at all.
+        let expires = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5));
+        let max = if one_shot { max } else { 1 };
+        let (stream, consumer) = (self.names.stream(Stage::of(filter)), names::consumer(filter));
+        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
+        let request = json!({ "batch": max, "expires": nanos(expires), "no_wait": one_shot });
+
+        let unavailable = |source| BusError::Unavailable { action: format!("pull from {filter}"), source };
+        let client = &self.link.client;
+        let inbox = client.new_inbox();
+        let mut inlet = client.subscribe(inbox.clone()).await.map_err(|error| unavailable(error.into()))?;
+        let sent = client.publish_with_reply(subject, inbox, request.to_string().into()).await;
+        sent.map_err(|error| unavailable(error.into()))?;
+
+        let mut messages = Vec::new();
+        loop {
+            let patience = if messages.is_empty() { until + SLACK } else { Instant::now() + BURST };
+            let heard = tokio::select! {
+                biased;
+                heard = inlet.next() => heard,
+                () = self.link.reconnected(connections), if messages.is_empty() => return Ok(Heard::Lost),
+                () = sleep_until(patience) => {
+                    farewell(&mut inlet, &mut messages).await;
+                    break;
+                }
+            };
+            let Some(message) = heard else { return Ok(Heard::Lost) };
+            match judge(&message) {
+                None => messages.push(message),
+                Some(_) if !messages.is_empty() => break,
+                Some(heard) => return Ok(heard),
+            }
+            if messages.len() >= max {
+                break;
+            }
+        }
+        Ok(if messages.is_empty() { Heard::Nothing } else { Heard::Messages(messages) })
+    }
+
+    /// Makes deliveries of messages, and dead letters of those that were handed out too often.
+    async fn hand_out(
+        &self,
+        filter: &Filter,
+        spec: &mut ConsumerSpec,
+        messages: Vec<async_nats::Message>,
+    ) -> Result<Vec<Delivery>, BusError> {
+        let mut deliveries = Vec::with_capacity(messages.len());
+        let mut worn = Vec::new();
+        for raw in messages {
+            let raw = jetstream::Message { message: raw, context: self.link.context.clone() };
+            let (Ok(info), Some(reply)) = (raw.info(), raw.reply.clone()) else {
+                tracing::error!(subject = %raw.subject, "a message came that cannot be answered");
+                continue;
+            };
+            let (attempt, number) = (u32::try_from(info.delivered).unwrap_or(u32::MAX), info.stream_sequence);
+            let raw = raw.message;
+            let receipt = JetStreamReceipt::new(self.link.clone(), reply, spec.ack_wait());
+            let Some(queue) = self.names.queue(&raw.subject) else {
+                // Nobody but a stranger writes to such a subject.
+                tracing::error!(subject = %raw.subject, "dropped a message that is none of Thresher's");
+                receipt.term().await?;
+                continue;
+            };
+            let message = Message { id: id_of(&raw, number), queue, payload: raw.payload, attempt };
+            if attempt > spec.max_deliver() {
+                worn.push((message, receipt));
+            } else {
+                deliveries.push(Delivery::new(message, Box::new(receipt)));
+            }
+        }
+        if worn.is_empty() {
+            return Ok(deliveries);
+        }
+        // What is known here may be older than what the consumer's owner has said since.
+        if let Ok(Some(now)) = self.ask_spec(filter).await {
+            *spec = now;
+        }
+        for (message, receipt) in worn {
+            if message.attempt > spec.max_deliver() {
+                if let Err(error) = self.bury(message, &receipt).await {
+                    tracing::warn!(%error, "cannot bury a message that was handed out too often: it will come again");
+                }
+            } else {
+                deliveries.push(Delivery::new(message, Box::new(receipt)));
+            }
+        }
+        Ok(deliveries)
+    }
+
+    /// Moves a message that was handed out too often to the dead letters.
+    async fn bury(&self, message: Message, receipt: &JetStreamReceipt) -> Result<(), BusError> {
+        let message = Message { attempt: message.attempt - 1, ..message };
+        let (letter, why) = DeadLetter::worn(&message);
+        let (queue, id, payload): (Queue, _, _) = letter.addressed(message.queue.source());
+        self.publish(queue, id, payload).await?;
+        dead::log(&message, &why);
+        receipt.term().await
+    }
+}
+
+/// What a status says; nothing where it is a message.
+fn judge(message: &async_nats::Message) -> Option<Heard> {
+    let said = message.description.as_deref().unwrap_or_default();
+    Some(match message.status? {
+        StatusCode::OK => return None,
+        StatusCode::NO_RESPONDERS => Heard::Gone,
+        StatusCode::TIMEOUT if said == "Requests Pending" => Heard::Queued,
+        StatusCode::TIMEOUT | StatusCode::NOT_FOUND => Heard::Nothing,
+        _ if said == "Consumer Deleted" => Heard::Gone,
+        _ if said.starts_with("Exceeded MaxWaiting") => Heard::NoRoom,
+        status => {
+            tracing::debug!(%status, said, "a pull request ended early");
+            Heard::Lost
+        }
+    })
+}
+
+/// Ends a request early, and takes along what was on its way.
+async fn farewell(inlet: &mut Subscriber, messages: &mut Vec<async_nats::Message>) {
+    if inlet.drain().await.is_err() {
+        return;
+    }
+    let last = async {
+        while let Some(message) = inlet.next().await {
+            if judge(&message).is_none() {
+                messages.push(message);
+            }
+        }
+    };
+    // Cut off together with the connection, what was on its way is handed out again.
+    let _ = timeout(FAREWELL, last).await;
+}
+
+fn id_of(raw: &async_nats::Message, number: u64) -> MessageId {
+    let named = raw.headers.as_ref().and_then(|headers| headers.get(async_nats::header::NATS_MESSAGE_ID));
+    named.map_or_else(|| MessageId::new(format!("unnamed-{number}")), |name| MessageId::new(name.as_str()))
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

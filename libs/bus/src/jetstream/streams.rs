@@ -1,0 +1,79 @@
+//! The streams of the stages: made or brought up to date when a process starts.
+
+use async_nats::jetstream::kv;
+use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
+
+use super::config::JetStreamConfig;
+use super::link::{Failure, Link};
+use super::names::{Names, Stage};
+use crate::{BusError, MAX_PAYLOAD};
+
+/// What a message may have beside its payload, in bytes.
+const HEADERS: usize = 4096;
+/// A limit that is none.
+const UNLIMITED: i64 = -1;
+/// Without a number of its own, a stream stops at the server's default of 1,000 consumers, and so of lanes.
+const MAX_CONSUMERS: i32 = 100_000;
+
+/// Makes all streams, or changes them where the configuration has changed.
+pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig) -> Result<(), BusError> {
+    for stage in Stage::ALL {
+        let wanted = stream_config(names, config, stage);
+        let action = || format!("create stream {}", wanted.name);
+        link.patiently(action, || async {
+            use async_nats::jetstream::context::CreateStreamErrorKind::JetStream;
+            match link.context.create_or_update_stream(wanted.clone()).await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(match error.kind() {
+                    JetStream(answer) => Failure::answered(&answer),
+                    _ => Failure::temporary(error),
+                }),
+            }
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Makes the bucket that lists the open lanes.
+pub(super) async fn ensure_bucket(
+    link: &Link,
+    names: &Names,
+    config: &JetStreamConfig,
+) -> Result<kv::Store, BusError> {
+    let wanted = kv::Config {
+        bucket: names.lanes(),
+        description: "Open lanes, each with its limit".to_owned(),
+        history: 1,
+        storage: StorageType::File,
+        num_replicas: config.replicas,
+        ..Default::default()
+    };
+    let action = || format!("create bucket {}", wanted.bucket);
+    link.patiently(action, || async {
+        link.context.create_or_update_key_value(wanted.clone()).await.map_err(Failure::temporary)
+    })
+    .await
+}
+
+fn stream_config(names: &Names, config: &JetStreamConfig, stage: Stage) -> stream::Config {
+    // Nobody waits for dead letters to be read: the oldest makes room. Everywhere else the publisher waits.
+    let dead = stage == Stage::Dead;
+    let megabytes = i64::try_from(config.megabytes_per_stage).unwrap_or(i64::MAX).saturating_mul(1 << 20);
+    stream::Config {
+        name: names.stream(stage),
+        subjects: vec![names.subjects(stage)],
+        retention: RetentionPolicy::WorkQueue,
+        storage: StorageType::File,
+        num_replicas: config.replicas,
+        discard: if dead { DiscardPolicy::Old } else { DiscardPolicy::New },
+        discard_new_per_subject: !dead,
+        max_messages_per_subject: i64::try_from(config.messages_per_queue).unwrap_or(i64::MAX),
+        max_messages: UNLIMITED,
+        max_bytes: if megabytes == 0 { UNLIMITED } else { megabytes },
+        max_message_size: i32::try_from(MAX_PAYLOAD + HEADERS).unwrap_or(i32::MAX),
+        max_consumers: MAX_CONSUMERS,
+        duplicate_window: config.duplicate_window(),
+        ..Default::default()
+    }
+}
