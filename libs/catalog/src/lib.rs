@@ -3,6 +3,7 @@
 mod batch;
 mod changes;
 mod config;
+mod discovery;
 mod documents;
 mod error;
 mod keyspace;

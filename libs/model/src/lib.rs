@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod clock;
+mod discovery;
 mod document;
 mod ids;
 mod job;
@@ -17,6 +18,7 @@ mod uri;
 mod wire;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use document::{DocumentRecord, DocumentState, Validators};
 pub use ids::{IdError, JobId, PackId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};

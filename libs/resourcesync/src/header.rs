@@ -1,31 +1,31 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, Root};
 use crate::datetime::Datetime;
 use crate::link::Link;
 
 /// What a document says of itself: its root element, and the `rs:md` and `rs:ln` directly under it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The root element.
     pub root: Root,
     /// What the document is; absent in a plain sitemap.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Capability>,
     /// When the snapshot began; every change up to then is in it (RS-4).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Datetime>,
     /// When the snapshot was finished.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<Datetime>,
     /// Where the interval of changes begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Datetime>,
     /// Where the interval ends; absent while the document is still open (RS-5).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Datetime>,
     /// The document's own links (RS-23).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
 }
 

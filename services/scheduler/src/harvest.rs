@@ -7,10 +7,8 @@ use bus::Bus;
 use catalog::{Batch, Catalog};
 use futures::{StreamExt, TryStreamExt};
 use model::{
-    Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, RunId, RunRecord, Seq, SetId,
-    SetRecord, SourceId, Subject,
+    Clock, Counters, Mode, Phase, ProblemRecord, RunId, RunRecord, Seq, SetId, SetRecord, SourceId, Subject,
 };
-use resourcesync::Options;
 use store::{Store, View};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,16 +16,11 @@ use url::Url;
 use web::Client;
 
 use crate::absent::Guard;
-use crate::discover::{Discovery, discover};
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
 use crate::progress::Progress;
 use crate::seen::Seen;
-use crate::ways::{self, Ways};
-use crate::{look, queue, trouble};
-
-/// Pending records that travel in one batch when problems are queued again.
-const REQUEUE_BATCH: usize = 500;
+use crate::trouble;
 
 /// Problems shown at the end of a run.
 const SHOWN_PROBLEMS: usize = 5;
@@ -84,6 +77,8 @@ pub struct Harvest {
     pub(crate) requeued: HashMap<String, u64>,
     /// What each set's lists named in this process.
     pub(crate) seen: HashMap<SetId, Option<Seen>>,
+    /// Whether the Source was asked in this run what it offers, so that there is no sense in asking again.
+    pub(crate) has_looked: bool,
     /// Documents that were read from their first entry to their end in this process.
     pub(crate) read_whole: HashSet<String>,
     /// Set when more would have been deleted than is allowed.
@@ -114,7 +109,7 @@ impl Report {
 }
 
 impl Harvest {
-    /// Takes up the run that was interrupted, or begins a new one by finding out what the Source offers.
+    /// Takes up the run that was interrupted, or begins a new one with what the Source offers.
     ///
     /// # Errors
     /// When the Source offers nothing that can be harvested, or the catalog fails.
@@ -131,9 +126,13 @@ impl Harvest {
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
         let may_trust_validators = last.as_ref().is_some_and(|run| run.options == fingerprint);
+        let has_looked = match &interrupted {
+            Some(run) => catalog.discovery().await?.is_some_and(|known| known.looked_up_at >= run.started_at),
+            None => false,
+        };
         let run = interrupted.clone().unwrap_or_else(|| RunRecord {
             id: RunId::fresh(),
-            mode: Mode::Baseline,
+            mode: Mode::Incremental,
             phase: Phase::Planning,
             options: fingerprint,
             view: view.is_some() && last.as_ref().is_none_or(|run| run.view),
@@ -161,6 +160,7 @@ impl Harvest {
             has_problems,
             requeued: HashMap::new(),
             seen: HashMap::new(),
+            has_looked,
             read_whole: HashSet::new(),
             guard: None,
             resumed: interrupted.is_some(),
@@ -191,108 +191,6 @@ impl Harvest {
         let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;
         self.catalog.close().await?;
         Ok(Report { run: self.run, resumed: self.resumed, open_problems, guard: self.guard, first_problems })
-    }
-
-    async fn begin(&mut self) -> Result<(), HarvestError> {
-        let found = discover(&self.client, &self.entry, &Options::default()).await?;
-        self.run.counters.requests += found.requests;
-        let Ways { mode, documents } = self.choose(&found)?;
-        self.run.mode = mode;
-        let mut batch = Batch::new();
-        for (id, set) in &self.sets {
-            batch.put_set(id, set);
-        }
-        for (set, capability, uri) in documents {
-            let before = self.catalog.document(&uri).await?;
-            let queued = queue::queued(self.run.id, &set, &capability, before);
-            batch.put_document(&uri, &queued);
-        }
-        self.record_undiscovered(&mut batch, &found).await?;
-        batch.put_look(&look::record(&found, self.clock.now()));
-        self.commit(batch).await?;
-        self.requeue_problems().await
-    }
-
-    /// What is known of the sets is kept; what they offer is taken from the Source.
-    fn choose(&mut self, found: &Discovery) -> Result<Ways, HarvestError> {
-        for (id, set) in &found.sets {
-            self.sets.entry(id.clone()).or_default().capabilities.clone_from(&set.capabilities);
-        }
-        let current = found.sets.iter().filter_map(|(id, _)| Some((id, self.sets.get(id)?)));
-        ways::choose(current, self.options.mode, !self.may_trust_validators).ok_or_else(|| {
-            HarvestError::NothingUsable {
-                source_url: self.entry.to_string(),
-                offers: ways::offers(&found.sets),
-            }
-        })
-    }
-
-    /// What failed before is tried again, unless the documents of this run say something newer of it.
-    async fn requeue_problems(&mut self) -> Result<(), HarvestError> {
-        if !self.has_problems {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        let mut queued = 0;
-        let mut problems = self.catalog.scan_problems().await?;
-        while let Some((subject, problem)) = problems.try_next().await? {
-            let (Subject::Resource(uri), Some(declaration), Some(listing)) =
-                (subject, problem.declaration, problem.listing)
-            else {
-                continue;
-            };
-            let Ok(uri) = model::ResourceUri::try_from(uri) else { continue };
-            let Ok(lane) = Lane::of(&uri.to_url()) else { continue };
-            *self.requeued.entry(listing.document.clone()).or_default() += 1;
-            let pending = PendingRecord {
-                seq: self.seq.next(),
-                action: Action::Fetch { lane },
-                declaration,
-                listing,
-                attempts: 0,
-                next_attempt_at: None,
-            };
-            self.seq = pending.seq;
-            batch.put_pending(&uri, &pending);
-            self.has_pending = true;
-            self.run.counters.planned += 1;
-            queued += 1;
-            if queued % REQUEUE_BATCH == 0 {
-                let full = std::mem::take(&mut batch);
-                self.commit(full).await?;
-            }
-        }
-        drop(problems);
-        self.commit(batch).await
-    }
-
-    /// After a crash: what is pending of documents that are still to be read was queued again from problems.
-    async fn count_requeued(&mut self) -> Result<(), HarvestError> {
-        let mut pending = self.catalog.scan_pending(None).await?;
-        while let Some((_, record)) = pending.try_next().await? {
-            *self.requeued.entry(record.listing.document).or_default() += 1;
-        }
-        Ok(())
-    }
-
-    /// Every change is settled or recorded as a problem: now the sets may move on.
-    async fn finish(&mut self) -> Result<(), HarvestError> {
-        let mut batch = Batch::new();
-        let mut documents = self.catalog.scan_documents().await?;
-        let mut read = Vec::new();
-        while let Some((_, record)) = documents.try_next().await? {
-            if record.run == self.run.id {
-                read.push(record);
-            }
-        }
-        for (id, set) in &mut self.sets {
-            if ways::advance(set, read.iter().filter(|record| record.set == *id)) {
-                batch.put_set(id, set);
-            }
-        }
-        self.run.phase = Phase::Finished;
-        self.run.finished_at = Some(self.clock.now());
-        self.commit(batch).await
     }
 
     pub(crate) fn next_seq(&mut self) -> Seq {

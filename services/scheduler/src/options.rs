@@ -19,6 +19,10 @@ pub struct HarvestOptions {
     pub jobs_per_lane: NonZeroUsize,
     /// When to try again.
     pub retries: RetryPolicy,
+    /// Ask the Source anew what it offers, however short a time ago it was asked.
+    pub rediscover: bool,
+    /// For how long it is gone by what the Source offered when it was last asked.
+    pub rediscover_after: Duration,
     /// What becomes of resources that a list does not name any more.
     pub absent: AbsentPolicy,
     /// The most resources deleted for their absence in one run, in percent of what is held of a set.
@@ -68,6 +72,8 @@ impl Default for HarvestOptions {
             filter: Filter::default(),
             jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),
             retries: RetryPolicy::default(),
+            rediscover: false,
+            rediscover_after: Duration::from_secs(3_600),
             absent: AbsentPolicy::default(),
             max_deletes_percent: 10,
         }

@@ -60,6 +60,10 @@ impl Harvest {
         reason: ProblemReason,
         why: &str,
     ) -> Result<(), HarvestError> {
+        if self.is_offered_no_more(uri, &record, reason).await? {
+            tracing::info!(document.uri = uri, why, "the Source offers the document no longer");
+            return self.forget_document(uri).await;
+        }
         tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
         record.state = DocumentState::Failed;
         record.validators = Validators::default();

@@ -1,8 +1,10 @@
 //! The command line.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 use regex::Regex;
 use url::Url;
 
@@ -53,6 +55,15 @@ pub(crate) struct SyncArgs {
     /// The way to go. auto: a baseline the first time, then what has changed.
     #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
     pub(crate) mode: ModeArg,
+
+    /// Ask the Source anew what it offers, even if it was asked a short time ago.
+    #[arg(long)]
+    pub(crate) rediscover: bool,
+
+    /// For how long to go by what the Source offered when it was last asked: 90s, 5min, 1h 30min. What it offers is
+    /// also asked for when a document is not where it should be.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub(crate) rediscover_after: Duration,
 
     /// Refuse documents that break the specification instead of tolerating and counting it.
     #[arg(long)]
@@ -126,6 +137,13 @@ fn percent(text: &str) -> Result<u8, String> {
         Ok(percent) if percent <= 100 => Ok(percent),
         _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
     }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let friendly = text.parse::<SignedDuration>();
+    let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
+    duration
+        .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 48h".to_owned())
 }
 
 /// `discover`.
@@ -225,6 +243,16 @@ mod tests {
         assert_eq!(percent("100"), Ok(100));
         assert!(percent("101%").is_err());
         assert!(percent("-1%").is_err());
+    }
+
+    #[test]
+    fn lengths_of_time_are_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1h 30min"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        for wrong in ["", "5", "-1h", "soon"] {
+            assert!(duration(wrong).unwrap_err().contains("90s"), "{wrong}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use resourcesync::{Capability, Header, Item, Options, Quirks, ReadError, Reader, Root};
+use model::{KnownDocument, KnownEntry, Validators};
+use resourcesync::{Capability, Header, Item, Options, Quirk, Quirks, ReadError, Reader, Root};
 use url::Url;
 
 use crate::read::DocumentError;
@@ -89,16 +90,7 @@ pub(super) fn parse(source: impl Read, mut options: Options) -> Result<Parsed, R
     let limit = options.limits.max_document_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES);
     options.limits.max_document_bytes = Some(limit);
     let mut reader = Reader::new(source, options)?;
-    let mut parsed = Parsed {
-        header: reader.header()?.clone(),
-        level: Level::List,
-        is_guess: false,
-        named: Vec::new(),
-        bad: 0,
-        quirks: Quirks::default(),
-        broken: None,
-        has_more: false,
-    };
+    let mut parsed = Parsed::new(reader.header()?.clone());
     if let Some(capability) = &parsed.header.capability {
         parsed.level = level(capability);
     } else {
@@ -145,6 +137,61 @@ fn level(capability: &Capability) -> Level {
 }
 
 impl Parsed {
+    /// What it was when it was read.
+    pub(super) fn from_known(known: &KnownDocument) -> Self {
+        let quirk = |name: &str| Quirk::ALL.iter().copied().find(|quirk| quirk.as_str() == name);
+        let mut quirks = Quirks::default();
+        for (name, times) in &known.quirks {
+            if let Some(quirk) = quirk(name) {
+                quirks.add_many(quirk, *times);
+            }
+        }
+        let named =
+            |entry: &KnownEntry| Named { uri: entry.uri.clone(), capability: entry.capability.clone() };
+        let mut parsed = Self {
+            level: known.header.capability.as_ref().map_or(Level::List, level),
+            named: known.entries.iter().map(named).collect(),
+            quirks,
+            ..Self::new(known.header.clone())
+        };
+        if parsed.header.capability.is_none() {
+            parsed.guess();
+        }
+        parsed
+    }
+
+    /// What to remember of it.
+    pub(super) fn to_known(&self, url: &Url, answered_by: &Url, validators: &Validators) -> KnownDocument {
+        let entry =
+            |named: &Named| KnownEntry { uri: named.uri.clone(), capability: named.capability.clone() };
+        KnownDocument {
+            url: url.to_string(),
+            answered_by: answered_by.to_string(),
+            validators: validators.clone(),
+            header: self.header.clone(),
+            entries: self.named.iter().map(entry).collect(),
+            quirks: self.quirks.iter().map(|(quirk, times)| (quirk.as_str().to_owned(), times)).collect(),
+        }
+    }
+
+    /// Whether nothing about it is doubtful: the same version read again would say the same, and no more.
+    pub(super) fn is_certain(&self) -> bool {
+        self.bad == 0 && self.broken.is_none() && !self.has_more && !self.quirks.casts_doubt()
+    }
+
+    fn new(header: Header) -> Self {
+        Self {
+            header,
+            level: Level::List,
+            is_guess: false,
+            named: Vec::new(),
+            bad: 0,
+            quirks: Quirks::default(),
+            broken: None,
+            has_more: false,
+        }
+    }
+
     fn take_entry<R: Read>(&mut self, reader: &mut Reader<R>) -> Result<bool, ReadError> {
         match reader.next()? {
             None => return Ok(false),

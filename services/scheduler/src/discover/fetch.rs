@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use bytes::{Buf, Bytes};
-use model::Validators;
+use model::{KnownDocument, Validators};
 use resourcesync::{Options, ReadError};
 use tokio::sync::mpsc;
 use tokio::task;
@@ -36,9 +36,31 @@ pub(super) struct Answer {
     pub(super) page: String,
 }
 
-/// Gets a URL and reads what is there.
-pub(super) async fn document(client: &Client, url: &Url, options: &Options) -> Result<Answer, WebError> {
-    let mut response = client.get_with_retries(GetRequest::new(url.clone())).await?;
+/// Gets a URL and reads what is there, unless it is still what is known of it.
+pub(super) async fn document(
+    client: &Client,
+    url: &Url,
+    options: &Options,
+    known: Option<&KnownDocument>,
+) -> Result<Answer, WebError> {
+    let mut earlier = 0;
+    let mut response = match known {
+        Some(known) => {
+            let request = GetRequest { validators: known.validators.clone(), ..GetRequest::new(url.clone()) };
+            let response = client.get_with_retries(request).await?;
+            let is_same = response.final_url().as_str() == known.answered_by;
+            match response.status() {
+                304 if is_same => return Ok(unchanged(&response, known)),
+                304 => {
+                    // Another URL answers now: its "not modified" is about something else.
+                    earlier = response.requests();
+                    client.get_with_retries(GetRequest::new(url.clone())).await?
+                }
+                _ => response,
+            }
+        }
+        None => client.get_with_retries(GetRequest::new(url.clone())).await?,
+    };
     let options = Options { base: Some(response.final_url().clone()), ..options.clone() };
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
     let parser = task::spawn_blocking(move || document::parse(Chunks::new(chunks_out), options));
@@ -65,11 +87,24 @@ pub(super) async fn document(client: &Client, url: &Url, options: &Options) -> R
         url: response.final_url().clone(),
         validators: response.validators(),
         content_length: response.content_length(),
-        requests: response.requests(),
+        requests: earlier + response.requests(),
         link_headers: response.header_values("link").map(str::to_owned).collect(),
         parsed,
         page,
     })
+}
+
+/// What is known stands for the answer.
+fn unchanged(response: &Response, known: &KnownDocument) -> Answer {
+    Answer {
+        url: response.final_url().clone(),
+        validators: known.validators.clone(),
+        content_length: None,
+        requests: response.requests(),
+        link_headers: response.header_values("link").map(str::to_owned).collect(),
+        parsed: Ok(Parsed::from_known(known)),
+        page: String::new(),
+    }
 }
 
 /// Gets a `robots.txt`: the URL that answered, the lines, and the requests it took.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{SetId, SetRecord, Validators};
+use model::{KnownDocument, SetId, SetRecord, Validators};
 use resourcesync::{Capability, Quirks, Root};
 use serde::Serialize;
 
@@ -27,6 +27,9 @@ pub struct Discovery {
     pub hints: Vec<Hint>,
     /// Requests made.
     pub requests: u64,
+    /// What to remember of the documents, to ask next time whether they are still the same.
+    #[serde(skip)]
+    pub(crate) known: Vec<KnownDocument>,
 }
 
 /// A document on the way.

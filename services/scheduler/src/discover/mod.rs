@@ -17,6 +17,7 @@ pub use error::DiscoverError;
 pub use found::{Discovery, Route, Tried, Unread, Visited};
 pub use hint::{Hint, HintKind};
 
+use model::KnownDocument;
 use resourcesync::{Options, relation};
 use url::Url;
 use web::{Client, WebError};
@@ -33,7 +34,17 @@ const WELL_KNOWN: &str = "/.well-known/resourcesync";
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.
 pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result<Discovery, DiscoverError> {
-    let mut search = Search::new(client, options);
+    look(client, entry, options, Vec::new()).await
+}
+
+/// The same, when some of the documents are known from before: for those it asks whether they are still the same.
+pub(crate) async fn look(
+    client: &Client,
+    entry: &Url,
+    options: &Options,
+    known: Vec<KnownDocument>,
+) -> Result<Discovery, DiscoverError> {
+    let mut search = Search::new(client, options, known);
     let well_known = entry.join(WELL_KNOWN).ok().filter(|url| url != entry);
     let is_site = matches!(entry.path(), "" | "/") && entry.query().is_none();
 

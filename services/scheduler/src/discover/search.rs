@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use model::{KnownDocument, Validators};
 use resourcesync::{Capability, Options, html, link_header, relation};
 use url::Url;
 use web::{Client, WebError};
@@ -17,6 +18,9 @@ const MOST_DOCUMENTS: usize = 1_000;
 /// Documents one below the other. The specification has three; more than a few are a chain without end.
 pub(super) const MOST_LEVELS: usize = 8;
 
+/// Entries remembered of all documents of one discovery together. Documents beyond it are read anew each time.
+const MOST_REMEMBERED: usize = 10_000;
+
 /// One discovery.
 pub(super) struct Search<'a> {
     pub(super) client: &'a Client,
@@ -26,6 +30,10 @@ pub(super) struct Search<'a> {
     seen: HashSet<Url>,
     /// Documents read on the way up, until the way down comes by.
     pub(super) climbed: HashMap<Url, Small>,
+    /// What is known of documents from before, by the URL that is asked for.
+    known: HashMap<String, KnownDocument>,
+    /// Entries remembered so far.
+    remembered: usize,
     asked: usize,
     is_full: bool,
 }
@@ -64,13 +72,15 @@ impl Step {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(client: &'a Client, options: &'a Options) -> Self {
+    pub(super) fn new(client: &'a Client, options: &'a Options, known: Vec<KnownDocument>) -> Self {
         Self {
             client,
             options,
             found: Discovery::default(),
             seen: HashSet::new(),
             climbed: HashMap::new(),
+            known: known.into_iter().map(|known| (known.url.clone(), known)).collect(),
+            remembered: 0,
             asked: 0,
             is_full: false,
         }
@@ -135,7 +145,8 @@ impl<'a> Search<'a> {
     pub(super) async fn visit(&mut self, step: &Step) -> Result<Visit, WebError> {
         self.asked += 1;
         self.seen.insert(step.url.clone());
-        let answer = fetch::document(self.client, &step.url, self.options).await;
+        let known = self.known.get(step.url.as_str());
+        let answer = fetch::document(self.client, &step.url, self.options, known).await;
         self.found.requests += u64::from(match &answer {
             Ok(answer) => answer.requests,
             Err(error) => error.requests(),
@@ -151,6 +162,7 @@ impl<'a> Search<'a> {
             Ok(parsed) => parsed,
             Err(why) => return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links })),
         };
+        self.remember(&step.url, &url, &validators, &parsed);
         let header = &parsed.header;
         let small_link = |rel| Some(url.join(&header.link(rel)?.href).ok()?.to_string());
         self.found.documents.push(Visited {
@@ -174,6 +186,16 @@ impl<'a> Search<'a> {
         }
         self.remark(&url, &parsed);
         Ok(Visit::Document(Box::new(Small { url, parsed, depth: step.depth })))
+    }
+
+    /// Remembers a document whose "not modified" would be as good as its text: one that was read whole, without a doubt.
+    fn remember(&mut self, url: &Url, answered_by: &Url, validators: &Validators, parsed: &Parsed) {
+        let room = MOST_REMEMBERED - self.remembered;
+        if validators.is_empty() || !parsed.is_certain() || parsed.named.len() > room {
+            return;
+        }
+        self.remembered += parsed.named.len();
+        self.found.known.push(parsed.to_known(url, answered_by, validators));
     }
 
     /// Says what is to be said of one document.

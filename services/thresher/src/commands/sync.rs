@@ -62,6 +62,8 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
             ModeArg::Baseline => Some(Mode::Baseline),
             ModeArg::Incremental => Some(Mode::Incremental),
         },
+        rediscover: args.rediscover,
+        rediscover_after: args.rediscover_after,
         strict: args.strict,
         filter: Filter { include: args.include, exclude: args.exclude },
         jobs_per_lane: args.concurrency,

@@ -1,6 +1,6 @@
 //! A site made by hand: a Source whose every document and body a test writes itself.
 
-use testkit::scripted::{Reply, ScriptedServer};
+use testkit::scripted::{Recorded, Reply, ScriptedServer};
 
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 
@@ -32,6 +32,12 @@ impl Site {
     /// How often a path was asked for.
     pub(crate) fn requests_at(&self, path: &str) -> usize {
         self.0.requests_at(path).len()
+    }
+
+    /// The `If-None-Match` of each request at a path.
+    pub(crate) fn conditions_at(&self, path: &str) -> Vec<Option<String>> {
+        let condition = |request: &Recorded| request.header("if-none-match").map(str::to_owned);
+        self.0.requests_at(path).iter().map(condition).collect()
     }
 
     /// The paths asked for, in their order.

@@ -1,0 +1,61 @@
+//! What failed before is queued again when a run begins.
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{Action, Lane, PendingRecord, Subject};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+/// Pending records that travel in one batch.
+const BATCH: usize = 500;
+
+impl Harvest {
+    /// What failed before is tried again, unless the documents of this run say something newer of it.
+    pub(crate) async fn requeue_problems(&mut self) -> Result<(), HarvestError> {
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let mut queued = 0;
+        let mut problems = self.catalog.scan_problems().await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            let (Subject::Resource(uri), Some(declaration), Some(listing)) =
+                (subject, problem.declaration, problem.listing)
+            else {
+                continue;
+            };
+            let Ok(uri) = model::ResourceUri::try_from(uri) else { continue };
+            let Ok(lane) = Lane::of(&uri.to_url()) else { continue };
+            *self.requeued.entry(listing.document.clone()).or_default() += 1;
+            let pending = PendingRecord {
+                seq: self.seq.next(),
+                action: Action::Fetch { lane },
+                declaration,
+                listing,
+                attempts: 0,
+                next_attempt_at: None,
+            };
+            self.seq = pending.seq;
+            batch.put_pending(&uri, &pending);
+            self.has_pending = true;
+            self.run.counters.planned += 1;
+            queued += 1;
+            if queued % BATCH == 0 {
+                let full = std::mem::take(&mut batch);
+                self.commit(full).await?;
+            }
+        }
+        drop(problems);
+        self.commit(batch).await
+    }
+
+    /// After a crash: what is pending of documents that are still to be read was queued again from problems.
+    pub(crate) async fn count_requeued(&mut self) -> Result<(), HarvestError> {
+        let mut pending = self.catalog.scan_pending(None).await?;
+        while let Some((_, record)) = pending.try_next().await? {
+            *self.requeued.entry(record.listing.document).or_default() += 1;
+        }
+        Ok(())
+    }
+}
