@@ -1,5 +1,6 @@
 //! A NATS server with JetStream.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,13 +16,17 @@ use super::{Venv, env, ports::free_ports, process::ServerProcess};
 /// It is ready within a tenth of a second; a loaded machine may take its time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The name of its configuration in its folder.
+const CONFIG: &str = "nats.conf";
+
 static OWN: OnceCell<NatsServer> = OnceCell::const_new();
 
 /// A NATS server on loopback with an empty file store; it ends when dropped.
 #[derive(Debug)]
 pub struct NatsServer {
     url: String,
-    _process: ServerProcess,
+    monitor: u16,
+    process: ServerProcess,
 }
 
 /// The address of the NATS server of this run. Tests share it: name your streams and buckets after yourself.
@@ -37,28 +42,47 @@ impl NatsServer {
     /// # Errors
     /// When it cannot be installed or started, or is not ready in time; with the end of its log.
     pub async fn start() -> anyhow::Result<NatsServer> {
-        let venv = tokio::task::spawn_blocking(Venv::servers).await??;
+        // Installed here, where it may take its time.
+        tokio::task::spawn_blocking(Venv::servers).await??;
         let [port, monitor] = free_ports()?;
         let folder = TempDir::with_prefix("nats-").context("cannot create a folder for the server's data")?;
-        let config = folder.path().join("nats.conf");
         // Without a listen address it would listen on all of them.
         let text = format!(
             "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\njetstream {{ store_dir: {:?} }}\n",
             folder.path().join("store")
         );
-        std::fs::write(&config, text)?;
-        let mut command = Command::new(venv.program("nats-server"));
-        command.arg("-c").arg(config);
-        let mut process = ServerProcess::start("nats-server", command, folder)?;
+        std::fs::write(folder.path().join(CONFIG), text)?;
+        let command = command(folder.path())?;
+        let process = ServerProcess::start("nats-server", command, folder)?;
+        let mut server = NatsServer { url: format!("nats://127.0.0.1:{port}"), monitor, process };
+        server.become_ready().await?;
+        Ok(server)
+    }
+
+    /// Kills it (`kill -9`). What it has stored stays.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again at the same address, with what it has stored, after killing it if need be.
+    ///
+    /// # Errors
+    /// When it cannot be started, or is not ready in time; with the end of its log.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.process.start_again(command(self.process.folder())?)?;
+        self.become_ready().await
+    }
+
+    async fn become_ready(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        while !is_healthy(monitor).await {
-            process.check()?;
+        while !is_healthy(self.monitor).await {
+            self.process.check()?;
             if Instant::now() > deadline {
-                return Err(process.complaint("was not ready in time"));
+                return Err(self.process.complaint("was not ready in time"));
             }
             sleep(Duration::from_millis(20)).await;
         }
-        Ok(NatsServer { url: format!("nats://127.0.0.1:{port}"), _process: process })
+        Ok(())
     }
 
     /// `nats://127.0.0.1:<port>`
@@ -80,6 +104,12 @@ impl NatsFixture {
         let server = server.unwrap_or_else(|error| panic!("no NATS server for this test: {error:#}"));
         NatsFixture { url: server.url.clone() }
     }
+}
+
+fn command(folder: &Path) -> anyhow::Result<Command> {
+    let mut command = Command::new(Venv::servers()?.program("nats-server"));
+    command.arg("-c").arg(folder.join(CONFIG));
+    Ok(command)
 }
 
 async fn is_healthy(monitor: u16) -> bool {

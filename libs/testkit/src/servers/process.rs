@@ -30,26 +30,27 @@ impl ServerProcess {
         mut command: Command,
         folder: TempDir,
     ) -> anyhow::Result<ServerProcess> {
-        let log = File::create(folder.path().join("log.txt")).context("cannot create the server's log")?;
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // A process group of its own: Ctrl-C at the terminal is for the tests, which then end the server.
-        let mut child = command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
-        let watch = Command::new("sh")
-            .args(["-c", WATCH, "watch", &child.id().to_string()])
-            .arg(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn();
-        match watch {
-            Ok(watch) => Ok(ServerProcess { name, child, watch, folder }),
-            Err(error) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(error).context("cannot start sh to watch over the server")
-            }
+        let (child, watch) = spawn(name, &mut command, folder.path())?;
+        Ok(ServerProcess { name, child, watch, folder })
+    }
+
+    /// Kills the process; its folder stays.
+    pub(crate) fn kill(&mut self) {
+        // SIGKILL, since an orderly stop of SeaweedFS takes up to half a minute, for data that nobody will read.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Reaped: its id may now be another's, so the watch must not use it any more.
+        if let Some(mut input) = self.watch.stdin.take() {
+            let _ = input.write_all(b"done\n");
         }
+        let _ = self.watch.wait();
+    }
+
+    /// Starts `command` in the place of the process, which is killed, and in its folder.
+    pub(crate) fn start_again(&mut self, mut command: Command) -> anyhow::Result<()> {
+        self.kill();
+        (self.child, self.watch) = spawn(self.name, &mut command, self.folder.path())?;
+        Ok(())
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -76,14 +77,32 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // SIGKILL, since an orderly stop of SeaweedFS takes up to half a minute, for data that nobody will read.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        // Reaped: its id may now be another's, so the watch must not use it any more.
-        if let Some(mut input) = self.watch.stdin.take() {
-            let _ = input.write_all(b"done\n");
+        self.kill();
+    }
+}
+
+/// Starts the server, and the watch that ends it when nobody here can.
+fn spawn(name: &str, command: &mut Command, folder: &Path) -> anyhow::Result<(Child, Child)> {
+    let log = File::options().create(true).append(true).open(folder.join("log.txt"));
+    let log = log.context("cannot create the server's log")?;
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    // A process group of its own: Ctrl-C at the terminal is for the tests, which then end the server.
+    let mut child = command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
+    let watch = Command::new("sh")
+        .args(["-c", WATCH, "watch", &child.id().to_string()])
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    match watch {
+        Ok(watch) => Ok((child, watch)),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error).context("cannot start sh to watch over the server")
         }
-        let _ = self.watch.wait();
     }
 }
 
@@ -123,6 +142,20 @@ mod tests {
         assert!(status.to_string().contains("signal: 9"), "{status}");
         server.watch.wait().unwrap();
         assert!(!server.folder().exists());
+    }
+
+    #[test]
+    fn one_that_was_killed_starts_again_in_its_folder_and_is_ended_as_the_first() {
+        let mut server = sleeper();
+        server.kill();
+        assert!(server.check().is_err() && server.folder().exists());
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        server.start_again(command).unwrap();
+        server.check().unwrap();
+        let (id, folder) = (server.child.id(), server.folder().to_owned());
+        drop(server);
+        assert!(!is_alive(id) && !folder.exists());
     }
 
     #[test]

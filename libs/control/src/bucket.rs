@@ -1,0 +1,264 @@
+//! One bucket of NATS KV: compare-and-set, values that expire, and a feed of what changes.
+//!
+//! Writes do not go through the client's own calls, since these drop the lifetime of a value when its key had been
+//! deleted before, and cannot renew one. They are publications to the bucket's subjects, which is what KV is made of.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::kv::{self, Operation, Store};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, HeaderMap};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use tokio::sync::watch;
+
+use crate::ControlError;
+
+/// How long the trace of a value that expired stays. The server raises shorter lifetimes of values to this.
+const EXPIRY_TRACE: Duration = Duration::from_secs(1);
+/// How long the trace of a value that was deleted stays: longer than any reader takes to notice.
+const DELETION_TRACE: Duration = Duration::from_secs(60);
+
+/// A bucket, open.
+#[derive(Debug, Clone)]
+pub(crate) struct Bucket {
+    name: String,
+    client: Client,
+    context: Context,
+    store: Store,
+    line: watch::Receiver<Line>,
+}
+
+/// How the line to the server is. With every change, a feed that was opened before may have missed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Line {
+    /// Whether there is a connection.
+    pub(crate) up: bool,
+    /// How often there was a new one, or something was lost on the old one.
+    pub(crate) made: u64,
+}
+
+/// How a bucket is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    /// Revisions kept of each key.
+    pub(crate) revisions: u8,
+    pub(crate) replicas: usize,
+}
+
+/// What is at a key.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    /// Of the value, or of the trace of its end; 0 where nothing is.
+    pub(crate) revision: u64,
+    pub(crate) value: Option<Bytes>,
+}
+
+/// Why nothing was written.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// The revision is not the expected one any more.
+    Conflict,
+    /// Perhaps it was written, perhaps not.
+    Unavailable(PublishError),
+}
+
+/// What was written to a key, or that its value is gone.
+#[derive(Debug)]
+pub(crate) struct Fact {
+    pub(crate) key: String,
+    pub(crate) value: Option<Bytes>,
+    pub(crate) revision: u64,
+    /// How many facts are waiting behind this one.
+    pub(crate) behind: u64,
+}
+
+/// All that is in a bucket, then all that changes.
+pub(crate) struct Feed {
+    messages: push::Ordered,
+    prefix: String,
+    /// How many keys there were at the beginning.
+    pub(crate) held: u64,
+}
+
+impl Bucket {
+    /// Opens a bucket; creates it, or brings its configuration up to date, where need be.
+    pub(crate) async fn open(
+        client: &Client,
+        context: &Context,
+        line: &watch::Receiver<Line>,
+        layout: Layout<'_>,
+    ) -> Result<Self, ControlError> {
+        let name = format!("{}-{}", layout.namespace, layout.name);
+        let config = kv::Config {
+            bucket: name.clone(),
+            description: layout.description.to_owned(),
+            history: layout.revisions.into(),
+            storage: StorageType::File,
+            num_replicas: layout.replicas,
+            limit_markers: Some(EXPIRY_TRACE),
+            ..kv::Config::default()
+        };
+        let store = context
+            .create_or_update_key_value(config)
+            .await
+            .map_err(ControlError::unavailable(format!("open the bucket {name}")))?;
+        Ok(Self { name, client: client.clone(), context: context.clone(), store, line: line.clone() })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the line to the server is.
+    pub(crate) fn line(&self) -> watch::Receiver<Line> {
+        self.line.clone()
+    }
+
+    /// What is at a key now.
+    pub(crate) async fn get(&self, key: &str) -> Result<Slot, ControlError> {
+        let entry = self.store.entry(key).await;
+        let entry = entry.map_err(ControlError::unavailable(format!("read {key} in {}", self.name)))?;
+        Ok(entry.map_or(Slot { revision: 0, value: None }, |entry| Slot {
+            revision: entry.revision,
+            value: (entry.operation == Operation::Put).then_some(entry.value),
+        }))
+    }
+
+    /// Writes a value, which lasts for `ttl` (whole seconds) where one is given, if the key's revision is the expected
+    /// one. Tells the new revision.
+    pub(crate) async fn put(
+        &self,
+        key: &str,
+        value: Vec<u8>,
+        expected: Option<u64>,
+        ttl: Option<Duration>,
+    ) -> Result<u64, WriteError> {
+        let mut message = PublishMessage::build().payload(value.into());
+        if let Some(revision) = expected {
+            message = message.expected_last_subject_sequence(revision);
+        }
+        if let Some(ttl) = ttl {
+            message = message.ttl(ttl);
+        }
+        let ack = self.context.send_publish(format!("{}{key}", self.store.prefix), message).await?;
+        Ok(ack.await?.sequence)
+    }
+
+    /// Deletes a value, if the key's revision is the expected one.
+    pub(crate) async fn remove(&self, key: &str, expected: Option<u64>) -> Result<(), WriteError> {
+        let mut message = PublishMessage::build()
+            .header("KV-Operation", "PURGE")
+            .header("Nats-Rollup", "sub")
+            .ttl(DELETION_TRACE);
+        if let Some(revision) = expected {
+            message = message.expected_last_subject_sequence(revision);
+        }
+        self.context.send_publish(format!("{}{key}", self.store.prefix), message).await?.await?;
+        Ok(())
+    }
+
+    /// The revisions that are kept of a key, oldest first.
+    pub(crate) async fn history(&self, key: &str) -> Result<Vec<Bytes>, ControlError> {
+        let action = || format!("read the history of {key} in {}", self.name);
+        let mut entries = self.store.history(key).await.map_err(ControlError::unavailable(action()))?;
+        let mut values = Vec::new();
+        while let Some(entry) = entries.next().await {
+            let entry = entry.map_err(ControlError::unavailable(action()))?;
+            if entry.operation == Operation::Put {
+                values.push(entry.value);
+            }
+        }
+        Ok(values)
+    }
+
+    /// All that is there, then all that changes.
+    pub(crate) async fn feed(&self) -> Result<Feed, ControlError> {
+        let action = || format!("watch {}", self.name);
+        let config = push::OrderedConfig {
+            deliver_subject: self.client.new_inbox(),
+            description: Some("control view".to_owned()),
+            filter_subject: format!("{}>", self.store.prefix),
+            replay_policy: ReplayPolicy::Instant,
+            deliver_policy: DeliverPolicy::LastPerSubject,
+            ..push::OrderedConfig::default()
+        };
+        let consumer =
+            self.store.stream.create_consumer(config).await.map_err(ControlError::unavailable(action()))?;
+        let held = consumer.cached_info().num_pending;
+        let messages = consumer.messages().await.map_err(ControlError::unavailable(action()))?;
+        Ok(Feed { messages, prefix: self.store.prefix.clone(), held })
+    }
+}
+
+impl Feed {
+    /// What comes next.
+    pub(crate) async fn next(&mut self) -> Result<Fact, ControlError> {
+        let ended =
+            || ControlError::Unavailable { action: "go on watching".to_owned(), source: "it ended".into() };
+        loop {
+            let message = self.messages.next().await.ok_or_else(ended)?;
+            let message = message.map_err(ControlError::unavailable("go on watching"))?;
+            let info = message.info().map_err(ControlError::unavailable("read the place of a change"))?;
+            let (revision, behind) = (info.stream_sequence, info.pending);
+            let jetstream::Message { message, .. } = message;
+            let Some(key) = message.subject.strip_prefix(self.prefix.as_str()) else { continue };
+            let value = (!marks_the_end(message.headers.as_ref())).then_some(message.payload);
+            return Ok(Fact { key: key.to_owned(), value, revision, behind });
+        }
+    }
+}
+
+/// Whether a message stands for the end of a value: by deletion, or because its time is over.
+fn marks_the_end(headers: Option<&HeaderMap>) -> bool {
+    headers.is_some_and(|headers| {
+        let deleted = headers.get("KV-Operation").is_some_and(|operation| operation.as_str() != "PUT");
+        deleted || headers.get("Nats-Marker-Reason").is_some()
+    })
+}
+
+impl From<PublishError> for WriteError {
+    fn from(error: PublishError) -> Self {
+        match error.kind() {
+            PublishErrorKind::WrongLastSequence => Self::Conflict,
+            _ => Self::Unavailable(error),
+        }
+    }
+}
+
+impl WriteError {
+    /// As the error of a call that was to write `what`.
+    pub(crate) fn of(self, what: impl FnOnce() -> String) -> ControlError {
+        match self {
+            Self::Conflict => ControlError::Conflict { what: what() },
+            Self::Unavailable(source) => ControlError::unavailable(format!("write {}", what()))(source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deletions_and_expiries_are_ends_and_values_are_not() {
+        let headers = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value);
+            headers
+        };
+        assert!(!marks_the_end(None));
+        assert!(!marks_the_end(Some(&headers("Nats-TTL", "5s"))));
+        assert!(!marks_the_end(Some(&headers("KV-Operation", "PUT"))));
+        assert!(marks_the_end(Some(&headers("KV-Operation", "PURGE"))));
+        assert!(marks_the_end(Some(&headers("KV-Operation", "DEL"))));
+        assert!(marks_the_end(Some(&headers("Nats-Marker-Reason", "MaxAge"))));
+    }
+}

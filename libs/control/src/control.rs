@@ -1,0 +1,154 @@
+//! The one door to all of it.
+
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectOptions, Event};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+use crate::bucket::{Bucket, Layout, Line};
+use crate::lease::Leases;
+use crate::members::Members;
+use crate::rests::Rests;
+use crate::runs::Runs;
+use crate::sources::Sources;
+use crate::table::Table;
+use crate::{Config, ControlError};
+
+/// The longest pause between two tries to reach the server again: short against the time of a lease.
+const LONGEST_RECONNECT: Duration = Duration::from_millis(500);
+/// A connection that does not answer for twice as long is given up.
+const PING: Duration = Duration::from_secs(2);
+
+/// What the fleet shares.
+#[derive(Debug, Clone)]
+pub struct Control {
+    client: Client,
+    sources: Sources,
+    runs: Runs,
+    leases: Leases,
+    members: Members,
+    rests: Rests,
+}
+
+impl Control {
+    /// Connects, and makes the buckets that are not there yet, or are kept in another way than `config` wants.
+    ///
+    /// # Errors
+    /// [`ControlError::Config`]; [`ControlError::Unavailable`] when no server can be reached, or it refuses.
+    pub async fn connect(config: &Config) -> Result<Self, ControlError> {
+        Self::connect_with(config, ConnectOptions::new()).await
+    }
+
+    /// The same, with what else the connection needs: credentials, TLS.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
+        config.check()?;
+        // A connection of its own: what others send in bulk must not hold up the renewal of a lease.
+        let (tell, line) = watch::channel(Line::default());
+        let options = options
+            .name("thresher-control")
+            .ping_interval(PING)
+            .max_reconnects(None)
+            .reconnect_delay_callback(|tries| Duration::from_millis(50 * tries as u64).min(LONGEST_RECONNECT))
+            .request_timeout(Some(config.request_timeout()))
+            .event_callback(move |event| {
+                note(&event, &tell);
+                std::future::ready(())
+            });
+        let client = options
+            .connect(config.servers.clone())
+            .await
+            .map_err(ControlError::unavailable(format!("connect to {}", config.servers.join(", "))))?;
+        // It is told of a little later; a view that was opened before would be made twice.
+        let _ = timeout(config.request_timeout(), line.clone().wait_for(|line| line.up)).await;
+        let context = ContextBuilder::new()
+            .timeout(config.request_timeout())
+            .ack_timeout(config.request_timeout())
+            .build(client.clone());
+        let open = async |name, revisions, description| {
+            let namespace = config.namespace.as_str();
+            let layout = Layout { namespace, name, description, revisions, replicas: config.replicas };
+            Bucket::open(&client, &context, &line, layout).await
+        };
+        let runs = Table::new(open("runs", 1, "The present or last run of each Source").await?);
+        let past =
+            Table::new(open("runs-past", config.runs_kept, "Runs that were followed by others").await?);
+        Ok(Self {
+            sources: Sources::new(Table::new(open("sources", 1, "What is wanted of each Source").await?)),
+            runs: Runs::new(runs, past),
+            leases: Leases::new(
+                Table::new(open("leases", 1, "Who owns which Source").await?),
+                config.lease_ttl(),
+            ),
+            members: Members::new(
+                Table::new(open("members", 1, "Which processes are there").await?),
+                config.member_ttl(),
+            ),
+            rests: Rests::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
+            client,
+        })
+    }
+
+    /// What is wanted of the Sources.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Who owns which Source.
+    pub fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    /// Which processes are there.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Which origins want to be left alone.
+    pub fn rests(&self) -> &Rests {
+        &self.rests
+    }
+
+    /// Whether the server answers now.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`] says what is wrong.
+    pub async fn health(&self) -> Result<(), ControlError> {
+        if self.client.connection_state() != State::Connected {
+            let source = "the connection is lost, and tried again all the time".into();
+            return Err(ControlError::Unavailable { action: "reach the server".to_owned(), source });
+        }
+        // Also a server that is connected may have no leader for its buckets.
+        self.sources.probe().await
+    }
+}
+
+/// Keeps account of the line to the server.
+fn note(event: &Event, tell: &watch::Sender<Line>) {
+    match event {
+        Event::Connected => {
+            tell.send_modify(|line| *line = Line { up: true, made: line.made + 1 });
+            info!("connected to the control store");
+        }
+        Event::Disconnected | Event::Closed => {
+            tell.send_modify(|line| line.up = false);
+            warn!("the connection to the control store is lost; trying again");
+        }
+        Event::SlowConsumer(_) => {
+            tell.send_modify(|line| line.made += 1);
+            warn!("changes came faster than they were taken in; the views are made anew");
+        }
+        other => info!(event = %other, "the control store's connection"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Keeping a lease: renewing it in time, or saying in time that it is lost.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use model::SourceId;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::record::LeaseRecord;
+use crate::Revision;
+use crate::bucket::WriteError;
+use crate::runs::Tenure;
+use crate::table::Table;
+
+/// The times of a lease, all derived from how long it lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    pub(crate) ttl: Duration,
+}
+
+impl Timing {
+    /// Between two renewals: two may fail before the third is too late.
+    fn renewal(self) -> Duration {
+        self.ttl / 4
+    }
+
+    /// How long an answer to a renewal is waited for. After that the next try begins.
+    fn patience(self) -> Duration {
+        self.ttl / 4
+    }
+
+    /// Between a failed try and the next.
+    fn again(self) -> Duration {
+        self.ttl / 20
+    }
+
+    /// Until when a lease counts as held that was asked for at `sent`: the server counts its time from later than
+    /// that, and a fifth is left for stopping the work.
+    pub(crate) fn deadline(self, sent: Instant) -> Instant {
+        sent + self.ttl - self.ttl / 5
+    }
+}
+
+/// Renews a lease until it is released or lost.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) table: Table<LeaseRecord>,
+    pub(crate) source: SourceId,
+    pub(crate) record: LeaseRecord,
+    pub(crate) tenure: Tenure,
+    pub(crate) timing: Timing,
+    pub(crate) revision: Revision,
+    pub(crate) deadline: Arc<Mutex<Instant>>,
+    pub(crate) lost: CancellationToken,
+    pub(crate) released: CancellationToken,
+}
+
+/// What came of a try to renew.
+enum Renewal {
+    Done,
+    /// Try again soon.
+    Failed,
+    /// Ours, but another revision than we thought: try again at once.
+    Found,
+    /// Another's, or nobody's.
+    Gone,
+}
+
+impl Keeper {
+    /// Runs until the lease is released or lost.
+    pub(crate) async fn keep(mut self, acquired: Instant) {
+        let mut next = acquired + self.timing.renewal();
+        let mut deadline = self.timing.deadline(acquired);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.released.clone().cancelled_owned() => return self.give_back().await,
+                () = sleep_until(deadline) => return self.lose("it could not be renewed in time"),
+                () = sleep_until(next) => {}
+            }
+            let sent = Instant::now();
+            let renewal = tokio::select! {
+                biased;
+                () = self.released.clone().cancelled_owned() => return self.give_back().await,
+                () = sleep_until(deadline) => return self.lose("it could not be renewed in time"),
+                renewal = self.renew() => renewal,
+            };
+            match renewal {
+                Renewal::Done => {
+                    deadline = self.timing.deadline(sent);
+                    *self.deadline.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = deadline;
+                    next = sent + self.timing.renewal();
+                }
+                Renewal::Failed => next = Instant::now() + self.timing.again(),
+                Renewal::Found => next = Instant::now(),
+                Renewal::Gone => return self.lose("its time was over, or somebody else took it"),
+            }
+        }
+    }
+
+    async fn renew(&mut self) -> Renewal {
+        let ttl = Some(self.timing.ttl);
+        let put = self.table.put(&self.source, &self.record, Some(self.revision), ttl);
+        match timeout(self.timing.patience(), put).await {
+            Ok(Ok(revision)) => {
+                self.revision = revision;
+                Renewal::Done
+            }
+            Ok(Err(WriteError::Conflict)) => self.look().await,
+            Ok(Err(WriteError::Unavailable(error))) => {
+                debug!(source = %self.source, %error, "a lease could not be renewed; trying again");
+                Renewal::Failed
+            }
+            Err(_) => {
+                debug!(source = %self.source, "no answer to the renewal of a lease; trying again");
+                Renewal::Failed
+            }
+        }
+    }
+
+    /// Whose it is. An earlier renewal may have been written without our hearing of it.
+    async fn look(&mut self) -> Renewal {
+        match timeout(self.timing.patience(), self.table.get(&self.source)).await {
+            Ok(Ok(Some(found))) if found.tenure() == self.tenure => {
+                self.revision = found.revision;
+                Renewal::Found
+            }
+            Ok(Ok(_)) => Renewal::Gone,
+            Ok(Err(_)) | Err(_) => Renewal::Failed,
+        }
+    }
+
+    fn lose(&self, why: &str) {
+        warn!(source = %self.source, holder = %self.record.holder, why, "a lease is lost");
+        self.lost.cancel();
+    }
+
+    /// Lets others have it at once. If that fails, its time runs out.
+    async fn give_back(mut self) {
+        self.lost.cancel();
+        for _ in 0..2 {
+            match self.table.remove(&self.source, Some(self.revision)).await {
+                // A renewal was under way.
+                Err(WriteError::Conflict) if matches!(self.look().await, Renewal::Found) => {}
+                Err(WriteError::Unavailable(error)) => {
+                    debug!(source = %self.source, %error, "a lease could not be given back; its time will run out");
+                    return;
+                }
+                Ok(()) | Err(WriteError::Conflict) => return,
+            }
+        }
+    }
+}

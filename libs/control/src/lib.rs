@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+mod bucket;
+mod config;
+mod control;
+mod error;
+mod lease;
+mod members;
+mod rests;
+mod revised;
+mod runs;
+mod schedule;
+mod sources;
+mod table;
+mod view;
+
+pub use async_nats::ConnectOptions;
+pub use config::Config;
+pub use control::Control;
+pub use error::ControlError;
+pub use lease::{Claim, Lease, LeaseRecord, Leases};
+pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
+pub use rests::{Rest, Rests, share_of_delay, share_of_rate};
+pub use revised::{Revised, Revision};
+pub use runs::{
+    AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Tenure, Wanted, Why,
+};
+pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
+pub use sources::{
+    Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
+};
+pub use table::Kept;
+pub use view::View;

@@ -1,0 +1,116 @@
+//! Who works on what, so that all do about the same.
+
+use model::SourceId;
+use sha2::{Digest as _, Sha256};
+
+use super::MemberId;
+
+/// The member that a Source belongs to, by rendezvous hashing: each member draws a number for each Source, and the
+/// highest has it. All who know the same members agree without a word; Sources spread evenly; and when a member comes or
+/// goes, only those Sources move that it gets or had. `None` where there are no members.
+pub fn assign<'a>(
+    members: impl IntoIterator<Item = &'a MemberId>,
+    source: &SourceId,
+) -> Option<&'a MemberId> {
+    // Equal numbers are not to be expected; should they come, the name decides, for all in the same way.
+    members.into_iter().max_by_key(|member| (draw(member, source), *member))
+}
+
+fn draw(member: &MemberId, source: &SourceId) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(member.as_str().as_bytes());
+    // No name holds a zero, so that no two pairs are one text.
+    hash.update([0]);
+    hash.update(source.as_str().as_bytes());
+    u64::from_be_bytes(hash.finalize()[..8].try_into().expect("a SHA-256 has 32 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn members(count: usize) -> Vec<MemberId> {
+        (0..count).map(|n| format!("scheduler-{n}").parse().unwrap()).collect()
+    }
+
+    fn sources(count: usize) -> Vec<SourceId> {
+        (0..count).map(|n| format!("example-org-{n}").parse().unwrap()).collect()
+    }
+
+    fn owners(members: &[MemberId], sources: &[SourceId]) -> BTreeMap<SourceId, MemberId> {
+        let owner = |source| assign(members, source).unwrap().clone();
+        sources.iter().map(|source| (source.clone(), owner(source))).collect()
+    }
+
+    #[test]
+    fn nobody_owns_anything_where_nobody_is() {
+        assert_eq!(assign([], &sources(1)[0]), None);
+    }
+
+    #[test]
+    fn sources_spread_evenly() {
+        let sources = sources(10_000);
+        for count in [2, 3, 7, 10] {
+            let mut counts = BTreeMap::new();
+            for owner in owners(&members(count), &sources).into_values() {
+                *counts.entry(owner).or_insert(0_usize) += 1;
+            }
+            let fair = sources.len() / count;
+            assert_eq!(counts.len(), count);
+            for (member, had) in counts {
+                assert!(had.abs_diff(fair) * 10 < fair, "{member} of {count} has {had}, fair is {fair}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_sources_of_a_member_that_goes_move_and_they_spread() {
+        let (all, sources) = (members(5), sources(5_000));
+        let before = owners(&all, &sources);
+        let gone = &all[2];
+        let left: Vec<_> = all.iter().filter(|member| *member != gone).cloned().collect();
+        let after = owners(&left, &sources);
+        let mut heirs = BTreeMap::new();
+        for source in &sources {
+            if before[source] == *gone {
+                *heirs.entry(&after[source]).or_insert(0) += 1;
+            } else {
+                assert_eq!(before[source], after[source]);
+            }
+        }
+        assert!(heirs.len() == 4 && heirs.values().all(|&count| (180..=320).contains(&count)), "{heirs:?}");
+    }
+
+    #[test]
+    fn a_member_that_comes_takes_its_share_and_nothing_else_moves() {
+        let (all, sources) = (members(4), sources(4_000));
+        let (before, after) = (owners(&all[..3], &sources), owners(&all, &sources));
+        let moved = sources.iter().filter(|source| before[source] != after[source]);
+        let moved: Vec<_> = moved.map(|source| &after[source]).collect();
+        assert!(moved.iter().all(|owner| **owner == all[3]));
+        assert!((900..=1100).contains(&moved.len()), "{}", moved.len());
+    }
+
+    /// Another release must agree with this one about who owns what, or both would want the same Sources.
+    #[test]
+    fn the_numbers_drawn_do_not_change_between_releases() {
+        let owner = |n: usize| assign(&members(3), &sources(n + 1)[n]).unwrap().to_string();
+        let owners: Vec<_> = (0..6).map(owner).collect();
+        let drawn = [1, 0, 2, 1, 1, 2].map(|n| format!("scheduler-{n}"));
+        assert_eq!(owners, drawn);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_members_does_not_matter(mut order in Just(members(6)).prop_shuffle(), n in 0usize..100) {
+            let source: SourceId = format!("s-{n}").parse().unwrap();
+            let first = assign(&order, &source).cloned();
+            order.reverse();
+            prop_assert_eq!(first, assign(&order, &source).cloned());
+        }
+    }
+}

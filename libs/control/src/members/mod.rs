@@ -1,0 +1,122 @@
+//! Who is there, and who works on what.
+
+mod assign;
+mod member;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::ControlError;
+use crate::table::Table;
+use crate::view::View;
+
+pub use assign::assign;
+pub use member::{Member, MemberId, MemberIdError, Role};
+
+/// The processes of the fleet.
+#[derive(Debug, Clone)]
+pub struct Members {
+    table: Table<Member>,
+    ttl: Duration,
+}
+
+/// Being there. It is said again in the background, and taken back when this is dropped.
+#[derive(Debug)]
+pub struct Membership {
+    member: Member,
+    left: CancellationToken,
+    teller: Option<JoinHandle<()>>,
+}
+
+impl Members {
+    pub(crate) fn new(table: Table<Member>, ttl: Duration) -> Self {
+        Self { table, ttl }
+    }
+
+    /// Says that a process is there, as long as the result lives.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn join(&self, id: MemberId, role: Role, now: Timestamp) -> Result<Membership, ControlError> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let member = Member { id, role, version, since: now };
+        tell(&self.table, &member, self.ttl).await?;
+        let left = CancellationToken::new();
+        let teller = tokio::spawn(keep_telling(self.table.clone(), member.clone(), self.ttl, left.clone()));
+        Ok(Membership { member, left, teller: Some(teller) })
+    }
+
+    /// A live copy of who is there.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn view(&self) -> Result<View<Member>, ControlError> {
+        self.table.view().await
+    }
+}
+
+impl View<Member> {
+    /// Those who are there in a role, by name.
+    pub fn of(&self, role: Role) -> Vec<MemberId> {
+        let all = self.all();
+        all.iter().filter(|member| member.role == role).map(|member| member.id.clone()).collect()
+    }
+}
+
+impl Membership {
+    /// Who.
+    pub fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// Leaves; returns when the others can know, or when that could not be said and they will notice.
+    pub async fn leave(mut self) {
+        self.left.cancel();
+        if let Some(teller) = self.teller.take() {
+            // It ends by itself; a panic in it has been reported.
+            let _ = teller.await;
+        }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.left.cancel();
+    }
+}
+
+async fn tell(table: &Table<Member>, member: &Member, ttl: Duration) -> Result<(), ControlError> {
+    let id = (member.role, member.id.clone());
+    let told = table.put(&id, member, None, Some(ttl)).await;
+    told.map(drop).map_err(|error| error.of(|| format!("member {}", member.id)))
+}
+
+async fn keep_telling(table: Table<Member>, member: Member, ttl: Duration, left: CancellationToken) {
+    let mut next = Instant::now() + ttl / 4;
+    loop {
+        tokio::select! {
+            () = left.cancelled() => break,
+            () = sleep_until(next) => {}
+        }
+        let begun = Instant::now();
+        let told = timeout(ttl / 4, tell(&table, &member, ttl)).await;
+        next = match told {
+            Ok(Ok(())) => begun + ttl / 4,
+            Ok(Err(error)) => {
+                debug!(member = %member.id, %error, "cannot say that it is there; trying again");
+                Instant::now() + ttl / 20
+            }
+            Err(_) => Instant::now(),
+        };
+    }
+    let id = (member.role, member.id.clone());
+    if let Err(error) = table.remove(&id, None).await {
+        let error = error.of(|| format!("member {}", member.id));
+        debug!(member = %member.id, %error, "cannot say that it leaves; the others will notice");
+    }
+}

@@ -1,0 +1,146 @@
+//! Which origins want to be left alone, and how a budget is split among those who send requests.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{Lane, Message};
+use serde::{Deserialize, Serialize};
+
+use crate::ControlError;
+use crate::bucket::WriteError;
+use crate::table::{Kept, Table};
+use crate::view::View;
+
+/// How often a rest is written anew when others write at the same time.
+const TRIES: usize = 20;
+/// No origin is left alone for longer on one word of it.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24);
+
+/// The rests of all lanes.
+#[derive(Debug, Clone)]
+pub struct Rests {
+    table: Table<Rest>,
+}
+
+/// An origin asked to be left alone. The rest is over when it is there no more, by the server's clock, so that
+/// processes whose clocks differ agree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// The origin.
+    pub lane: Lane,
+    /// Until when, by the clock of whom it told so.
+    pub until: Timestamp,
+    /// The status that told so: 429 or 503.
+    pub status: u16,
+}
+
+impl Message for Rest {
+    const KIND: &'static str = "rest";
+    const VERSION: u16 = 1;
+}
+
+impl Kept for Rest {
+    type Id = Lane;
+
+    fn key(lane: &Lane) -> String {
+        lane.token()
+    }
+}
+
+impl Rests {
+    pub(crate) fn new(table: Table<Rest>) -> Self {
+        Self { table }
+    }
+
+    /// Puts a lane to rest, for at most a day. A rest that lasts longer already is left as it is.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn put(&self, rest: &Rest, now: Timestamp) -> Result<(), ControlError> {
+        let Some(ttl) = lifetime(rest.until, now) else { return Ok(()) };
+        let until = rest.until.min(now.saturating_add(LONGEST).unwrap_or(Timestamp::MAX));
+        let rest = Rest { until, ..rest.clone() };
+        for _ in 0..TRIES {
+            let (found, revision) = self.table.slot(&rest.lane).await?;
+            if found.is_some_and(|found| found.until >= rest.until) {
+                return Ok(());
+            }
+            match self.table.put(&rest.lane, &rest, Some(revision), Some(ttl)).await {
+                Err(WriteError::Conflict) => {}
+                Err(error) => return Err(error.of(|| format!("rest of {}", rest.lane))),
+                Ok(_) => return Ok(()),
+            }
+        }
+        Err(ControlError::Conflict { what: format!("rest of {}", rest.lane) })
+    }
+
+    /// A live copy of all rests.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn view(&self) -> Result<View<Rest>, ControlError> {
+        self.table.view().await
+    }
+}
+
+/// How long a rest is kept: whole seconds, rather one more than one less. `None` when it is over.
+fn lifetime(until: Timestamp, now: Timestamp) -> Option<Duration> {
+    let left = until.duration_since(now).min(LONGEST);
+    if left <= SignedDuration::ZERO {
+        return None;
+    }
+    let up = u64::from(left.subsec_nanos() > 0);
+    Some(Duration::from_secs(left.unsigned_abs().as_secs() + up))
+}
+
+/// The time that each of `among` processes leaves between two requests to an origin which the fleet may send
+/// `per_second` in a second: together they send no more. Whoever asks is one of them, also when it does not see itself
+/// yet.
+pub fn share_of_rate(per_second: NonZeroU32, among: usize) -> Duration {
+    share_of_delay(Duration::from_secs(1) / per_second.get(), among)
+}
+
+/// The time that each of `among` processes leaves between two requests to an origin that wants `delay` between any two
+/// requests of the fleet.
+pub fn share_of_delay(delay: Duration, among: usize) -> Duration {
+    delay.saturating_mul(u32::try_from(among.max(1)).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_rest_is_kept_for_whole_seconds_and_never_too_short() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let lifetime = |millis: i64| lifetime(now + SignedDuration::from_millis(millis), now);
+        assert_eq!(lifetime(0), None);
+        assert_eq!(lifetime(-5000), None);
+        assert_eq!(lifetime(1), Some(Duration::from_secs(1)));
+        assert_eq!(lifetime(3000), Some(Duration::from_secs(3)));
+        assert_eq!(lifetime(3001), Some(Duration::from_secs(4)));
+        assert_eq!(lifetime(i64::from(i32::MAX)), Some(Duration::from_secs(24 * 3600)));
+    }
+
+    #[test]
+    fn a_fetcher_alone_has_all_of_the_budget_and_many_share_it() {
+        let four = NonZeroU32::new(4).unwrap();
+        assert_eq!(share_of_rate(four, 0), Duration::from_millis(250));
+        assert_eq!(share_of_rate(four, 1), Duration::from_millis(250));
+        assert_eq!(share_of_rate(four, 10), Duration::from_millis(2500));
+        assert_eq!(share_of_delay(Duration::from_secs(5), 3), Duration::from_secs(15));
+    }
+
+    proptest! {
+        #[test]
+        fn together_they_never_send_more_than_the_budget(per_second in 1u32..=1000, among in 1usize..=500) {
+            let pause = share_of_rate(NonZeroU32::new(per_second).unwrap(), among);
+            let all = among as f64 / pause.as_secs_f64();
+            // The pause is cut to whole nanoseconds.
+            prop_assert!(all <= f64::from(per_second) * 1.000_01, "{all}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A run: what is wanted of it, and what is so.
+
+use jiff::Timestamp;
+use model::{Counters, Message, Phase, RunId, SourceId};
+use serde::{Deserialize, Serialize};
+
+use crate::Revision;
+use crate::members::MemberId;
+use crate::sources::RunMode;
+use crate::table::Kept;
+
+/// What is asked for with a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Its name.
+    pub id: RunId,
+    /// The Source.
+    pub source: SourceId,
+    /// How it is brought in step.
+    pub mode: RunMode,
+    /// Who asked.
+    pub asked_by: AskedBy,
+    /// When.
+    pub asked_at: Timestamp,
+    /// Whether the operator allows more deletions for absence than the Source's guard does, in this run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_deletes: bool,
+}
+
+/// Who asked for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AskedBy {
+    /// A person.
+    Operator,
+    /// The Source's schedule.
+    Schedule,
+    /// The Source, by a notification.
+    Notification,
+}
+
+/// A run of a Source, wanted and real. Of each Source there is one at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// What was asked for.
+    pub spec: RunSpec,
+    /// What is wanted of it now.
+    pub wanted: Wanted,
+    /// What is so. Readers ask for its [`standing`](Self::standing).
+    pub state: RunState,
+    /// How far it has come.
+    #[serde(default)]
+    pub progress: Progress,
+    /// When somebody first worked on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What is wanted of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wanted {
+    /// That it goes on to its end.
+    Run,
+    /// That it waits.
+    Pause,
+    /// That it ends.
+    Cancel,
+}
+
+/// What a run is, as it was written last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum RunState {
+    /// Nobody works on it yet, or no more.
+    Queued,
+    /// Somebody worked on it when this was written.
+    Running {
+        /// Who, and in which tenure.
+        #[serde(flatten)]
+        owner: Tenure,
+    },
+    /// It waits for somebody to resume it.
+    Paused,
+    /// It went to its end.
+    Finished {
+        /// Whether all that the Source offers is held; if not, there are problems.
+        in_sync: bool,
+    },
+    /// It could not go on.
+    Failed {
+        /// What happened, where, and what to do.
+        why: String,
+    },
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// One ownership of a Source: from acquiring its lease until losing it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenure {
+    /// Who.
+    pub owner: MemberId,
+    /// Larger than that of every tenure before it.
+    pub epoch: Revision,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What it counted.
+    pub counters: Counters,
+    /// Pending records left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<u64>,
+    /// When this was told: the owner's last sign of life here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<Timestamp>,
+}
+
+/// What a run is to its reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// It waits for somebody to work on it.
+    Queued,
+    /// Somebody works on it.
+    Running {
+        /// Who.
+        owner: &'a MemberId,
+        /// Whether it is about to stop: somebody wants it paused or cancelled.
+        stopping: bool,
+    },
+    /// Its owner is gone without a word; the next one goes on with it.
+    Interrupted {
+        /// Who it was.
+        owner: &'a MemberId,
+    },
+    /// It waits for somebody to resume it.
+    Paused,
+    /// It went to its end.
+    Finished {
+        /// Whether all that the Source offers is held.
+        in_sync: bool,
+    },
+    /// It could not go on.
+    Failed {
+        /// Why.
+        why: &'a str,
+    },
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl Run {
+    /// What the run is, by the present ownership of its Source (that of its lease): a run whose owner is not that is
+    /// interrupted, whatever was written last.
+    pub fn standing(&self, present: Option<&Tenure>) -> Standing<'_> {
+        match &self.state {
+            RunState::Queued => Standing::Queued,
+            RunState::Running { owner } if present == Some(owner) => {
+                Standing::Running { owner: &owner.owner, stopping: self.wanted != Wanted::Run }
+            }
+            RunState::Running { owner } => Standing::Interrupted { owner: &owner.owner },
+            RunState::Paused => Standing::Paused,
+            RunState::Finished { in_sync } => Standing::Finished { in_sync: *in_sync },
+            RunState::Failed { why } => Standing::Failed { why },
+            RunState::Cancelled => Standing::Cancelled,
+        }
+    }
+
+    /// Whether somebody has to work on it: it is queued, or it was running, and perhaps nobody does any more.
+    pub fn wants_work(&self) -> bool {
+        matches!(self.state, RunState::Queued | RunState::Running { .. })
+    }
+}
+
+impl RunState {
+    /// Whether nothing follows.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Finished { .. } | Self::Failed { .. } | Self::Cancelled)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running { .. } => "running",
+            Self::Paused => "paused",
+            Self::Finished { .. } => "finished",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Standing<'_> {
+    /// Its name, as it is shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running { .. } => "running",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Paused => "paused",
+            Self::Finished { .. } => "finished",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Message for Run {
+    const KIND: &'static str = "run";
+    const VERSION: u16 = 1;
+}
+
+impl Kept for Run {
+    type Id = SourceId;
+
+    fn key(source: &SourceId) -> String {
+        source.to_string()
+    }
+}

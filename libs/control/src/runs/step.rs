@@ -1,0 +1,169 @@
+//! How a run goes from state to state.
+//!
+//! | | queued | running | paused | over |
+//! |---|---|---|---|---|
+//! | pause | paused | *pause is wanted* | – | refused |
+//! | resume | – | *going on is wanted* | queued | refused |
+//! | cancel | cancelled | *cancelling is wanted* | cancelled | refused |
+//! | start | running | taken over, or what is wanted | refused | refused |
+//! | tell | refused | running | refused | refused |
+//! | let go | refused | queued, or what is wanted | refused | refused |
+//! | finish, fail | refused | finished, failed | refused | refused |
+//!
+//! The first three are the operator's, and wait for no owner. The others are the owner's, who names its tenure: a run
+//! that another one took over meanwhile is refused. A cancelling is not taken back.
+
+use jiff::Timestamp;
+use model::{RunId, SourceId};
+
+use super::run::{Progress, Run, RunState, Tenure, Wanted};
+
+/// What shall happen to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The operator wants it to wait.
+    Pause,
+    /// The operator wants it to go on.
+    Resume,
+    /// The operator wants it to end.
+    Cancel,
+    /// An owner begins to work on it, or takes it over. Where the operator wanted something else meanwhile, that is
+    /// what it becomes.
+    Start(Tenure),
+    /// The owner tells how far it has come.
+    Tell(Tenure, Box<Progress>),
+    /// The owner lets go of it: it becomes what is wanted of it.
+    LetGo(Tenure),
+    /// The owner is through.
+    Finish(Tenure, InSync),
+    /// The owner cannot go on.
+    Fail(Tenure, String),
+}
+
+/// Whether all that a Source offers is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InSync(pub bool);
+
+/// Why a step is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the run {run} of {source_id} cannot {step}: {why}")]
+pub struct StepRefused {
+    run: RunId,
+    source_id: SourceId,
+    step: &'static str,
+    why: Why,
+}
+
+/// What stands in the way of a step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// Its state does not allow it.
+    #[error("it is {0}")]
+    State(&'static str),
+    /// Somebody wants it to end.
+    #[error("it is being cancelled")]
+    Cancelling,
+    /// Another owner, or an earlier tenure.
+    #[error("{owner} works on it in a later tenure; stop working on it", owner = .0.owner)]
+    NotYours(Tenure),
+}
+
+impl StepRefused {
+    /// What stands in the way.
+    pub fn why(&self) -> &Why {
+        &self.why
+    }
+}
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Pause => "be paused",
+            Self::Resume => "be resumed",
+            Self::Cancel => "be cancelled",
+            Self::Start(_) => "be started",
+            Self::Tell(..) => "be told of",
+            Self::LetGo(_) => "be let go",
+            Self::Finish(..) => "finish",
+            Self::Fail(..) => "fail",
+        }
+    }
+}
+
+impl Run {
+    /// The run after a step. The very same run means that there is nothing to do.
+    ///
+    /// # Errors
+    /// [`StepRefused`] where its state or its owner stands against it.
+    pub fn step(&self, step: Step, now: Timestamp) -> Result<Run, StepRefused> {
+        let name = step.name();
+        self.next(step, now).map_err(|why| StepRefused {
+            run: self.spec.id,
+            source_id: self.spec.source.clone(),
+            step: name,
+            why,
+        })
+    }
+
+    fn next(&self, step: Step, now: Timestamp) -> Result<Run, Why> {
+        let state = Why::State(self.state.name());
+        match (&self.state, step) {
+            (RunState::Queued | RunState::Paused, Step::Pause) => Ok(self.becoming(Wanted::Pause, now)),
+            (RunState::Queued | RunState::Paused, Step::Resume) => Ok(self.becoming(Wanted::Run, now)),
+            (RunState::Queued | RunState::Paused, Step::Cancel) => Ok(self.becoming(Wanted::Cancel, now)),
+            (RunState::Running { .. }, Step::Pause | Step::Resume) if self.wanted == Wanted::Cancel => {
+                Err(Why::Cancelling)
+            }
+            (RunState::Running { .. }, Step::Pause) => Ok(Run { wanted: Wanted::Pause, ..self.clone() }),
+            (RunState::Running { .. }, Step::Resume) => Ok(Run { wanted: Wanted::Run, ..self.clone() }),
+            (RunState::Running { .. }, Step::Cancel) => Ok(Run { wanted: Wanted::Cancel, ..self.clone() }),
+            (RunState::Queued, Step::Start(tenure)) => Ok(self.started(tenure, now)),
+            (RunState::Running { owner }, Step::Start(tenure)) if tenure.epoch > owner.epoch => {
+                match self.wanted {
+                    Wanted::Run => Ok(self.started(tenure, now)),
+                    wanted => Ok(self.becoming(wanted, now)),
+                }
+            }
+            (RunState::Running { owner }, Step::Start(tenure)) if tenure == *owner => Ok(self.clone()),
+            (
+                RunState::Running { owner },
+                Step::Start(tenure)
+                | Step::Tell(tenure, _)
+                | Step::LetGo(tenure)
+                | Step::Finish(tenure, _)
+                | Step::Fail(tenure, _),
+            ) if tenure != *owner => Err(Why::NotYours(owner.clone())),
+            (RunState::Running { .. }, Step::Tell(_, progress)) => {
+                Ok(Run { progress: *progress, ..self.clone() })
+            }
+            (RunState::Running { .. }, Step::LetGo(_)) => Ok(self.becoming(self.wanted, now)),
+            (RunState::Running { .. }, Step::Finish(_, InSync(in_sync))) => {
+                Ok(self.over(RunState::Finished { in_sync }, now))
+            }
+            (RunState::Running { .. }, Step::Fail(_, why)) => Ok(self.over(RunState::Failed { why }, now)),
+            _ => Err(state),
+        }
+    }
+
+    /// What it becomes without an owner, when this is wanted.
+    fn becoming(&self, wanted: Wanted, now: Timestamp) -> Run {
+        match wanted {
+            Wanted::Run => Run { wanted, state: RunState::Queued, ..self.clone() },
+            Wanted::Pause => Run { wanted, state: RunState::Paused, ..self.clone() },
+            Wanted::Cancel => Run { wanted, ..self.over(RunState::Cancelled, now) },
+        }
+    }
+
+    fn started(&self, owner: Tenure, now: Timestamp) -> Run {
+        let started_at = self.started_at.or(Some(now));
+        Run { state: RunState::Running { owner }, started_at, ..self.clone() }
+    }
+
+    fn over(&self, state: RunState, now: Timestamp) -> Run {
+        Run { state, finished_at: Some(now), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;

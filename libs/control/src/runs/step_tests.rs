@@ -1,0 +1,221 @@
+//! Every step from every state, in one table; and whatever the order of steps, what holds for all runs.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Revision;
+use crate::runs::{AskedBy, RunSpec, Standing};
+use crate::sources::RunMode;
+
+fn now() -> Timestamp {
+    "2026-03-01T12:00:00Z".parse().unwrap()
+}
+
+fn run() -> Run {
+    Run::submitted(RunSpec {
+        id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
+        source: "example".parse().unwrap(),
+        mode: RunMode::Auto,
+        asked_by: AskedBy::Operator,
+        asked_at: now(),
+        allow_deletes: false,
+    })
+}
+
+fn tenure(owner: &str, epoch: u64) -> Tenure {
+    Tenure::new(owner.parse().unwrap(), Revision::new(epoch))
+}
+
+/// The second of three tenures; the first and the third are others'.
+fn mine() -> Tenure {
+    tenure("me", 20)
+}
+
+fn states() -> Vec<(&'static str, Run)> {
+    let running =
+        |wanted| Run { wanted, started_at: Some(now()), state: RunState::Running { owner: mine() }, ..run() };
+    let over = |state| Run { finished_at: Some(now()), state, ..run() };
+    vec![
+        ("queued", run()),
+        ("running", running(Wanted::Run)),
+        ("running, pause wanted", running(Wanted::Pause)),
+        ("running, cancel wanted", running(Wanted::Cancel)),
+        ("paused", Run { wanted: Wanted::Pause, state: RunState::Paused, ..run() }),
+        ("finished", over(RunState::Finished { in_sync: true })),
+        ("failed", over(RunState::Failed { why: "no way in".to_owned() })),
+        ("cancelled", Run { wanted: Wanted::Cancel, ..over(RunState::Cancelled) }),
+    ]
+}
+
+fn steps() -> Vec<(&'static str, Step)> {
+    let before = tenure("before", 10);
+    vec![
+        ("pause", Step::Pause),
+        ("resume", Step::Resume),
+        ("cancel", Step::Cancel),
+        ("start", Step::Start(mine())),
+        ("start, later tenure", Step::Start(tenure("after", 30))),
+        ("start, earlier tenure", Step::Start(before.clone())),
+        ("tell", Step::Tell(mine(), Progress { pending: Some(7), ..Progress::default() }.into())),
+        ("tell, earlier tenure", Step::Tell(before.clone(), Progress::default().into())),
+        ("let go", Step::LetGo(mine())),
+        ("let go, earlier tenure", Step::LetGo(before.clone())),
+        ("finish", Step::Finish(mine(), InSync(false))),
+        ("finish, earlier tenure", Step::Finish(before.clone(), InSync(true))),
+        ("fail", Step::Fail(mine(), "no disk".to_owned())),
+        ("fail, earlier tenure", Step::Fail(before, "no disk".to_owned())),
+    ]
+}
+
+fn describe(before: &Run, after: Result<Run, StepRefused>) -> String {
+    match after {
+        Err(refused) => match refused.why() {
+            Why::State(_) => "refused".to_owned(),
+            Why::Cancelling => "refused: cancelling".to_owned(),
+            Why::NotYours(_) => "refused: not yours".to_owned(),
+        },
+        Ok(after) if after == *before => "same".to_owned(),
+        Ok(after) => match &after.state {
+            RunState::Running { owner } => {
+                let wanted = format!("{:?}", after.wanted).to_lowercase();
+                format!("running by {}, {wanted} wanted", owner.owner)
+            }
+            RunState::Finished { in_sync } => format!("finished, in sync {in_sync}"),
+            other => other.name().to_owned(),
+        },
+    }
+}
+
+#[test]
+fn every_step_from_every_state() {
+    const R: &str = "refused";
+    const N: &str = "refused: not yours";
+    // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed, cancelled.
+    let table: [(&str, [&str; 8]); 14] = [
+        ("pause", ["paused", "running by me, pause wanted", "same", "refused: cancelling", "same", R, R, R]),
+        ("resume", ["same", "same", "running by me, run wanted", "refused: cancelling", "queued", R, R, R]),
+        (
+            "cancel",
+            [
+                "cancelled",
+                "running by me, cancel wanted",
+                "running by me, cancel wanted",
+                "same",
+                "cancelled",
+                R,
+                R,
+                R,
+            ],
+        ),
+        ("start", ["running by me, run wanted", "same", "same", "same", R, R, R, R]),
+        (
+            "start, later tenure",
+            [
+                "running by after, run wanted",
+                "running by after, run wanted",
+                "paused",
+                "cancelled",
+                R,
+                R,
+                R,
+                R,
+            ],
+        ),
+        ("start, earlier tenure", ["running by before, run wanted", N, N, N, R, R, R, R]),
+        (
+            "tell",
+            [
+                R,
+                "running by me, run wanted",
+                "running by me, pause wanted",
+                "running by me, cancel wanted",
+                R,
+                R,
+                R,
+                R,
+            ],
+        ),
+        ("tell, earlier tenure", [R, N, N, N, R, R, R, R]),
+        ("let go", [R, "queued", "paused", "cancelled", R, R, R, R]),
+        ("let go, earlier tenure", [R, N, N, N, R, R, R, R]),
+        (
+            "finish",
+            [R, "finished, in sync false", "finished, in sync false", "finished, in sync false", R, R, R, R],
+        ),
+        ("finish, earlier tenure", [R, N, N, N, R, R, R, R]),
+        ("fail", [R, "failed", "failed", "failed", R, R, R, R]),
+        ("fail, earlier tenure", [R, N, N, N, R, R, R, R]),
+    ];
+    let (states, steps) = (states(), steps());
+    assert_eq!(steps.len(), table.len());
+    for ((name, step), (row, expected)) in steps.into_iter().zip(table) {
+        assert_eq!(name, row);
+        for ((state, run), expected) in states.iter().zip(expected) {
+            assert_eq!(describe(run, run.step(step.clone(), now())), expected, "{name} when {state}");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
+    let running = run().step(Step::Start(mine()), now()).unwrap();
+    let me = &mine().owner;
+    assert_eq!(running.standing(Some(&mine())), Standing::Running { owner: me, stopping: false });
+    for present in [None, Some(tenure("after", 30)), Some(tenure("me", 30))] {
+        assert_eq!(running.standing(present.as_ref()), Standing::Interrupted { owner: me });
+    }
+    assert!(running.wants_work());
+    let stopping = running.step(Step::Cancel, now()).unwrap();
+    assert_eq!(stopping.standing(Some(&mine())), Standing::Running { owner: me, stopping: true });
+    assert_eq!(run().standing(Some(&mine())), Standing::Queued);
+}
+
+#[test]
+fn a_run_taken_over_keeps_its_beginning_and_its_progress() {
+    let later: Timestamp = "2026-03-01T13:00:00Z".parse().unwrap();
+    let progress = Progress { pending: Some(7), ..Progress::default() };
+    let first = run().step(Step::Start(mine()), now()).unwrap();
+    let told = first.step(Step::Tell(mine(), progress.clone().into()), now()).unwrap();
+    let taken = told.step(Step::Start(tenure("after", 30)), later).unwrap();
+    assert_eq!((taken.started_at, &taken.progress), (Some(now()), &progress));
+    let queued = taken.step(Step::LetGo(tenure("after", 30)), later).unwrap();
+    assert_eq!((queued.started_at, &queued.progress), (Some(now()), &progress));
+}
+
+#[test]
+fn a_refusal_says_which_run_what_and_why() {
+    let over = run().step(Step::Cancel, now()).unwrap();
+    let message = over.step(Step::Pause, now()).unwrap_err().to_string();
+    assert_eq!(message, "the run 01ARZ3NDEKTSV4RRFFQ69G5FAV of example cannot be paused: it is cancelled");
+    let running = run().step(Step::Start(mine()), now()).unwrap();
+    let message = running.step(Step::LetGo(tenure("before", 10)), now()).unwrap_err().to_string();
+    assert!(message.ends_with("me works on it in a later tenure; stop working on it"), "{message}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_what_is_over_stays_and_a_cancelling_is_not_forgotten(
+        taken in prop::collection::vec(prop::sample::select(steps()), 0..40)
+    ) {
+        let mut run = run();
+        let mut cancelled = false;
+        for (name, step) in taken {
+            let before = run.clone();
+            let cancels = step == Step::Cancel;
+            match run.step(step, now()) {
+                Ok(next) => run = next,
+                Err(_) => continue,
+            }
+            prop_assert!(!before.state.is_over(), "{} changed what was over", name);
+            cancelled |= cancels;
+            prop_assert_eq!(run.state.is_over(), run.finished_at.is_some());
+            prop_assert!(run.state != RunState::Paused || run.wanted == Wanted::Pause);
+            if cancelled {
+                prop_assert_eq!(run.wanted, Wanted::Cancel);
+            }
+            if let (RunState::Running { owner: a }, RunState::Running { owner: b }) = (&before.state, &run.state) {
+                prop_assert!(a.epoch <= b.epoch, "an earlier tenure took over");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How often a Source is looked at that is followed continuously.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::seconds;
+
+/// The longest pause that still is "following".
+const LONGEST_SECONDS: u64 = 24 * 3600;
+
+/// The bounds of the pause between two looks at a Source that is followed continuously. Within them the pause adapts:
+/// it halves when a look found changes, and grows by half when it found none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollBounds {
+    /// The shortest pause, in seconds, at least 1. The first one is this long.
+    pub least_seconds: u64,
+    /// The longest pause, in seconds, at most a day.
+    pub most_seconds: u64,
+}
+
+/// Why bounds make no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a pause of {least} to {most} seconds is no range; the least is at least 1, and the most not below it and at most \
+     a day"
+)]
+pub struct PaceError {
+    least: u64,
+    most: u64,
+}
+
+impl PollBounds {
+    /// Whether they make sense.
+    ///
+    /// # Errors
+    /// [`PaceError`] when not.
+    pub fn check(&self) -> Result<(), PaceError> {
+        let Self { least_seconds: least, most_seconds: most } = *self;
+        if least >= 1 && least <= most && most <= LONGEST_SECONDS {
+            Ok(())
+        } else {
+            Err(PaceError { least, most })
+        }
+    }
+
+    /// The pause after a look: `last` is the one before it, if there was any, and `found` how many changes it found.
+    pub fn next_pause(&self, last: Option<Duration>, found: u64) -> Duration {
+        let (least, most) = (seconds(self.least_seconds), seconds(self.most_seconds));
+        let pause = match (last, found) {
+            (None, _) => least,
+            (Some(last), 0) => last.saturating_mul(3) / 2,
+            (Some(last), _) => last / 2,
+        };
+        pause.min(most).max(least)
+    }
+}
+
+impl Default for PollBounds {
+    /// Ten seconds to ten minutes.
+    fn default() -> Self {
+        Self { least_seconds: 10, most_seconds: 600 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOUNDS: PollBounds = PollBounds { least_seconds: 4, most_seconds: 60 };
+
+    fn pauses(found: &[u64]) -> Vec<u128> {
+        let mut last = None;
+        let next = |&found| {
+            let pause = BOUNDS.next_pause(last, found);
+            last = Some(pause);
+            pause.as_millis()
+        };
+        found.iter().map(next).collect()
+    }
+
+    #[test]
+    fn an_idle_source_is_looked_at_ever_less_often() {
+        assert_eq!(pauses(&[0; 9]), [4000, 6000, 9000, 13500, 20250, 30375, 45562, 60000, 60000]);
+    }
+
+    #[test]
+    fn changes_bring_it_back_in_a_few_looks() {
+        let mut found = vec![0; 9];
+        found.extend([3, 1, 500, 1, 1]);
+        assert_eq!(pauses(&found)[9..], [30000, 15000, 7500, 4000, 4000]);
+    }
+
+    #[test]
+    fn bounds_that_are_none_are_refused() {
+        BOUNDS.check().unwrap();
+        PollBounds::default().check().unwrap();
+        for (least_seconds, most_seconds) in [(0, 5), (6, 5), (1, 86_401)] {
+            assert!(PollBounds { least_seconds, most_seconds }.check().is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pause_never_leaves_its_bounds(
+            least in 1u64..100, more in 0u64..1000, last in proptest::option::of(0u64..10_000_000), found in 0u64..3
+        ) {
+            let bounds = PollBounds { least_seconds: least, most_seconds: least + more };
+            let pause = bounds.next_pause(last.map(Duration::from_millis), found);
+            prop_assert!(pause >= seconds(least) && pause <= seconds(least + more));
+        }
+    }
+}

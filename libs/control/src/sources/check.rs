@@ -1,0 +1,148 @@
+//! Whether what is wanted of a Source makes sense.
+
+use std::fmt;
+
+use model::{Lane, SourceId};
+use regex::Regex;
+
+use super::SourceSpec;
+
+/// What is wanted of a Source makes no sense, for these reasons: all of them, so that nobody has to ask twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidSource {
+    source: SourceId,
+    reasons: Vec<(&'static str, String)>,
+}
+
+impl InvalidSource {
+    /// The fields that are wrong, each with what is wrong with it.
+    pub fn reasons(&self) -> &[(&'static str, String)] {
+        &self.reasons
+    }
+}
+
+impl fmt::Display for InvalidSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the source {} cannot be wanted like that", self.source)?;
+        for (index, (field, why)) in self.reasons.iter().enumerate() {
+            write!(f, "{} {field}: {why}", if index == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InvalidSource {}
+
+impl SourceSpec {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// [`InvalidSource`] with all that does not.
+    pub fn check(&self) -> Result<(), InvalidSource> {
+        let mut reasons = Vec::new();
+        let mut refuse = |field, why: String| reasons.push((field, why));
+        if !matches!(self.entry.scheme(), "http" | "https") {
+            refuse("entry", format!("the scheme of {} is not http or https", self.entry));
+        } else if Lane::of(&self.entry).is_err() {
+            refuse("entry", format!("{} has no host", self.entry));
+        }
+        if !self.entry.username().is_empty() || self.entry.password().is_some() {
+            refuse("entry", "a name or password stands in the URL; name a credential instead".to_owned());
+        }
+        if self.id != SourceId::of_entry(&self.entry) {
+            let right = SourceId::of_entry(&self.entry);
+            refuse("id", format!("a source is named after its entry, and this one is {right}"));
+        }
+        if let Some(Err(error)) = self.schedule.as_ref().map(|schedule| schedule.check()) {
+            refuse("schedule", error.to_string());
+        }
+        if let Some(Err(error)) = self.continuous.map(|bounds| bounds.check()) {
+            refuse("continuous", error.to_string());
+        }
+        if self.max_deletes_percent > 100 {
+            let percent = self.max_deletes_percent;
+            refuse("max_deletes_percent", format!("{percent} is more than 100"));
+        }
+        for (field, pattern) in [("include", &self.include), ("exclude", &self.exclude)] {
+            if let Some(Err(error)) = pattern.as_deref().map(Regex::new) {
+                refuse(field, format!("no regular expression: {error}"));
+            }
+        }
+        if self.contact.as_ref().is_some_and(|contact| !is_contact(contact)) {
+            refuse("contact", "it is 1 to 200 visible characters, such as mailto:a@example.org".to_owned());
+        }
+        if reasons.is_empty() { Ok(()) } else { Err(InvalidSource { source: self.id.clone(), reasons }) }
+    }
+}
+
+/// Whether it can stand in a `User-Agent` header, in parentheses.
+fn is_contact(text: &str) -> bool {
+    (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'(' | b')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::schedule::{PollBounds, Schedule};
+
+    fn spec(entry: &str) -> SourceSpec {
+        SourceSpec::new(Url::parse(entry).unwrap())
+    }
+
+    fn fields(spec: &SourceSpec) -> Vec<&'static str> {
+        match spec.check() {
+            Ok(()) => Vec::new(),
+            Err(invalid) => invalid.reasons().iter().map(|(field, _)| *field).collect(),
+        }
+    }
+
+    #[test]
+    fn a_plain_source_makes_sense() {
+        assert_eq!(fields(&spec("https://example.org/")), [""; 0]);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let mut wrong = spec("https://example.org/");
+        wrong.schedule = Some(Schedule::cron("every day"));
+        wrong.continuous = Some(PollBounds { least_seconds: 9, most_seconds: 3 });
+        wrong.include = Some("(".to_owned());
+        wrong.exclude = Some("[".to_owned());
+        wrong.max_deletes_percent = 101;
+        wrong.contact = Some("a b".to_owned());
+        let said = ["schedule", "continuous", "max_deletes_percent", "include", "exclude", "contact"];
+        assert_eq!(fields(&wrong), said);
+        let message = wrong.check().unwrap_err().to_string();
+        for words in ["it has 2 fields", "9 to 3 seconds", "101 is more than 100", "unclosed group"] {
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn entries_that_cannot_be_asked_or_hold_a_secret_are_refused() {
+        assert_eq!(fields(&spec("ftp://example.org/")), ["entry"]);
+        assert_eq!(fields(&spec("mailto:a@example.org")), ["entry"]);
+        let secret = spec("https://user:hunter2@example.org/");
+        assert_eq!(fields(&secret), ["entry"]);
+        assert!(!secret.check().unwrap_err().to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_source_goes_by_no_other_name_than_its_entrys() {
+        let mut other = spec("https://example.org/");
+        other.id = "mine".parse().unwrap();
+        assert_eq!(fields(&other), ["id"]);
+    }
+
+    #[test]
+    fn a_secret_is_no_name_of_a_credential_and_is_not_repeated() {
+        use super::super::CredentialName;
+        assert_eq!("partner-1.prod".parse::<CredentialName>().unwrap().as_str(), "partner-1.prod");
+        for bad in ["", "Bearer abc", "hunter2!", &"a".repeat(65)] {
+            let error = bad.parse::<CredentialName>().unwrap_err().to_string();
+            assert!(bad.is_empty() || !error.contains(bad), "{error}");
+        }
+    }
+}

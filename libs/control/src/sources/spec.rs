@@ -1,0 +1,220 @@
+//! What is wanted of a Source.
+
+use std::fmt;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::str::FromStr;
+
+use model::{Message, SourceId};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::schedule::{PollBounds, Schedule};
+use crate::table::Kept;
+
+/// What is wanted of a Source: where it is entered, how it is harvested, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceSpec {
+    /// Its name, which follows from [`entry`](Self::entry).
+    pub id: SourceId,
+    /// The way in: a site, a Source Description, a Capability List, or a list itself.
+    pub entry: Url,
+    /// Whether it is harvested. A run under way ends as it would.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// When it is due. Without, it is harvested when somebody asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// Whether it is followed between runs, and how closely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuous: Option<PollBounds>,
+    /// The way to go in each run.
+    #[serde(default)]
+    pub mode: RunMode,
+    /// What to take where a Source offers both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<Prefer>,
+    /// What becomes of resources that a Resource List does not name any more.
+    #[serde(default)]
+    pub absent: Absent,
+    /// The most resources deleted for their absence in one run, in percent of what is held, 0 to 100.
+    #[serde(default = "ten")]
+    pub max_deletes_percent: u8,
+    /// Only resources whose URI matches this regular expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// Not resources whose URI matches this regular expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<String>,
+    /// Whether what breaks the specification is refused instead of tolerated and counted.
+    #[serde(default)]
+    pub strict: bool,
+    /// Requests open at one of its origins at the same time, of the whole fleet.
+    #[serde(default = "four")]
+    pub concurrency: NonZeroU16,
+    /// Requests in a second to one of its origins, of the whole fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<NonZeroU32>,
+    /// What is made of robots.txt.
+    #[serde(default)]
+    pub robots: Robots,
+    /// Whom the Source's operator can turn to: a mail address or a URL, for the `User-Agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+    /// The name of the credential to send, which is found in the configuration of whoever sends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<CredentialName>,
+}
+
+/// How a run brings a Source in step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunMode {
+    /// What is known of the Source decides.
+    #[default]
+    Auto,
+    /// The whole Resource List (RS-30).
+    Baseline,
+    /// What changed since (RS-31).
+    Incremental,
+    /// What is held is compared with the whole Resource List (RS-32).
+    Audit,
+}
+
+/// What to take where a Source offers both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefer {
+    /// Lists, and each resource by itself.
+    List,
+    /// Dumps.
+    Dump,
+}
+
+/// What becomes of resources that a Resource List does not name any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absent {
+    /// They are deleted when a second list, of a later moment, does not name them either.
+    #[default]
+    Confirm,
+    /// They are deleted at the first sighting.
+    Delete,
+    /// They are kept.
+    Keep,
+}
+
+/// What is made of a Source's robots.txt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Robots {
+    /// Nothing.
+    Ignore,
+    /// Its crawl-delay is kept: what a ResourceSync document lists is an invitation.
+    #[default]
+    Invited,
+    /// Its crawl-delay is kept, and what it disallows is not asked for.
+    Crawling,
+}
+
+/// The name of a credential: 1 to 64 of `a-z`, `0-9`, `-`, `_` and `.`. Never the credential itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CredentialName(String);
+
+/// Why a text is no name of a credential. It does not repeat the text, which may be a secret in the wrong place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "that is no name of a credential: 1 to 64 of a-z, 0-9, -, _ and . name one that stands in the configuration; the \
+     secret itself does not belong here"
+)]
+pub struct CredentialNameError;
+
+impl SourceSpec {
+    /// A Source that is harvested when somebody asks for it, with nothing special wanted.
+    pub fn new(entry: Url) -> Self {
+        Self {
+            id: SourceId::of_entry(&entry),
+            entry,
+            enabled: yes(),
+            schedule: None,
+            continuous: None,
+            mode: RunMode::default(),
+            prefer: None,
+            absent: Absent::default(),
+            max_deletes_percent: ten(),
+            include: None,
+            exclude: None,
+            strict: false,
+            concurrency: four(),
+            requests_per_second: None,
+            robots: Robots::default(),
+            contact: None,
+            credential: None,
+        }
+    }
+}
+
+impl Message for SourceSpec {
+    const KIND: &'static str = "source-spec";
+    const VERSION: u16 = 1;
+}
+
+impl Kept for SourceSpec {
+    type Id = SourceId;
+
+    fn key(id: &SourceId) -> String {
+        id.to_string()
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ten() -> u8 {
+    10
+}
+
+fn four() -> NonZeroU16 {
+    const { NonZeroU16::new(4).unwrap() }
+}
+
+impl CredentialName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CredentialName {
+    type Error = CredentialNameError;
+
+    fn try_from(text: String) -> Result<Self, CredentialNameError> {
+        let named = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.');
+        if (1..=64).contains(&text.len()) && text.bytes().all(named) {
+            Ok(Self(text))
+        } else {
+            Err(CredentialNameError)
+        }
+    }
+}
+
+impl FromStr for CredentialName {
+    type Err = CredentialNameError;
+
+    fn from_str(text: &str) -> Result<Self, CredentialNameError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl From<CredentialName> for String {
+    fn from(name: CredentialName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for CredentialName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

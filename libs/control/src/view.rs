@@ -1,0 +1,216 @@
+//! A live copy of what a bucket holds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{debug, warn};
+
+use crate::bucket::{Bucket, Fact, Feed, Line};
+use crate::table::Kept;
+use crate::{ControlError, Revised, Revision};
+
+/// How long nothing may come while the first copy is made: its last value may have ended meanwhile.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Between two tries to watch again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+
+/// A live copy of all values of one kind, kept up by the server's changes. After the connection was lost it is made
+/// anew from the whole state, so that nothing is missed. Clones share the copy.
+///
+/// It changes a few milliseconds after the server does; whoever must be sure writes with the revision that was read.
+#[derive(Debug)]
+pub struct View<T> {
+    rows: Arc<RwLock<Rows<T>>>,
+    changes: watch::Receiver<u64>,
+    /// Ends the task when the last clone is gone.
+    _stop: Arc<DropGuard>,
+}
+
+impl<T> Clone for View<T> {
+    fn clone(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), changes: self.changes.clone(), _stop: Arc::clone(&self._stop) }
+    }
+}
+
+#[derive(Debug)]
+struct Rows<T> {
+    values: BTreeMap<String, Revised<T>>,
+    unreadable: BTreeMap<String, String>,
+    live: bool,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self { values: BTreeMap::new(), unreadable: BTreeMap::new(), live: false }
+    }
+}
+
+impl<T: Kept> View<T> {
+    /// Opens a view, which is complete when this returns.
+    pub(crate) async fn open(bucket: Bucket) -> Result<Self, ControlError> {
+        let rows = Arc::new(RwLock::new(Rows::default()));
+        let (changed, changes) = watch::channel(0);
+        let stop = CancellationToken::new();
+        let mut line = bucket.line();
+        line.mark_unchanged();
+        let mut feed = bucket.feed().await?;
+        *write(&rows) = read_all(&mut feed, bucket.name()).await?;
+        let follower = Follower { bucket, rows: Arc::clone(&rows), changed, line };
+        let stopped = stop.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stopped.cancelled() => {}
+                () = follower.follow(feed) => {}
+            }
+        });
+        Ok(Self { rows, changes, _stop: Arc::new(stop.drop_guard()) })
+    }
+
+    /// What is kept under an id.
+    pub fn get(&self, id: &T::Id) -> Option<Revised<T>> {
+        read(&self.rows).values.get(&T::key(id)).cloned()
+    }
+
+    /// All values, in the order of their keys.
+    pub fn all(&self) -> Vec<Revised<T>> {
+        read(&self.rows).values.values().cloned().collect()
+    }
+
+    /// Whether the copy follows the server now. If not, it is what was known last.
+    pub fn is_live(&self) -> bool {
+        read(&self.rows).live
+    }
+
+    /// The keys whose values cannot be read, and why: of a later version, or damaged.
+    pub fn unreadable(&self) -> BTreeMap<String, String> {
+        read(&self.rows).unreadable.clone()
+    }
+
+    /// Waits until something has changed since the last call (of this clone). Several changes may come as one.
+    pub async fn changed(&mut self) {
+        if self.changes.changed().await.is_err() {
+            // The runtime is shutting down: nothing will change here any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until `look` finds something, now or after a change.
+    pub async fn wait_for<R>(&mut self, mut look: impl FnMut(&Self) -> Option<R>) -> R {
+        loop {
+            self.changes.mark_unchanged();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            self.changed().await;
+        }
+    }
+}
+
+/// Keeps the copy up.
+struct Follower<T> {
+    bucket: Bucket,
+    rows: Arc<RwLock<Rows<T>>>,
+    changed: watch::Sender<u64>,
+    line: watch::Receiver<Line>,
+}
+
+impl<T: Kept> Follower<T> {
+    async fn follow(mut self, feed: Feed) {
+        let mut feed = Some(feed);
+        loop {
+            match feed.take() {
+                Some(mut following) => {
+                    tokio::select! {
+                        // What was sent to the old connection may be lost.
+                        _ = self.line.changed() => {}
+                        fact = following.next() => match fact {
+                            Ok(fact) => {
+                                note(&mut write(&self.rows), fact, self.bucket.name());
+                                feed = Some(following);
+                            }
+                            Err(error) => debug!(bucket = self.bucket.name(), %error, "watching ended"),
+                        },
+                    }
+                    if feed.is_none() {
+                        write(&self.rows).live = false;
+                    }
+                }
+                None if !self.line.borrow_and_update().up => {
+                    if self.line.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                None => match self.again().await {
+                    Ok(again) => feed = Some(again),
+                    Err(error) => {
+                        debug!(bucket = self.bucket.name(), %error, "cannot watch");
+                        sleep(BETWEEN_TRIES).await;
+                        continue;
+                    }
+                },
+            }
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The whole state anew.
+    async fn again(&mut self) -> Result<Feed, ControlError> {
+        self.line.mark_unchanged();
+        let mut feed = self.bucket.feed().await?;
+        let rows = tokio::select! {
+            rows = read_all(&mut feed, self.bucket.name()) => rows?,
+            _ = self.line.changed() => {
+                let source = "the connection was lost again".into();
+                return Err(ControlError::Unavailable { action: "watch".to_owned(), source });
+            }
+        };
+        *write(&self.rows) = rows;
+        Ok(feed)
+    }
+}
+
+/// The first copy.
+async fn read_all<T: Kept>(feed: &mut Feed, bucket: &str) -> Result<Rows<T>, ControlError> {
+    let mut rows = Rows { live: true, ..Rows::default() };
+    let mut left = feed.held;
+    while left > 0 {
+        let Ok(fact) = timeout(SILENCE, feed.next()).await else { break };
+        let fact = fact?;
+        left = if fact.behind == 0 { 0 } else { left - 1 };
+        note(&mut rows, fact, bucket);
+    }
+    Ok(rows)
+}
+
+fn note<T: Kept>(rows: &mut Rows<T>, fact: Fact, bucket: &str) {
+    let Fact { key, value, revision, .. } = fact;
+    rows.unreadable.remove(&key);
+    let Some(bytes) = value else {
+        rows.values.remove(&key);
+        return;
+    };
+    match model::decode::<T>(&bytes) {
+        Ok(value) => {
+            rows.values.insert(key, Revised { value: Arc::new(value), revision: Revision::new(revision) });
+        }
+        Err(error) => {
+            warn!(bucket, key, %error, "a value cannot be read, and is left as it is");
+            rows.values.remove(&key);
+            rows.unreadable.insert(key, error.to_string());
+        }
+    }
+}
+
+fn read<T>(rows: &RwLock<Rows<T>>) -> RwLockReadGuard<'_, Rows<T>> {
+    // What is written under this lock is whole at every moment.
+    rows.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn write<T>(rows: &RwLock<Rows<T>>) -> RwLockWriteGuard<'_, Rows<T>> {
+    rows.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,10 @@
+//! What the fleet shares, on a real server.
+#![allow(missing_docs)]
+
+mod connection;
+mod leases;
+mod members;
+mod rests;
+mod runs;
+mod sources;
+mod support;

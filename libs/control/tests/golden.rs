@@ -1,0 +1,151 @@
+//! What is kept in the control store looks as it did, and what was kept before can still be read.
+//!
+//! The files are written by this test: `WRITE_GOLDEN=1 cargo test -p control --test golden`. A file may gain fields; a
+//! field that goes, or means something else, needs another version of the value.
+#![allow(missing_docs)]
+
+use std::fmt::Debug;
+use std::fs;
+
+use control::{
+    Absent, AskedBy, InSync, Kept, LeaseRecord, Member, PollBounds, Prefer, Progress, Rest, Revision, Robots,
+    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Tenure,
+};
+use jiff::Timestamp;
+use model::Phase;
+use serde_json::Value;
+use url::Url;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// Compares a value with its file, in both directions.
+fn golden<T: Kept + PartialEq + Debug>(name: &str, value: &T) {
+    let written: Value = serde_json::from_slice(&model::encode(value)).unwrap();
+    let path = format!("{FOLDER}/{name}.json");
+    if std::env::var_os("WRITE_GOLDEN").is_some() {
+        fs::write(&path, serde_json::to_string_pretty(&written).unwrap() + "\n").unwrap();
+    }
+    let text = fs::read(&path).unwrap_or_else(|error| {
+        panic!("{path}: {error}; write it with WRITE_GOLDEN=1 cargo test -p control --test golden")
+    });
+    assert_eq!(
+        &model::decode::<T>(&text).unwrap(),
+        value,
+        "{name}: what was written before reads otherwise now"
+    );
+    let before: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(lost(&before, &written), None, "{name}: what is written now lacks something");
+}
+
+/// The first place at which `now` lacks something that was there `before`, or has something else.
+fn lost(before: &Value, now: &Value) -> Option<String> {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => before.iter().find_map(|(name, value)| {
+            let there = now.get(name).map_or(Some(String::new()), |now| lost(value, now));
+            there.map(|place| format!(".{name}{place}"))
+        }),
+        _ => (before != now).then(String::new),
+    }
+}
+
+fn plain_source() -> SourceSpec {
+    SourceSpec::new(Url::parse("https://example.org/").unwrap())
+}
+
+fn run() -> Run {
+    Run::submitted(RunSpec {
+        id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
+        source: "example-org-1".parse().unwrap(),
+        mode: RunMode::Auto,
+        asked_by: AskedBy::Schedule,
+        asked_at: at("2026-03-01T12:00:00Z"),
+        allow_deletes: false,
+    })
+}
+
+fn tenure() -> Tenure {
+    Tenure { owner: "pod-1".parse().unwrap(), epoch: Revision::new(42) }
+}
+
+fn running() -> Run {
+    let run = run().step(Step::Start(tenure()), at("2026-03-01T12:00:01Z")).unwrap();
+    let mut progress = Progress {
+        phase: Some(Phase::Dispatching),
+        pending: Some(7),
+        told_at: Some(at("2026-03-01T12:00:05Z")),
+        ..Progress::default()
+    };
+    progress.counters.listed = 12;
+    progress.counters.quirks.insert("gzip".to_owned(), 1);
+    run.step(Step::Tell(tenure(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
+}
+
+#[test]
+fn sources() {
+    golden("source-plain", &plain_source());
+    let mut full = plain_source();
+    full.enabled = false;
+    full.schedule = Some(Schedule::cron("30 2 * * *").jitter(900));
+    full.continuous = Some(PollBounds { least_seconds: 10, most_seconds: 600 });
+    full.mode = RunMode::Audit;
+    full.prefer = Some(Prefer::Dump);
+    full.absent = Absent::Keep;
+    full.max_deletes_percent = 5;
+    full.include = Some("[.]pdf$".to_owned());
+    full.exclude = Some("/tmp/".to_owned());
+    full.strict = true;
+    full.concurrency = 2.try_into().unwrap();
+    full.requests_per_second = Some(8.try_into().unwrap());
+    full.robots = Robots::Crawling;
+    full.contact = Some("mailto:a@example.org".to_owned());
+    full.credential = Some("partner-1".parse().unwrap());
+    full.check().unwrap();
+    golden("source-full", &full);
+    let mut every = plain_source();
+    every.schedule = Some(Schedule::every(3600));
+    golden("source-every", &every);
+}
+
+#[test]
+fn runs() {
+    golden("run-queued", &run());
+    golden("run-running", &running());
+    let end = |step| running().step(step, at("2026-03-01T12:10:00Z")).unwrap();
+    golden("run-finished", &end(Step::Finish(tenure(), InSync(true))));
+    golden("run-failed", &end(Step::Fail(tenure(), "the source cannot be reached".to_owned())));
+    golden("run-stopping", &end(Step::Cancel));
+    golden("run-paused", &run().step(Step::Pause, at("2026-03-01T12:10:00Z")).unwrap());
+    golden("run-cancelled", &run().step(Step::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
+}
+
+#[test]
+fn leases_members_and_rests() {
+    let since = at("2026-03-01T12:00:00Z");
+    let first = LeaseRecord { holder: "pod-1".parse().unwrap(), epoch: None, since };
+    golden("lease-first", &first);
+    golden("lease", &LeaseRecord { epoch: Some(Revision::new(42)), ..first });
+    let version = "0.1.0".to_owned();
+    golden("member", &Member { id: "pod-1".parse().unwrap(), role: Role::Scheduler, version, since });
+    let lane = "https://example.org".parse().unwrap();
+    golden("rest", &Rest { lane, until: since, status: 503 });
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let text = br#"{"kind":"source-spec","version":1,
+        "body":{"id":"example-org-8198d1bac40a","entry":"https://example.org/"}}"#;
+    assert_eq!(model::decode::<SourceSpec>(text).unwrap(), plain_source());
+}
+
+#[test]
+fn a_field_that_goes_or_changes_is_found_and_one_that_comes_is_not() {
+    let value = |text| serde_json::from_str::<Value>(text).unwrap();
+    let before = value(r#"{"a":{"b":1}}"#);
+    assert_eq!(lost(&before, &value(r#"{"a":{"b":1,"c":2}}"#)), None);
+    assert_eq!(lost(&before, &value(r#"{"a":{"b":2}}"#)), Some(".a.b".to_owned()));
+    assert_eq!(lost(&before, &value(r#"{"a":{}}"#)), Some(".a.b".to_owned()));
+}
