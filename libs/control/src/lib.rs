@@ -10,6 +10,7 @@ mod rests;
 mod revised;
 mod runs;
 mod schedule;
+mod shares;
 mod sources;
 mod table;
 mod view;
@@ -26,6 +27,7 @@ pub use runs::{
     AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Tenure, Wanted, Why,
 };
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
+pub use shares::{Owner, Shares, Turn, shares};
 pub use sources::{
     Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
 };

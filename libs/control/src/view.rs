@@ -90,6 +90,17 @@ impl<T: Kept> View<T> {
         read(&self.rows).unreadable.clone()
     }
 
+    /// The keys that hold something, also what cannot be read.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let rows = read(&self.rows);
+        rows.values.keys().chain(rows.unreadable.keys()).cloned().collect()
+    }
+
+    /// Counts all changes so far as seen: [`changed`](Self::changed) waits for one after them.
+    pub fn mark_seen(&mut self) {
+        self.changes.mark_unchanged();
+    }
+
     /// Waits until something has changed since the last call (of this clone). Several changes may come as one.
     pub async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
@@ -101,7 +112,7 @@ impl<T: Kept> View<T> {
     /// Waits until `look` finds something, now or after a change.
     pub async fn wait_for<R>(&mut self, mut look: impl FnMut(&Self) -> Option<R>) -> R {
         loop {
-            self.changes.mark_unchanged();
+            self.mark_seen();
             if let Some(found) = look(self) {
                 return found;
             }

@@ -6,5 +6,6 @@ mod leases;
 mod members;
 mod rests;
 mod runs;
+mod shares;
 mod sources;
 mod support;
