@@ -9,7 +9,7 @@ use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::kv::{self, Operation, Store};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, HeaderMap};
 use bytes::Bytes;
@@ -122,14 +122,20 @@ impl Bucket {
         self.line.clone()
     }
 
-    /// What is at a key now.
+    /// What is at a key now. The leader of the bucket is asked: another server of a cluster may be a moment behind, and
+    /// what is decided on its word would fail when it is written.
     pub(crate) async fn get(&self, key: &str) -> Result<Slot, ControlError> {
-        let entry = self.store.entry(key).await;
-        let entry = entry.map_err(ControlError::unavailable(format!("read {key} in {}", self.name)))?;
-        Ok(entry.map_or(Slot { revision: 0, value: None }, |entry| Slot {
-            revision: entry.revision,
-            value: (entry.operation == Operation::Put).then_some(entry.value),
-        }))
+        let subject = format!("{}{key}", self.store.prefix);
+        match self.store.stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => Ok(Slot {
+                revision: message.sequence,
+                value: (!marks_the_end(Some(&message.headers))).then_some(message.payload),
+            }),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
+                Ok(Slot { revision: 0, value: None })
+            }
+            Err(error) => Err(ControlError::unavailable(format!("read {key} in {}", self.name))(error)),
+        }
     }
 
     /// Writes a value, which lasts for `ttl` (whole seconds) where one is given, if the key's revision is the expected

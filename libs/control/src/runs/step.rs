@@ -11,7 +11,8 @@
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
 //! The first three are the operator's, and wait for no owner. The others are the owner's, who names its tenure: a run
-//! that another one took over meanwhile is refused. A cancelling is not taken back.
+//! that another one took over meanwhile is refused. A cancelling is not taken back. Whoever ends a run in the very way in
+//! which it is over already is not refused: it may not have heard that it succeeded.
 
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -141,6 +142,11 @@ impl Run {
                 Ok(self.over(RunState::Finished { in_sync }, now))
             }
             (RunState::Running { .. }, Step::Fail(_, why)) => Ok(self.over(RunState::Failed { why }, now)),
+            (RunState::Cancelled, Step::Cancel) => Ok(self.clone()),
+            (RunState::Finished { in_sync }, Step::Finish(_, InSync(now))) if *in_sync == now => {
+                Ok(self.clone())
+            }
+            (RunState::Failed { why }, Step::Fail(_, now)) if *why == now => Ok(self.clone()),
             _ => Err(state),
         }
     }
