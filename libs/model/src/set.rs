@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 pub struct SetRecord {
     /// What the set offers, in the Capability List's order.
     pub capabilities: Vec<CapabilityLink>,
+    /// Whether it may offer more than that: its Capability List was cut short, or has an entry that cannot be used. What such a
+    /// set's lists do not name may stand in one that nobody found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
     /// `at` of the last Resource List that was read whole: every change up to it is in it (RS-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_at: Option<Timestamp>,

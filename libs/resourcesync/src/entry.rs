@@ -1,9 +1,20 @@
 use serde::Serialize;
 
+use crate::capability::Capability;
 use crate::datetime::Datetime;
 use crate::link::Link;
 use crate::metadata::Metadata;
 use crate::position::Position;
+
+const PACKAGE_TYPES: [&str; 6] = [
+    "application/zip",
+    "application/x-xz",
+    "application/gzip",
+    "application/x-gzip",
+    "application/x-tar",
+    "application/x-gtar",
+];
+const PACKAGE_ENDINGS: [&str; 7] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2"];
 
 /// One `url` or `sitemap`: a resource, a package or a document, and what is said of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,6 +54,25 @@ impl Entry {
     /// When the change happened: `datetime` (1.1), else `lastmod` (1.0). `None` is never to be filled with a guess (RS-7).
     pub fn change_time(&self) -> Option<Datetime> {
         self.metadata.datetime.or(self.lastmod)
+    }
+
+    /// Whether it leads to a part of a list of this kind, as the entries of an index do, though it stands in a `urlset`
+    /// ([`Quirk::UrlsetAsIndex`](crate::Quirk::UrlsetAsIndex)).
+    pub fn names_part_of(&self, list: &Capability) -> bool {
+        let Metadata { capability, change, at, from, .. } = &self.metadata;
+        let is_same_kind = capability.as_ref() == Some(list);
+        let has_own_span = from.is_some() && *list == Capability::ChangeList
+            || at.is_some() && *list == Capability::ResourceList;
+        change.is_none() && (is_same_kind || has_own_span) && !self.names_package()
+    }
+
+    /// Whether it leads to a package of bitstreams, by its media type or the end of its path.
+    pub fn names_package(&self) -> bool {
+        let by_type = self.metadata.media_type.as_deref().is_some_and(|media_type| {
+            PACKAGE_TYPES.iter().any(|package| package.eq_ignore_ascii_case(media_type))
+        });
+        let path = self.loc.split(['?', '#']).next().unwrap_or_default();
+        by_type || PACKAGE_ENDINGS.iter().any(|ending| path.ends_with(ending))
     }
 }
 

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use url::Url;
 
 /// How much of a document the reader is willing to hold at once.
@@ -55,4 +56,7 @@ pub struct Options {
     pub mode: Mode,
     /// The document's own URI, against which relative references are resolved.
     pub base: Option<Url>,
+    /// The latest moment that the document's times can truly mean: now, and some minutes for clocks that differ. Later ones are
+    /// counted as [`Quirk::FutureTime`](crate::Quirk::FutureTime). `None`: no time counts as too late.
+    pub latest: Option<Timestamp>,
 }

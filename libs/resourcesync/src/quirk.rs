@@ -72,7 +72,7 @@ quirks! {
     UnknownCapability "unknown-capability" true true "a capability is not in the specification";
     OddCapabilityName "odd-capability-name" false true "a capability is misspelt (another case, index appended, no dash)";
     TooManyEntries "too-many-entries" false true "the document has more than the 50,000 entries that Sitemaps allow";
-    RepeatedCapability "repeated-capability" true true "a Capability List has several entries of one capability, so none of them is the whole set";
+    RepeatedCapability "repeated-capability" false true "a Capability List has several entries of one capability; only together are they the set's";
     MissingEntryCapability "missing-entry-capability" false true "an entry does not say what the document it leads to is";
     UrlsetAsIndex "urlset-as-index" true true "a urlset lists lists, where an index would be a sitemapindex";
     IndexNotAllowed "index-not-allowed" false true "a sitemapindex is used where the specification has none";
@@ -110,6 +110,7 @@ quirks! {
     ZoneLessTime "zone-less-time" true true "a time of day has no zone; it is read as UTC";
     SpaceForT "space-for-t" false true "a blank stands between date and time of day";
     OddTimeFormat "odd-time-format" false true "a time is written in a way that only looks like W3C Datetime (lower case, zone without colon)";
+    FutureTime "future-time" true false "a time lies in the future of whoever reads it, as local time written as UTC does; it orders nothing";
     LeapSecond "leap-second" false false "a time has second 60; it is read as the next second";
     NoChangeTime "no-change-time" true false "an entry of a change document does not say when";
     OutOfOrder "out-of-order" true true "an entry of a change document is older than the one before it";

@@ -251,6 +251,9 @@ impl Quirk {
                 Section::DATETIME,
                 "Write times as YYYY-MM-DDThh:mm:ssZ: capital letters, and a colon in the zone.",
             ),
+            Self::FutureTime => {
+                (Hint, Section::DATETIME, "Write UTC before a Z; local time ends with its offset from UTC.")
+            }
             Self::LeapSecond => (Hint, Section::DATETIME, "Write seconds from 00 to 59."),
             Self::NoChangeTime => (
                 Hint,

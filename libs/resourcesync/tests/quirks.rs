@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NAMESPACES, change, change_list, gzip, read, read_with, resource_list, urlset};
+use common::{NAMESPACES, change, change_list, gzip, in_2100, read, read_with, resource_list, urlset};
 use resourcesync::{Capability, Mode, Options, Quirk, ReadError};
 
 const AT: &str = r#"at="2013-01-03T09:00:00Z""#;
@@ -118,6 +118,7 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::ZoneLessTime => entry("<lastmod>2020-06-02T00:00:00</lastmod>"),
         Quirk::SpaceForT => entry("<lastmod>2020-06-02 00:00:00Z</lastmod>"),
         Quirk::OddTimeFormat => entry("<lastmod>2020-06-02T00:00:00+0200</lastmod>"),
+        Quirk::FutureTime => change_list(&change("1", r#"change="updated" datetime="2101-01-01T00:00:00Z""#)),
         Quirk::LeapSecond => entry("<lastmod>2016-12-31T23:59:60Z</lastmod>"),
         Quirk::NoChangeTime => change_list(&change("1", r#"change="deleted""#)),
         Quirk::OutOfOrder => {
@@ -139,7 +140,7 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
 fn every_quirk_is_understood_and_counted() {
     for &quirk in Quirk::ALL {
         let (bytes, entries) = document(quirk);
-        let reading = read_with(&bytes[..], Options::default());
+        let reading = read_with(&bytes[..], in_2100(Mode::Tolerant));
         assert!(reading.error.is_none(), "{quirk}: {:?}", reading.error);
         assert!(reading.summary.complete, "{quirk}");
         assert_eq!(reading.entries.len(), entries, "{quirk}: {:?}", reading.bad);
@@ -155,9 +156,9 @@ fn every_quirk_is_understood_and_counted() {
 fn strict_mode_refuses_what_breaks_the_specification_and_only_that() {
     for &quirk in Quirk::ALL {
         let (bytes, _) = document(quirk);
-        let tolerant = read_with(&bytes[..], Options::default());
+        let tolerant = read_with(&bytes[..], in_2100(Mode::Tolerant));
         let expected = tolerant.summary.quirks.iter().any(|(quirk, _)| quirk.is_refused_when_strict());
-        let strict = read_with(&bytes[..], Options { mode: Mode::Strict, ..Options::default() });
+        let strict = read_with(&bytes[..], in_2100(Mode::Strict));
         match strict.error {
             Some(ReadError::Quirk { quirk, .. }) => {
                 assert!(quirk.is_refused_when_strict() && expected, "{quirk}")

@@ -124,6 +124,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::ZoneLessTime => "CORE FastSync: `2020-06-02T00:00:00`, with and without microseconds",
         Quirk::SpaceForT => "CORE FastSync: manifests with `2020-03-18 01:20:10`",
         Quirk::OddTimeFormat => "—",
+        Quirk::FutureTime => "DSpace (ResourceSyncJava): local time written with a `Z`, east of Greenwich",
         Quirk::LeapSecond => "—",
         Quirk::NoChangeTime => "—",
         Quirk::OutOfOrder => "CORE FastSync: packages in no order of time",

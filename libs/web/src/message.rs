@@ -72,7 +72,11 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Status(429) | ErrorKind::Resting => {
             "try again after that time, with fewer requests at once"
         }
-        ErrorKind::Status(408 | 425 | 500 | 502..=504) => {
+        ErrorKind::Status(500) => {
+            "try again later; if it stays so, check the credential for this origin, since some servers answer so to one they \
+             do not accept; else tell the Source's operator"
+        }
+        ErrorKind::Status(408 | 425 | 502..=504) => {
             "try again later; if it stays so, tell the Source's operator"
         }
         ErrorKind::Status(_) | ErrorKind::Unasked(_) => {

@@ -3,7 +3,7 @@
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Absence, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason, ResourceRecord,
     ResourceUri, SetId, Subject, Validators,
@@ -18,6 +18,10 @@ use crate::seen::{Named, Seen};
 
 /// Records that travel in one batch.
 const BATCH: usize = 500;
+/// A list dated no longer before the run than this may be dated by the very request.
+const DATED_BY_REQUEST: SignedDuration = SignedDuration::from_mins(10);
+/// How far apart such lists must be to confirm one another.
+const APART: SignedDuration = SignedDuration::from_hours(1);
 
 /// The guard's word: more would be deleted than the operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,28 @@ impl Harvest {
         }
     }
 
+    /// Absence needs all lists of a set: where one of them was read, those that were not modified are read again. Returns whether
+    /// any was queued.
+    pub(crate) async fn queue_unread_lists(&mut self) -> Result<bool, HarvestError> {
+        let mut batch = Batch::new();
+        for uri in std::mem::take(&mut self.unmodified) {
+            let Some(record) = self.catalog.document(&uri).await? else { continue };
+            let is_seen = matches!(self.seen.get(&record.set), Some(Some(_)));
+            if is_seen && record.capability == Capability::ResourceList && !record.doubtful {
+                self.uncount_unmodified(&uri, &record);
+                let queued = DocumentRecord {
+                    state: DocumentState::Queued,
+                    validators: Validators::default(),
+                    ..record
+                };
+                batch.put_document(&uri, &queued);
+            }
+        }
+        let any = !batch.is_empty();
+        self.commit(batch).await?;
+        Ok(any)
+    }
+
     /// Compares what is held with what the lists named.
     pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
         for (set, seen) in std::mem::take(&mut self.seen) {
@@ -80,6 +106,7 @@ impl Harvest {
 
     /// The set's lists, if all of them were read whole in this very run and nothing about them is doubtful.
     async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
+        let Some(known) = self.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
         let documents = queue::documents(&self.catalog).await?;
         let lists: Vec<(String, DocumentRecord)> = documents
             .into_iter()
@@ -93,7 +120,8 @@ impl Harvest {
         let Some((document, _)) = lists.iter().find(|(_, record)| record.parent.is_none()) else {
             return Ok(None);
         };
-        if !lists.iter().all(is_whole) {
+        let is_read = |uri: &str| lists.iter().any(|(list, _)| list == uri);
+        if !lists.iter().all(is_whole) || !known.documents(&Capability::ResourceList).all(is_read) {
             return Ok(None);
         }
         let at = lists.iter().map(|(_, record)| record.at).min().flatten();
@@ -203,9 +231,16 @@ impl Harvest {
             AbsentPolicy::Delete => true,
             AbsentPolicy::Confirm => {
                 let first = record.absent.as_ref().and_then(|absence| absence.at);
-                first.zip(at).is_some_and(|(first, at)| first < at)
+                first.zip(at).is_some_and(|(first, at)| first < at && self.is_news(first, at))
             }
         }
+    }
+
+    /// Whether two dates of a list tell of two states of the Source. A list that is dated by the request always looks new: it
+    /// is read again after a while, when a fault that passes has passed.
+    fn is_news(&self, first: Timestamp, at: Timestamp) -> bool {
+        let earliest = self.run.started_at.checked_sub(DATED_BY_REQUEST).unwrap_or(Timestamp::MIN);
+        at < earliest || at.duration_since(first) >= APART
     }
 
     /// Deletes nothing, says so, and has the lists read anew next time, for when the operator has given the word.

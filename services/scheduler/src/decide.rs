@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use model::{Declaration, Listing, PendingRecord, ResourceRecord};
 use resourcesync::Change;
 
+use crate::entry::Moment;
+
 /// What an entry asks for, given what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -12,6 +14,8 @@ pub(crate) enum Decision {
     Fetch,
     /// Remove the resource: the Source says it deleted it.
     Delete,
+    /// Ask for the resource: the Source says it deleted it, but nobody knows whether that was before what is held.
+    Ask,
     /// What is held is what the entry describes.
     Unchanged,
     /// The entry speaks of an earlier moment than what is known.
@@ -31,19 +35,28 @@ pub(crate) struct Known<'a> {
 
 /// Decides about one entry. Idempotent: the same entry read again asks for nothing new.
 ///
-/// `latest` is the last instant the entry's moment can mean: `12:00:05` is any time before `12:00:06`.
+/// `moment` tells the last instant the entry's moment can mean: `12:00:05` is any time before `12:00:06`.
 pub(crate) fn decide(
     declaration: &Declaration,
     listing: &Listing,
-    latest: Option<Timestamp>,
+    moment: Moment,
     known: Known<'_>,
 ) -> Decision {
-    if is_stale(listing, latest, known) {
+    let newest = newest_known(listing, known);
+    // An entry whose moment certainly lies before what is known must not be applied over it. Entries without a moment, or
+    // with the same one, are never stale: to skip them would be a guess.
+    if moment.latest.zip(newest).is_some_and(|(latest, newest)| latest < newest) {
         return Decision::Stale;
     }
     if listing.change == Some(Change::Deleted) {
         let held = known.record.is_some_and(|record| record.is_present() && !was_undone(listing, record));
-        return if held || known.pending.is_some() { Decision::Delete } else { Decision::Unchanged };
+        let is_vague =
+            moment.is_vague && newest.is_some_and(|newest| listing.as_of.is_none_or(|first| first < newest));
+        return match held || known.pending.is_some() {
+            false => Decision::Unchanged,
+            true if is_vague => Decision::Ask,
+            true => Decision::Delete,
+        };
     }
     match known.record {
         Some(record) if was_applied(declaration, listing, record) => Decision::Unchanged,
@@ -52,24 +65,23 @@ pub(crate) fn decide(
     }
 }
 
-/// An entry whose moment certainly lies before what is known must not be applied over it. Entries without a moment, or
-/// with the same one, are never stale: to skip them would be a guess.
-fn is_stale(listing: &Listing, latest: Option<Timestamp>, known: Known<'_>) -> bool {
-    let Some(latest) = latest else { return false };
+/// The latest moment of which anything is known.
+fn newest_known(listing: &Listing, known: Known<'_>) -> Option<Timestamp> {
     let newest_known = [
         known.record.and_then(|record| record.listing.as_of),
         known.pending.and_then(|pending| pending.listing.as_of),
         // Only changes are measured against the baseline: its own entries carry its `at`.
         known.baseline_at.filter(|_| listing.change.is_some()),
     ];
-    newest_known.into_iter().flatten().max().is_some_and(|moment| latest < moment)
+    newest_known.into_iter().flatten().max()
 }
 
 /// Whether this very change was applied already: an open Change List is read again and again.
 fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRecord) -> bool {
     record.is_present()
-        && listing.change_time.is_some()
-        && listing.change_time == record.listing.change_time
+        && listing.change.is_some()
+        && listing.as_of.is_some()
+        && listing.as_of == record.listing.as_of
         && listing.change == record.listing.change
         && *declaration == record.declaration
 }
@@ -77,8 +89,8 @@ fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRe
 /// Whether this very deletion was applied already, and undone by the operator.
 fn was_undone(listing: &Listing, record: &ResourceRecord) -> bool {
     record.listing.change == Some(Change::Deleted)
-        && listing.change_time.is_some()
-        && listing.change_time == record.listing.change_time
+        && listing.as_of.is_some()
+        && listing.as_of == record.listing.as_of
 }
 
 /// Whether the declaration is about the bytes we hold. Digests decide where both sides have a common algorithm; else the
@@ -122,7 +134,11 @@ mod tests {
     use super::*;
 
     fn judge(declaration: &Declaration, listing: &Listing, known: Known<'_>) -> Decision {
-        decide(declaration, listing, listing.as_of, known)
+        decide(declaration, listing, until(listing.as_of), known)
+    }
+
+    fn until(latest: Option<Timestamp>) -> Moment {
+        Moment { latest, is_vague: false }
     }
 
     fn at(second: i64) -> Timestamp {
@@ -265,7 +281,7 @@ mod tests {
     fn a_change_in_the_very_second_of_the_baseline_may_have_come_after_it() {
         let known = Known { baseline_at: Some(at(10)), ..Known::default() };
         let change = listing(Some(Change::Updated), Some(9));
-        assert_eq!(decide(&declares(b"x"), &change, Some(at(10)), known), Decision::Fetch);
+        assert_eq!(decide(&declares(b"x"), &change, until(Some(at(10))), known), Decision::Fetch);
     }
 
     #[test]
@@ -312,5 +328,20 @@ mod tests {
         let record = held(b"x", declares(b"x"), Some(10));
         let deleted = listing(Some(Change::Deleted), Some(5));
         assert_eq!(judge(&Declaration::default(), &deleted, with(&record)), Decision::Stale);
+    }
+
+    #[test]
+    fn a_deletion_of_a_vague_moment_is_applied_only_when_it_certainly_came_later() {
+        let record = held(b"x", declares(b"x"), Some(10));
+        let deleted = |first| listing(Some(Change::Deleted), first);
+        let vague = |latest: Option<i64>| Moment { latest: latest.map(at), is_vague: true };
+        let decision =
+            |first, latest| decide(&Declaration::default(), &deleted(first), vague(latest), with(&record));
+        assert_eq!(decision(Some(1), Some(9)), Decision::Stale);
+        assert_eq!(decision(Some(5), Some(15)), Decision::Ask);
+        assert_eq!(decision(None, None), Decision::Ask, "a moment in the future says nothing");
+        assert_eq!(decision(Some(11), Some(21)), Decision::Delete);
+        let unknown = decide(&Declaration::default(), &deleted(None), vague(None), Known::default());
+        assert_eq!(unknown, Decision::Unchanged);
     }
 }

@@ -8,10 +8,10 @@ use model::{
     Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
     Subject, Validators,
 };
-use resourcesync::{Capability, Item};
+use resourcesync::{Capability, Datetime, Item};
 
 use crate::decide::{Decision, Known, decide};
-use crate::entry::{Context, Planned, certain_instant};
+use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
@@ -67,7 +67,7 @@ impl Harvest {
                 pending: plans.get(&planned.uri).and_then(Option::as_ref),
                 baseline_at,
             };
-            let decision = decide(&planned.declaration, &planned.listing, planned.latest, known);
+            let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
             self.apply(batch, planned, decision, record.as_ref(), &mut plans);
         }
         Ok(latest)
@@ -81,7 +81,7 @@ impl Harvest {
         record: Option<&ResourceRecord>,
         plans: &mut HashMap<ResourceUri, Option<PendingRecord>>,
     ) {
-        let Planned { uri, declaration, listing, .. } = planned;
+        let Planned { uri, mut declaration, listing, .. } = planned;
         let action = match decision {
             Decision::Stale => {
                 self.run.counters.unchanged += 1;
@@ -106,7 +106,7 @@ impl Harvest {
                 return;
             }
             Decision::Delete => Action::Delete,
-            Decision::Fetch => match Lane::of(&uri.to_url()) {
+            Decision::Fetch | Decision::Ask => match Lane::of(&uri.to_url()) {
                 Ok(lane) => Action::Fetch { lane },
                 Err(error) => {
                     self.entry_problem(
@@ -119,6 +119,12 @@ impl Harvest {
                 }
             },
         };
+        if decision == Decision::Ask
+            && let Some(Some(before)) = plans.get(&uri)
+        {
+            // Should it be there after all, it is judged by what was declared of it.
+            declaration.clone_from(&before.declaration);
+        }
         let pending = PendingRecord {
             seq: self.next_seq(),
             action,
@@ -142,6 +148,7 @@ impl Harvest {
         parent: &DocumentRecord,
         items: Vec<Item>,
     ) -> Result<(), HarvestError> {
+        let horizon = Horizon::at(self.clock.now());
         for item in items {
             let entry = match item {
                 Item::Entry(entry) => *entry,
@@ -150,7 +157,8 @@ impl Harvest {
                     continue;
                 }
             };
-            let until = entry.metadata.until.as_ref().and_then(certain_instant);
+            let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+            let until = certain(entry.metadata.until);
             let before = self.catalog.document(&entry.loc).await?;
             if before
                 .as_ref()
@@ -158,7 +166,7 @@ impl Harvest {
             {
                 continue;
             }
-            let from = entry.metadata.from.as_ref().and_then(certain_instant);
+            let from = certain(entry.metadata.from);
             let mut child = queue::queued(self.run.id, &parent.set, &parent.capability, before);
             if child.capability == Capability::ResourceList {
                 // Its index has changed: only parts that are all read tell what is absent from all of them.

@@ -2,7 +2,17 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Listing, ResourceUri, SetId, UriError};
-use resourcesync::{Capability, Change, Datetime, Entry, Precision, Zone};
+use resourcesync::{Capability, Change, Datetime, Entry, Item, Mode, Options, Precision, Zone};
+
+/// How far a Source's clock may be ahead of ours.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
+/// How far local time can be ahead of UTC, and behind it.
+const EASTERNMOST: SignedDuration = SignedDuration::from_hours(14);
+const WESTERNMOST: SignedDuration = SignedDuration::from_hours(12);
+
+/// The latest moment that a time can truly mean when it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Horizon(Timestamp);
 
 /// What the document around an entry says.
 #[derive(Debug, Clone)]
@@ -15,6 +25,10 @@ pub(crate) struct Context {
     pub(crate) changes: bool,
     /// `at` of a Resource List.
     pub(crate) at: Option<Datetime>,
+    /// What its entries would be parts of, were it an index.
+    pub(crate) kind: Option<Capability>,
+    /// When it is read.
+    pub(crate) horizon: Horizon,
 }
 
 /// An entry in the plan's words.
@@ -23,18 +37,25 @@ pub(crate) struct Planned {
     pub(crate) uri: ResourceUri,
     pub(crate) declaration: Declaration,
     pub(crate) listing: Listing,
-    /// The last instant the listing's moment can mean.
+    /// What more is known of the listing's moment than its first instant.
+    pub(crate) moment: Moment,
+}
+
+/// How far the moment of an entry reaches behind the first instant it can mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The last instant it can mean.
     pub(crate) latest: Option<Timestamp>,
+    /// Whether it is given, but not reliably: without a zone, or in the future.
+    pub(crate) is_vague: bool,
 }
 
 impl Context {
-    /// The context of a document that is read as `capability`.
-    pub(crate) fn new(document: &str, set: &SetId, capability: &Capability, at: Option<Datetime>) -> Self {
-        Self {
-            document: document.to_owned(),
-            set: set.clone(),
-            changes: *capability == Capability::ChangeList,
-            at,
+    /// Whether an item leads to a part of this document, though it is no index.
+    pub(crate) fn is_part(&self, item: &Item) -> bool {
+        match (item, &self.kind) {
+            (Item::Entry(entry), Some(kind)) => entry.names_part_of(kind),
+            _ => false,
         }
     }
 
@@ -52,7 +73,7 @@ impl Context {
             true => metadata.datetime.as_ref().or(entry.lastmod.as_ref()),
             false => self.at.as_ref(),
         };
-        let as_of = moment.and_then(certain_instant);
+        let (as_of, moment) = self.horizon.moment(moment);
         let declaration = Declaration {
             digests: hashes.known,
             unjudged: hashes.unjudged,
@@ -65,11 +86,10 @@ impl Context {
             document: self.document.clone(),
             set: self.set.clone(),
             change,
-            change_time: as_of.filter(|_| self.changes),
+            change_time: as_of.filter(|_| self.changes && !moment.is_vague),
             as_of,
         };
-        let latest = moment.and_then(latest_instant);
-        Ok(Planned { uri, declaration, listing, latest })
+        Ok(Planned { uri, declaration, listing, moment })
     }
 }
 
@@ -78,23 +98,52 @@ fn change_of(change: Option<Change>) -> Change {
     change.unwrap_or(Change::Updated)
 }
 
-/// The first instant a time can mean. A time without zone may be hours off: it orders nothing, so the entry is compared
-/// by its digests alone.
-pub(crate) fn certain_instant(datetime: &Datetime) -> Option<Timestamp> {
-    (datetime.zone() != Zone::Missing).then(|| datetime.instant())
+impl Horizon {
+    /// The horizon of who reads now.
+    pub(crate) fn at(now: Timestamp) -> Self {
+        Self(now.saturating_add(CLOCKS_DIFFER).unwrap_or(Timestamp::MAX))
+    }
+
+    /// How documents are read: their quirks are counted by the same horizon.
+    pub(crate) fn options(self, mode: Mode) -> Options {
+        Options { mode, latest: Some(self.0), ..Options::default() }
+    }
+
+    /// The first instant a time can mean, where that is certain: a time without zone may be hours off, and one in the future
+    /// is wrong by nobody knows how much.
+    pub(crate) fn certain_instant(self, datetime: &Datetime) -> Option<Timestamp> {
+        let first = datetime.instant();
+        (datetime.zone() != Zone::Missing && first <= self.0).then_some(first)
+    }
+
+    /// The last instant a time can mean, where that is certain: the end of the second, minute or day it names.
+    pub(crate) fn latest_instant(self, datetime: &Datetime) -> Option<Timestamp> {
+        self.certain_instant(datetime).and_then(|_| end_of(datetime))
+    }
+
+    /// The interval in which the moment of an entry lies.
+    fn moment(self, datetime: Option<&Datetime>) -> (Option<Timestamp>, Moment) {
+        let Some(datetime) = datetime else { return (None, Moment::default()) };
+        if let Some(first) = self.certain_instant(datetime) {
+            return (Some(first), Moment { latest: end_of(datetime), is_vague: false });
+        }
+        let first = datetime.instant().checked_sub(EASTERNMOST).ok();
+        let first = first.filter(|first| datetime.zone() == Zone::Missing && *first <= self.0);
+        let latest = end_of(datetime).and_then(|end| end.checked_add(WESTERNMOST).ok());
+        (first, Moment { latest: latest.filter(|_| first.is_some()), is_vague: true })
+    }
 }
 
-/// The last instant a time can mean: the end of the second, minute or day it names.
-pub(crate) fn latest_instant(datetime: &Datetime) -> Option<Timestamp> {
+fn end_of(datetime: &Datetime) -> Option<Timestamp> {
     let width = match datetime.precision() {
-        Precision::Subsecond => return certain_instant(datetime),
+        Precision::Subsecond => return Some(datetime.instant()),
         Precision::Second => SignedDuration::from_secs(1),
         Precision::Minute => SignedDuration::from_mins(1),
         Precision::Day => SignedDuration::from_hours(24),
         Precision::Month => SignedDuration::from_hours(31 * 24),
         Precision::Year => SignedDuration::from_hours(366 * 24),
     };
-    let end = certain_instant(datetime)?.checked_add(width).ok()?;
+    let end = datetime.instant().checked_add(width).ok()?;
     end.checked_sub(SignedDuration::from_nanos(1)).ok()
 }
 
@@ -106,19 +155,46 @@ mod tests {
         Datetime::parse_lenient(text).unwrap().0
     }
 
-    #[test]
-    fn a_second_lasts_until_the_next_one() {
-        let latest = latest_instant(&datetime("2026-01-01T12:00:05Z")).unwrap();
-        assert!(latest > "2026-01-01T12:00:05.9Z".parse().unwrap());
-        assert!(latest < "2026-01-01T12:00:06Z".parse().unwrap());
-        let exact = datetime("2026-01-01T12:00:05.3Z");
-        assert_eq!(latest_instant(&exact), Some(exact.instant()));
+    fn instant(text: &str) -> Option<Timestamp> {
+        Some(text.parse().unwrap())
+    }
+
+    fn horizon() -> Horizon {
+        Horizon::at("2026-01-02T00:00:00Z".parse().unwrap())
     }
 
     #[test]
-    fn a_time_without_zone_orders_nothing() {
-        let zoneless = datetime("2026-01-01T12:00:05");
-        assert_eq!(certain_instant(&zoneless), None);
-        assert_eq!(latest_instant(&zoneless), None);
+    fn a_second_lasts_until_the_next_one() {
+        let latest = horizon().latest_instant(&datetime("2026-01-01T12:00:05Z")).unwrap();
+        assert!(latest > "2026-01-01T12:00:05.9Z".parse().unwrap());
+        assert!(latest < "2026-01-01T12:00:06Z".parse().unwrap());
+        let exact = datetime("2026-01-01T12:00:05.3Z");
+        assert_eq!(horizon().latest_instant(&exact), Some(exact.instant()));
+    }
+
+    #[test]
+    fn a_time_without_zone_is_certain_to_a_day_only() {
+        let zoneless = datetime("2026-01-01T14:00:00.0");
+        assert_eq!(horizon().certain_instant(&zoneless), None);
+        assert_eq!(horizon().latest_instant(&zoneless), None);
+        let (first, moment) = horizon().moment(Some(&zoneless));
+        assert_eq!(first, instant("2026-01-01T00:00:00Z"));
+        assert_eq!(moment, Moment { latest: instant("2026-01-02T02:00:00Z"), is_vague: true });
+    }
+
+    #[test]
+    fn a_time_in_the_future_orders_nothing_unless_clocks_may_differ_so_much() {
+        for text in ["2026-01-02T01:00:00Z", "2099-01-01T00:00:00"] {
+            let future = datetime(text);
+            assert_eq!((horizon().certain_instant(&future), horizon().latest_instant(&future)), (None, None));
+            assert_eq!(horizon().moment(Some(&future)), (None, Moment { latest: None, is_vague: true }));
+        }
+        let ahead = datetime("2026-01-02T00:05:00Z");
+        assert_eq!(horizon().certain_instant(&ahead), Some(ahead.instant()));
+    }
+
+    #[test]
+    fn no_time_is_no_vague_time() {
+        assert_eq!(horizon().moment(None), (None, Moment::default()));
     }
 }

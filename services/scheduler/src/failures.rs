@@ -7,6 +7,7 @@ use model::{
     Action, ChangeEvent, Disposition, Evidence, Failure, Lane, PendingRecord, ProblemReason, ProblemRecord,
     ResourceUri,
 };
+use resourcesync::Change;
 use web::GetRequest;
 
 use crate::dispatch::earliest;
@@ -31,6 +32,15 @@ impl Harvest {
     ) {
         let now = self.clock.now();
         let Before { pending, problem, .. } = before;
+        if pending.listing.change == Some(Change::Deleted)
+            && matches!(failure.evidence.status, Some(404 | 410))
+        {
+            // The Source tells of its deletion, and it is gone: now that is certain.
+            let seq = self.next_seq();
+            again.any = true;
+            let certain = PendingRecord { seq, action: Action::Delete, next_attempt_at: None, ..pending };
+            return batch.put_pending(uri, &certain);
+        }
         let attempts = pending.attempts + 1;
         match self.options.retries.after(&failure, attempts) {
             Next::Again { wait } => {

@@ -81,6 +81,8 @@ pub struct Harvest {
     pub(crate) has_looked: bool,
     /// Documents that were read from their first entry to their end in this process.
     pub(crate) read_whole: HashSet<String>,
+    /// Documents that were not modified, in this process.
+    pub(crate) unmodified: HashSet<String>,
     /// Set when more would have been deleted than is allowed.
     pub(crate) guard: Option<Guard>,
     resumed: bool,
@@ -162,6 +164,7 @@ impl Harvest {
             seen: HashMap::new(),
             has_looked,
             read_whole: HashSet::new(),
+            unmodified: HashSet::new(),
             guard: None,
             resumed: interrupted.is_some(),
         };

@@ -34,5 +34,5 @@ pub use error::HarvestError;
 pub use harvest::{Harvest, Parts, Report};
 pub use options::{AbsentPolicy, Filter, HarvestOptions, RetryPolicy};
 pub use progress::Progress;
-pub use read::{DocumentError, DocumentStream, Opened, Part, open};
+pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};

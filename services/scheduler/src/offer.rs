@@ -4,11 +4,13 @@
 use catalog::Batch;
 use jiff::SignedDuration;
 use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject};
-use resourcesync::Options;
+use resourcesync::Mode as ReadMode;
 
 use crate::discover;
+use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::plan::names;
 use crate::ways::{self, Ways};
 use crate::{look, queue};
 
@@ -84,13 +86,20 @@ impl Harvest {
     async fn look(&mut self, known: Option<DiscoveryRecord>) -> Result<Vec<SetId>, HarvestError> {
         let looked_up_at = self.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
-        let found = discover::look(&self.client, &self.entry, &Options::default(), known).await?;
+        let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
+        let found = discover::look(&self.client, &self.entry, &options, known).await?;
         self.has_looked = true;
         self.run.counters.requests += found.requests;
+        // A list is read again, and its quirks are counted then.
+        for document in found.documents.iter().filter(|document| document.entries.is_some()) {
+            self.run.counters.add_quirks(&names(&document.quirks));
+        }
         let mut sets = Vec::new();
         for (id, set) in &found.sets {
             // What is known of the sets is kept; what they offer is taken from the Source.
-            self.sets.entry(id.clone()).or_default().capabilities.clone_from(&set.capabilities);
+            let known = self.sets.entry(id.clone()).or_default();
+            known.capabilities.clone_from(&set.capabilities);
+            known.doubtful = set.doubtful;
             sets.push(id.clone());
         }
         let ways = self.choose(&sets).ok_or_else(|| HarvestError::NothingUsable {

@@ -1,11 +1,13 @@
 //! Planning: the documents of a run are read once, and what they ask for becomes pending records.
 
+use std::collections::BTreeMap;
+
 use catalog::Batch;
 use model::{DocumentRecord, DocumentState, ProblemReason, Subject, Validators};
-use resourcesync::{Capability, Header, Mode as ReadMode, Options, ReadError, Root, Summary};
+use resourcesync::{Capability, Datetime, Header, Mode as ReadMode, Quirk, Quirks, ReadError, Root, Summary};
 use url::Url;
 
-use crate::entry::{Context, certain_instant, latest_instant};
+use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
@@ -21,6 +23,9 @@ impl Harvest {
             self.read_queued().await?;
         }
         self.record_gaps().await?;
+        if self.queue_unread_lists().await? {
+            self.read_queued().await?;
+        }
         self.settle_absences().await
     }
 
@@ -43,15 +48,15 @@ impl Harvest {
             return self.fail_document(uri, record, ProblemReason::BadUri, "its URI is not absolute").await;
         };
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-        let options = Options { mode, ..Options::default() };
+        let horizon = Horizon::at(self.clock.now());
         let held = match record.state {
             DocumentState::Queued if self.may_trust_validators => record.validators.clone(),
             _ => Validators::default(),
         };
-        match read::open(&self.client, &url, held, options).await {
+        match read::open(&self.client, &url, held, horizon.options(mode)).await {
             Err(error) => self.fail_document_web(uri, record, &error).await,
             Ok(Opened::NotModified) => self.document_unchanged(uri, record).await,
-            Ok(Opened::Document(stream)) => self.read_document(uri, record, stream).await,
+            Ok(Opened::Document(stream)) => self.read_document(uri, record, stream, horizon).await,
         }
     }
 
@@ -62,14 +67,10 @@ impl Harvest {
         mut record: DocumentRecord,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += 1;
-        if record.root == Some(Root::UrlSet) {
-            let requeued = self.requeued.get(uri).copied().unwrap_or_default();
-            self.run.counters.listed += record.entries;
-            self.run.counters.unchanged += record.entries.saturating_sub(requeued);
-        }
-        self.run.counters.add_quirks(&record.quirks);
+        self.count_unmodified(uri, &record);
+        self.unmodified.insert(uri.to_owned());
         let mut batch = Batch::new();
-        if record.root == Some(Root::SitemapIndex) {
+        if names_parts(&record) {
             // The index is the same; the documents it names may have changed all the same.
             for (child, mut known) in queue::children(&self.catalog, uri).await? {
                 if !queue::is_settled_child(&known, known.until) {
@@ -85,11 +86,36 @@ impl Harvest {
         self.commit(batch).await
     }
 
+    /// What an unmodified document says is as it was.
+    fn count_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
+        if !names_parts(record) {
+            let requeued = self.requeued.get(uri).copied().unwrap_or_default();
+            self.run.counters.listed += record.entries;
+            self.run.counters.unchanged += record.entries.saturating_sub(requeued);
+        }
+        self.run.counters.add_quirks(&record.quirks);
+    }
+
+    /// It is read nevertheless, and counted then.
+    pub(crate) fn uncount_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
+        let counters = &mut self.run.counters;
+        if !names_parts(record) {
+            let requeued = self.requeued.get(uri).copied().unwrap_or_default();
+            counters.listed = counters.listed.saturating_sub(record.entries);
+            counters.unchanged = counters.unchanged.saturating_sub(record.entries.saturating_sub(requeued));
+        }
+        for (name, times) in &record.quirks {
+            let counted = counters.quirks.remove(name).unwrap_or_default();
+            counters.quirks.extend((counted > *times).then(|| (name.clone(), counted - times)));
+        }
+    }
+
     async fn read_document(
         &mut self,
         uri: &str,
         mut record: DocumentRecord,
         mut stream: DocumentStream,
+        horizon: Horizon,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += u64::from(stream.requests);
         let version = stream.validators.clone();
@@ -119,12 +145,21 @@ impl Harvest {
                         return self.fail_document(uri, record, ProblemReason::WrongKind, &why).await;
                     }
                     record.root = Some(header.root);
-                    record.at = header.at.as_ref().and_then(certain_instant);
-                    record.at_latest = header.at.as_ref().and_then(latest_instant);
-                    record.from = header.from.as_ref().and_then(certain_instant).or(record.from);
-                    record.until = header.until.as_ref().and_then(certain_instant);
+                    let certain =
+                        |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+                    record.at = certain(header.at);
+                    record.at_latest = header.at.and_then(|time| horizon.latest_instant(&time));
+                    record.from = certain(header.from).or(record.from);
+                    record.until = certain(header.until);
                     self.expect_names(&record);
-                    context = Some(Context::new(uri, &record.set, &record.capability, header.at));
+                    context = Some(Context {
+                        document: uri.to_owned(),
+                        set: record.set.clone(),
+                        changes: record.capability == Capability::ChangeList,
+                        at: header.at,
+                        kind: header.capability,
+                        horizon,
+                    });
                 }
                 Part::Items(mut items) => {
                     let known = usize::try_from(skip).unwrap_or(usize::MAX).min(items.len());
@@ -134,12 +169,12 @@ impl Harvest {
                     let Some(context) = &context else { continue };
                     record.state = DocumentState::Reading { planned, version: version.clone() };
                     let mut batch = Batch::new();
-                    if record.root == Some(Root::SitemapIndex) {
-                        self.queue_children(&mut batch, uri, &record, items).await?;
-                    } else {
-                        let latest = self.plan_entries(&mut batch, context, items).await?;
-                        record.latest_change = record.latest_change.max(latest);
-                    }
+                    let is_index = record.root == Some(Root::SitemapIndex);
+                    let (parts, items): (Vec<_>, Vec<_>) =
+                        items.into_iter().partition(|item| is_index || context.is_part(item));
+                    self.queue_children(&mut batch, uri, &record, parts).await?;
+                    let latest = self.plan_entries(&mut batch, context, items).await?;
+                    record.latest_change = record.latest_change.max(latest);
                     batch.put_document(uri, &record);
                     self.commit(batch).await?;
                 }
@@ -148,7 +183,7 @@ impl Harvest {
                     return self.fail_document_web(uri, record, &error).await;
                 }
                 Part::Broken(error, summary) => {
-                    self.run.counters.add_quirks(&counts(&summary));
+                    self.run.counters.add_quirks(&names(&summary.quirks));
                     let reason = reason_of(&error);
                     return self.fail_document(uri, record, reason, &error.to_string()).await;
                 }
@@ -170,13 +205,18 @@ impl Harvest {
         record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
         // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
-        record.quirks = counts(&summary);
+        record.quirks = names(&summary.quirks);
         self.run.counters.add_quirks(&record.quirks);
         let mut batch = Batch::new();
         batch.put_document(uri, &record);
         batch.delete_problem(&Subject::Document(uri.to_owned()));
         self.commit(batch).await
     }
+}
+
+/// Whether its entries lead to further documents.
+fn names_parts(record: &DocumentRecord) -> bool {
+    record.root == Some(Root::SitemapIndex) || record.quirks.contains_key(Quirk::UrlsetAsIndex.as_str())
 }
 
 /// A document must be what it is read as; one that does not say (a plain sitemap) is taken at the operator's word.
@@ -201,6 +241,7 @@ fn reason_of(error: &DocumentError) -> ProblemReason {
     }
 }
 
-fn counts(summary: &Summary) -> std::collections::BTreeMap<String, u64> {
-    summary.quirks.iter().map(|(quirk, count)| (quirk.as_str().to_owned(), count)).collect()
+/// Quirks by their names.
+pub(crate) fn names(quirks: &Quirks) -> BTreeMap<String, u64> {
+    quirks.iter().map(|(quirk, count)| (quirk.as_str().to_owned(), count)).collect()
 }

@@ -5,11 +5,14 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, Bytes};
+use jiff::Timestamp;
 use model::Validators;
-use resourcesync::{Header, Item, Options, ReadError, Reader, Summary};
+use resourcesync::{Header, Item, Mode, Options, ReadError, Reader, Summary};
 use tokio::sync::mpsc;
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
+
+use crate::entry::Horizon;
 
 /// Entries that travel together.
 const BATCH: usize = 500;
@@ -65,6 +68,11 @@ pub enum DocumentError {
     /// The parser ended without a word: a defect of ours, not of the document.
     #[error("reading stopped without a result; this is a defect in the reader, please report the document")]
     Stopped,
+}
+
+/// How documents are read at this time of day: their times are measured by it.
+pub fn read_options(mode: Mode, now: Timestamp) -> Options {
+    Horizon::at(now).options(mode)
 }
 
 /// Requests a document and begins to read it.

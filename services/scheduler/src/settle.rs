@@ -4,10 +4,11 @@ use bus::Delivery;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Outcome, OutcomeResult,
-    Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Listing, Outcome,
+    OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId,
     StoredBitstream, Subject,
 };
+use resourcesync::Change;
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -142,7 +143,7 @@ impl Harvest {
             absent: None,
             sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
             declaration: before.pending.declaration,
-            listing: before.pending.listing,
+            listing: there_after_all(before.pending.listing, before.record.as_ref()),
             settled_at: now,
         };
         match event {
@@ -162,7 +163,7 @@ impl Harvest {
             let record = ResourceRecord {
                 sets: sets_of(Some(&record), &before.pending.listing.set),
                 declaration: before.pending.declaration,
-                listing: before.pending.listing,
+                listing: there_after_all(before.pending.listing, Some(&record)),
                 settled_at: self.clock.now(),
                 absent: None,
                 ..record
@@ -243,6 +244,14 @@ fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
 
 pub(crate) fn subject(uri: &ResourceUri) -> Subject {
     Subject::Resource(uri.as_str().to_owned())
+}
+
+/// A deletion that nobody could date did not take place, or not last: what was known before stays what is known.
+fn there_after_all(listing: Listing, before: Option<&ResourceRecord>) -> Listing {
+    if listing.change != Some(Change::Deleted) {
+        return listing;
+    }
+    before.map_or(Listing { change: None, ..listing }, |record| record.listing.clone())
 }
 
 fn sets_of(before: Option<&ResourceRecord>, set: &SetId) -> Vec<SetId> {

@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     let [flags, amount, document @ ..] = input else { return };
     let limits = if flags & 1 == 0 { Limits::default() } else { NARROW };
     let base = (flags & 2 != 0).then(|| "http://example.com/sets/list.xml".parse().expect("it is a URL"));
-    let options = Options { limits: limits.clone(), mode: Mode::Tolerant, base };
+    let options = Options { limits: limits.clone(), mode: Mode::Tolerant, base, latest: None };
     let whole = read(document, &options);
     whole.check(document, &limits, options.base.is_some());
 

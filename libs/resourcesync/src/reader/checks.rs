@@ -8,16 +8,6 @@ use crate::header::Header;
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
-const PACKAGE_TYPES: [&str; 6] = [
-    "application/zip",
-    "application/x-xz",
-    "application/gzip",
-    "application/x-gzip",
-    "application/x-tar",
-    "application/x-gtar",
-];
-const PACKAGE_ENDINGS: [&str; 7] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2"];
-
 /// The Sitemap protocol's bound, which sources follow and readers must not depend on (RS-2).
 const MOST_ENTRIES: u64 = 50_000;
 
@@ -28,6 +18,8 @@ pub(super) struct Checks {
     /// The known capabilities that a Capability List has named.
     seen: Vec<Capability>,
     last_loc: String,
+    /// [`Options::latest`](crate::Options::latest).
+    latest: Option<Timestamp>,
     last_time: Option<Timestamp>,
     last_until: Option<Datetime>,
     rising: bool,
@@ -51,7 +43,7 @@ enum Role {
 
 impl Checks {
     /// Looks at the header, once it is whole.
-    pub(super) fn new(header: &Header, notes: &mut Notes) -> Self {
+    pub(super) fn new(header: &Header, latest: Option<Timestamp>, notes: &mut Notes) -> Self {
         let capability = header.capability.as_ref();
         let is = |property: fn(&Capability) -> bool| capability.is_some_and(property);
         let mut note = |odd: bool, quirk| {
@@ -69,11 +61,15 @@ impl Checks {
             Quirk::IndexNotAllowed,
         );
         interval(header.from, header.until, notes);
+        let times = [header.at, header.from, header.until];
+        notes
+            .add_many(Quirk::FutureTime, times.iter().filter(|time| is_later(**time, latest)).count() as u64);
         Self {
             role: Role::of(header),
             entries: 0,
             seen: Vec::new(),
             last_loc: String::new(),
+            latest,
             last_time: None,
             last_until: None,
             rising: false,
@@ -89,11 +85,11 @@ impl Checks {
         let metadata = &entry.metadata;
         let unexplained = metadata.change.is_none() && header.capability == Some(Capability::ChangeList);
         match self.role {
-            Role::Changes if unexplained && looks_like_package(entry) => {
+            Role::Changes if unexplained && entry.names_package() => {
                 notes.add(Quirk::PackageInChangeList);
                 self.interval(metadata, notes);
             }
-            Role::Changes if unexplained && looks_like_document(metadata, header) => {
+            Role::Changes if header.capability.as_ref().is_some_and(|kind| entry.names_part_of(kind)) => {
                 notes.add(Quirk::UrlsetAsIndex);
                 self.interval(metadata, notes);
             }
@@ -134,6 +130,9 @@ impl Checks {
             Some(time) => self.order(time.instant(), notes),
             None => notes.add(Quirk::NoChangeTime),
         }
+        if is_later(entry.change_time(), self.latest) {
+            notes.add(Quirk::FutureTime);
+        }
         let outside = |time: Datetime| {
             header.from.is_some_and(|from| time < from) || header.until.is_some_and(|until| time > until)
         };
@@ -157,7 +156,7 @@ impl Checks {
         let metadata = &entry.metadata;
         if metadata.change.is_some() {
             notes.add(Quirk::ChangeInResourceList);
-        } else if looks_like_document(metadata, header) {
+        } else if header.capability.as_ref().is_some_and(|kind| entry.names_part_of(kind)) {
             notes.add(Quirk::UrlsetAsIndex);
         } else if metadata.is_empty() && entry.lastmod.is_none() && entry.links.is_empty() {
             notes.add(Quirk::EntryWithoutMetadata);
@@ -166,6 +165,9 @@ impl Checks {
 
     fn interval(&mut self, metadata: &Metadata, notes: &mut Notes) {
         interval(metadata.from, metadata.until, notes);
+        if is_later(metadata.from.max(metadata.until), self.latest) {
+            notes.add(Quirk::FutureTime);
+        }
         if let Some(from) = metadata.from {
             if self.last_until.is_some_and(|until| from < until) {
                 notes.add(Quirk::OverlappingIntervals);
@@ -200,6 +202,11 @@ impl Role {
     }
 }
 
+/// Whether a time lies behind the latest moment it can mean.
+fn is_later(time: Option<Datetime>, latest: Option<Timestamp>) -> bool {
+    time.zip(latest).is_some_and(|(time, latest)| time.instant() > latest)
+}
+
 fn interval(from: Option<Datetime>, until: Option<Datetime>, notes: &mut Notes) {
     if let (Some(from), Some(until)) = (from, until) {
         if until < from {
@@ -208,19 +215,4 @@ fn interval(from: Option<Datetime>, until: Option<Datetime>, notes: &mut Notes) 
             notes.add(Quirk::EmptyInterval);
         }
     }
-}
-
-/// Whether an entry is what an index of the document's kind would list.
-fn looks_like_document(metadata: &Metadata, header: &Header) -> bool {
-    let same_kind = metadata.capability.is_some() && metadata.capability == header.capability;
-    let is_list = header.capability == Some(Capability::ResourceList);
-    same_kind || metadata.from.is_some() || is_list && metadata.at.is_some()
-}
-
-fn looks_like_package(entry: &Entry) -> bool {
-    let by_type = entry.metadata.media_type.as_deref().is_some_and(|media_type| {
-        PACKAGE_TYPES.iter().any(|package| package.eq_ignore_ascii_case(media_type))
-    });
-    let path = entry.loc.split(['?', '#']).next().unwrap_or_default();
-    by_type || PACKAGE_ENDINGS.iter().any(|ending| path.ends_with(ending))
 }

@@ -150,7 +150,7 @@ impl<R: Read> Reader<R> {
             self.seek_entry()?;
         }
         if let Some(header) = &self.header {
-            self.checks = Some(Checks::new(header, &mut self.notes));
+            self.checks = Some(Checks::new(header, self.options.latest, &mut self.notes));
         }
         let position = self.tokens.position();
         self.refuse(position)

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use model::{CapabilityLink, SetId, SetRecord};
-use resourcesync::Capability;
+use resourcesync::{Capability, Quirk};
 use url::Url;
 
-use super::document::{Level, Small};
+use super::document::{Level, Parsed, Small};
 use super::found::Route;
 use super::hint::HintKind;
 use super::search::{MOST_LEVELS, Search, Step, Visit};
@@ -66,7 +66,7 @@ impl Search<'_> {
             Level::List => {
                 let capability = small.parsed.header.capability.unwrap_or(Capability::ResourceList);
                 let link = CapabilityLink { capability, uri: small.url.to_string() };
-                self.put_set(&small.url, vec![link]);
+                self.put_set(&small.url, vec![link], false);
             }
         }
     }
@@ -122,14 +122,19 @@ impl Search<'_> {
         let is_index = capabilities.is_empty()
             && small.parsed.named.iter().any(|named| named.capability == Some(Capability::CapabilityList));
         if !is_index {
-            self.put_set(&small.url, capabilities);
+            let Parsed { bad, has_more, broken, quirks, .. } = &small.parsed;
+            let doubtful = without + bad > 0
+                || *has_more
+                || broken.is_some()
+                || quirks.count(Quirk::UnknownCapability) + quirks.count(Quirk::InvalidUtf8) > 0;
+            self.put_set(&small.url, capabilities, doubtful);
         }
     }
 
-    fn put_set(&mut self, url: &Url, capabilities: Vec<CapabilityLink>) {
+    fn put_set(&mut self, url: &Url, capabilities: Vec<CapabilityLink>, doubtful: bool) {
         let id = SetId::new(url.as_str());
         if self.found.sets.iter().all(|(known, _)| *known != id) {
-            self.found.sets.push((id, SetRecord { capabilities, ..SetRecord::default() }));
+            self.found.sets.push((id, SetRecord { capabilities, doubtful, ..SetRecord::default() }));
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use indicatif::HumanBytes;
-use resourcesync::Options;
+use jiff::Timestamp;
+use resourcesync::Mode;
 use scheduler::{Discovery, Visited};
 use web::{Client, WebConfig};
 
@@ -13,7 +14,8 @@ use crate::exit::{CommandResult, Exit};
 /// Runs the command.
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = Client::new(WebConfig::default())?;
-    let found = scheduler::discover(&client, &args.url, &Options::default()).await?;
+    let options = scheduler::read_options(Mode::Tolerant, Timestamp::now());
+    let found = scheduler::discover(&client, &args.url, &options).await?;
     if args.json {
         println!("{}", serde_json::to_string(&found)?);
     } else {

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Read, Write};
 
+use jiff::Timestamp;
 use model::Validators;
 use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Summary};
 use scheduler::{DocumentError, Opened, Part};
@@ -43,7 +44,7 @@ struct SummaryLine {
 /// Runs the command.
 pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
-    let options = Options { mode, ..Options::default() };
+    let options = scheduler::read_options(mode, Timestamp::now());
     match Url::parse(&args.document) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, options).await,
         _ => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
