@@ -11,6 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
+use futures::stream;
 use http::{HeaderMap, Method, Request, StatusCode};
 
 use crate::serving::{Serving, cut_off};
@@ -32,6 +33,7 @@ pub struct Reply {
     headers: Vec<(String, String)>,
     body: Bytes,
     cut_after: Option<u64>,
+    is_sized: bool,
     delay: Option<Duration>,
 }
 
@@ -122,7 +124,14 @@ impl ScriptedServer {
 impl Reply {
     /// An empty reply with this status.
     pub fn status(status: u16) -> Reply {
-        Reply { status, headers: Vec::new(), body: Bytes::new(), cut_after: None, delay: None }
+        Reply {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new(),
+            cut_after: None,
+            is_sized: true,
+            delay: None,
+        }
     }
 
     /// 200 with a body.
@@ -148,6 +157,12 @@ impl Reply {
         self
     }
 
+    /// Sends the body in chunks, and no word of its length.
+    pub fn without_length(mut self) -> Reply {
+        self.is_sized = false;
+        self
+    }
+
     /// Waits before it begins.
     pub fn delay(mut self, delay: Duration) -> Reply {
         self.delay = Some(delay);
@@ -156,7 +171,8 @@ impl Reply {
 
     fn into_response(self) -> Response {
         let mut builder = Response::builder().status(self.status);
-        if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+        if self.is_sized && !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
             builder = builder.header("content-length", self.body.len());
         }
         for (name, value) in &self.headers {
@@ -164,7 +180,8 @@ impl Reply {
         }
         let body = match self.cut_after {
             Some(after) => Body::from_stream(cut_off(std::iter::once(self.body), after)),
-            None => Body::from(self.body),
+            None if self.is_sized => Body::from(self.body),
+            None => Body::from_stream(stream::iter([Ok::<_, io::Error>(self.body)])),
         };
         builder.body(body).unwrap_or_else(|error| {
             plain(format!("the script's reply cannot be sent, check its status and headers: {error}\n"))

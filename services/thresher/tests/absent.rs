@@ -95,7 +95,7 @@ async fn a_resource_that_is_named_again_begins_anew() {
 async fn a_list_that_loses_half_of_itself_deletes_nothing_without_the_operators_word() {
     let case = Listed::harvested().await;
     case.lists(2, 0..10);
-    case.sync(&[]).exits(0);
+    case.sync(&[]).exits(0).says(&["10  not listed any more, and kept for now"]);
     case.lists(3, 0..10);
     for _ in 0..2 {
         let run = case.sync(&[]).exits(3).says(&["does not name 10 of the 20", "--max-deletes 100%"]);
@@ -110,10 +110,26 @@ async fn a_list_that_loses_half_of_itself_deletes_nothing_without_the_operators_
 async fn an_empty_list_deletes_nothing() {
     let case = Listed::harvested().await;
     case.lists(2, 0..0);
-    case.sync(&[]).exits(0);
+    case.sync(&[]).exits(0).says(&["20  not listed any more, and kept for now"]);
     case.lists(3, 0..0);
-    case.sync(&[]).exits(3);
+    let run = case.sync(&[]).exits(3).says(&[
+        "does not name 20 of the 20",
+        "all of them are kept",
+        "--max-deletes 100%",
+    ]);
+    assert_eq!(run.count("deleted"), 0, "{run}");
     assert_eq!(case.present(), 20);
+}
+
+#[tokio::test]
+async fn a_web_page_in_place_of_the_list_tells_nothing() {
+    let case = Listed::harvested().await;
+    for _ in 0..2 {
+        case.site.serve("/list.xml", "<!DOCTYPE html><html><body>Back soon</body></html>");
+        let options = ["--rediscover", "--absent", "delete", "--max-deletes", "100%"];
+        case.sync(&options).exits(3).complains(&[&case.url, "HTML"], &["check", "give", "look"]);
+        assert_eq!(case.present(), 20);
+    }
 }
 
 #[tokio::test]
@@ -123,7 +139,7 @@ async fn a_list_that_is_cut_short_tells_nothing_by_what_it_lacks() {
         let md = format!("capability=\"resourcelist\" at=\"2026-01-{day:02}T00:00:00Z\"");
         let whole = urlset(&md, &case.entries(0..19));
         case.site.serve("/list.xml", &whole[..whole.len() - 20]);
-        let run = case.sync(&["--absent", "delete"]).exits(1);
+        let run = case.sync(&["--absent", "delete"]).exits(1).says(&[&case.url, "cut short"]);
         assert_eq!((run.count("deleted"), run.count("absent")), (0, 0), "{run}");
     }
     assert_eq!(case.present(), 20);

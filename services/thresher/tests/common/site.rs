@@ -40,6 +40,12 @@ impl Site {
         self.0.requests_at(path).iter().map(condition).collect()
     }
 
+    /// What each request at a path said in a header.
+    pub(crate) fn headers_at(&self, path: &str, name: &str) -> Vec<Option<String>> {
+        let requests = self.0.requests_at(path);
+        requests.iter().map(|request| request.header(name).map(str::to_owned)).collect()
+    }
+
     /// The paths asked for, in their order.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.0.requests().into_iter().map(|request| request.path).collect()
