@@ -1,0 +1,51 @@
+//! Any text as a page: no panic, no more than was written; a page that is cut off gives what came before; what is a comment, a
+//! script, an attribute or behind the head is no link; and any link that is written is read again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use resourcesync::html::{Head, scan};
+
+fuzz_target!(|page: &str| {
+    let head = scan(page);
+    assert!(head.links.len() <= page.matches('<').count());
+    assert!(head.links.iter().chain(&head.base).map(String::len).sum::<usize>() <= page.len());
+
+    // Wherever it is cut: a few places are enough, since the fuzzer has many pages.
+    for part in 1..8 {
+        let at = (0..=page.len() * part / 8).rev().find(|&at| page.is_char_boundary(at)).unwrap_or(0);
+        let cut = scan(&page[..at]);
+        assert!(head.links.starts_with(&cut.links), "cut at {at}");
+        assert!(cut.base.is_none() || cut.base == head.base, "cut at {at}");
+    }
+
+    let printed = print(&head);
+    assert_eq!(scan(&printed), head);
+    let any = Head { base: Some(page.trim().to_owned()), links: vec![page.trim().to_owned()] };
+    assert_eq!(scan(&print(&any)), any);
+
+    let lower = page.to_ascii_lowercase();
+    for (is_inside, hidden) in [
+        (!page.contains("-->"), format!("<!--{page}-->")),
+        (!page.contains('\''), format!("<meta content='{page}'>")),
+        (!page.contains('"'), format!("<META CONTENT = \"{page}\" />")),
+        (!lower.contains("</script"), format!("<script>{page}</script>")),
+        (!lower.contains("</title"), format!("<TITLE lang=en>{page}</Title\n>")),
+    ] {
+        assert!(!is_inside || scan(&format!("{hidden}{printed}")) == head, "{hidden}");
+    }
+    for end in ["</head>", "<body>", "<BODY class=x>", "<frameset rows=2>", "</HEAD "] {
+        assert_eq!(scan(&format!("{printed}{end}{page}")), head, "{end}");
+    }
+});
+
+/// A page that says this, with every character of a value as a reference.
+fn print(head: &Head) -> String {
+    let escaped = |text: &str| text.chars().map(|c| format!("&#x{:x};", u32::from(c))).collect::<String>();
+    let base = head.base.iter().map(|base| format!("<base href={}>", escaped(base)));
+    let links = head.links.iter().map(|link| {
+        let link = escaped(link);
+        format!("<link href='{link}' rel=\"alternate ResourceSync\">")
+    });
+    base.chain(links).collect()
+}
