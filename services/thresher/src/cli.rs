@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Cat(ResourceArgs),
     /// Tell the story of one resource.
     Explain(ExplainArgs),
+    /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
+    Report(ReportArgs),
     /// Undo the deletion of resources whose bytes are still kept.
     Restore(RestoreArgs),
     /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
@@ -193,6 +195,18 @@ pub(crate) struct ResourceArgs {
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
+    pub(crate) source: Option<String>,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `restore`.

@@ -36,6 +36,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Ls(args) => commands::ls::run(args).await,
         Command::Cat(args) => commands::cat::run(args).await,
         Command::Explain(args) => commands::explain::run(args).await,
+        Command::Report(args) => commands::report::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,
         Command::Demo(args) => commands::demo::run(args).await,
     }

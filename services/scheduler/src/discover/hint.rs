@@ -120,3 +120,33 @@ impl Serialize for Hint {
         hint.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_knows_what_to_make_of_every_hint() {
+        let url = || "https://example.org/".to_owned();
+        let kinds = [
+            HintKind::NoResourceList,
+            HintKind::NoChangeList,
+            HintKind::NoEntries,
+            HintKind::EntriesWithoutCapability(1),
+            HintKind::BadEntries(1),
+            HintKind::NoCapability { taken_as: "Capability List" },
+            HintKind::PlainSitemap,
+            HintKind::NoAt,
+            HintKind::NoFrom,
+            HintKind::Up(url()),
+            HintKind::Index(url()),
+            HintKind::LinkHeader(url()),
+            HintKind::Again(url()),
+            HintKind::NotListedAbove(url()),
+            HintKind::OtherKind { expected: "Source Description", found: "urlset".to_owned() },
+        ];
+        for kind in kinds {
+            assert!(report::remarked(kind.as_str()).is_some(), "{} is new to the report", kind.as_str());
+        }
+    }
+}

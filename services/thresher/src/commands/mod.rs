@@ -6,5 +6,6 @@ pub(crate) mod discover;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod ls;
+pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod sync;

@@ -1,0 +1,180 @@
+//! Documents: which are in use, what is odd in them, and of which time they tell.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use catalog::{CatalogError, Lookups};
+use futures::TryStreamExt;
+use model::{DocumentRecord, DocumentState, LookRecord, LookedAt, RunId, SetId};
+use resourcesync::{Capability, Quirk, Root};
+
+use crate::card::{ChangeCoverage, Document};
+use crate::finding::Findings;
+use crate::intervals::{self, Told};
+use crate::rules::{self, Fact};
+use crate::shown;
+
+/// Documents shown; more are only counted.
+const SHOWN: usize = 1_000;
+
+/// What the documents tell together.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    pub(crate) shown: Vec<Document>,
+    pub(crate) left_out: u64,
+    pub(crate) quirks: BTreeMap<String, u64>,
+    /// Entries of the Resource Lists; none when none was read whole.
+    pub(crate) listed: Option<u64>,
+    told: HashMap<SetId, Vec<Told>>,
+}
+
+/// The last run that asked for documents of a kind, by set.
+type Asked = HashMap<(SetId, Capability), RunId>;
+
+/// Looks at all documents that are in use: those that discovery saw, and those that the last run which asked for their kind
+/// read. What the Source does not name any more is no matter of this report.
+pub(crate) async fn look(
+    catalog: &Lookups,
+    look: Option<&LookRecord>,
+    findings: &mut Findings,
+) -> Result<Documents, CatalogError> {
+    let seen: BTreeSet<&str> =
+        look.into_iter().flat_map(|look| &look.documents).map(|seen| seen.url.as_str()).collect();
+    let mut asked = Asked::new();
+    let mut known = BTreeSet::new();
+    let mut records = catalog.scan_documents().await?;
+    while let Some((uri, record)) = records.try_next().await? {
+        let last = asked.entry((record.set.clone(), record.capability.clone())).or_insert(record.run);
+        *last = record.run.max(*last);
+        if seen.contains(uri.as_str()) {
+            known.insert(uri);
+        }
+    }
+    let mut documents = Documents::default();
+    for seen in look.into_iter().flat_map(|look| &look.documents) {
+        documents.link(seen, findings);
+        if !known.contains(&seen.url) {
+            let document = seen_only(seen);
+            documents.add(document, &seen.url, findings);
+        }
+    }
+    let mut records = catalog.scan_documents().await?;
+    while let Some((uri, record)) = records.try_next().await? {
+        if in_use(&record, &asked) {
+            documents.tell(&record);
+            documents.add(read(&uri, &record), &uri, findings);
+        }
+    }
+    Ok(documents)
+}
+
+/// A closed change document that was read whole is not asked for again, though it is still named.
+fn in_use(record: &DocumentRecord, asked: &Asked) -> bool {
+    let is_last = asked.get(&(record.set.clone(), record.capability.clone())) == Some(&record.run);
+    let is_settled = record.until.is_some() && record.state == DocumentState::Done;
+    is_last || is_settled
+}
+
+impl Documents {
+    /// Of which time a set's change documents tell.
+    pub(crate) fn changes(&mut self, set: &SetId, findings: &mut Findings) -> Option<ChangeCoverage> {
+        let coverage = intervals::coverage(self.told.remove(set)?)?;
+        let Fact { name, what, rule } = rules::GAP_BETWEEN_CHANGES;
+        if let Some(gap) = coverage.gaps.first() {
+            findings
+                .add(name, what, rule, coverage.gap_count)
+                .at_with(|| format!("from {} until {}", gap.from, gap.until));
+        }
+        Some(coverage)
+    }
+
+    fn add(&mut self, document: Document, uri: &str, findings: &mut Findings) {
+        let place = shown::uri(uri);
+        for (name, times) in &document.quirks {
+            *self.quirks.entry(name.clone()).or_default() += times;
+            // A name that is not known comes from another version; what it means is not known either.
+            if let Some(quirk) = Quirk::named(name)
+                && quirk.force() < resourcesync::Force::Allowed
+            {
+                findings.add(name, quirk.meaning(), quirk.rule(), *times).in_document(&place);
+            }
+        }
+        if document.validators == Some(false) {
+            let Fact { name, what, rule } = rules::NO_VALIDATORS;
+            findings.add(name, what, rule, 1).in_document(&place);
+        }
+        if self.shown.len() < SHOWN {
+            self.shown.push(document);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Every document but the topmost says what is above it.
+    fn link(&self, seen: &LookedAt, findings: &mut Findings) {
+        let is_below = seen.capability.as_ref().is_some_and(|kind| *kind != Capability::Description);
+        if is_below && !seen.has_up {
+            let Fact { name, what, rule } = rules::NO_UP_LINK;
+            findings.add(name, what, rule, 1).in_document(&shown::uri(&seen.url));
+        }
+    }
+
+    fn tell(&mut self, record: &DocumentRecord) {
+        let is_list = record.root == Some(Root::UrlSet) && record.state == DocumentState::Done;
+        if is_list && record.capability == Capability::ResourceList {
+            *self.listed.get_or_insert_default() += record.entries;
+        }
+        if is_list
+            && record.capability.tells_changes()
+            && let Some(from) = record.from
+        {
+            let told = Told { from, until: record.until, latest: record.latest_change };
+            self.told.entry(record.set.clone()).or_default().push(told);
+        }
+    }
+}
+
+fn seen_only(seen: &LookedAt) -> Document {
+    Document {
+        uri: shown::uri(&seen.url),
+        set: None,
+        kind: seen.capability.as_ref().map_or("sitemap", Capability::as_str).to_owned(),
+        index: Some(seen.root == Root::SitemapIndex),
+        state: "seen",
+        entries: seen.entries,
+        bad: 0,
+        at: None,
+        from: None,
+        until: None,
+        closed: None,
+        validators: Some(seen.has_validators),
+        doubtful: false,
+        quirks: seen.quirks.clone(),
+    }
+}
+
+fn read(uri: &str, record: &DocumentRecord) -> Document {
+    let is_done = record.state == DocumentState::Done;
+    // Of a document with an entry that could not be read none are kept, so that it is read again.
+    let validators = (is_done && record.bad == 0).then(|| !record.validators.is_empty());
+    Document {
+        uri: shown::uri(uri),
+        set: Some(shown::uri(record.set.as_str())),
+        kind: record.capability.as_str().to_owned(),
+        index: record.root.map(|root| root == Root::SitemapIndex),
+        state: match record.state {
+            DocumentState::Queued => "queued",
+            DocumentState::Reading { .. } => "reading",
+            DocumentState::Done => "done",
+            DocumentState::Failed => "failed",
+        },
+        entries: is_done.then_some(record.entries),
+        bad: record.bad,
+        at: record.at,
+        from: record.from,
+        until: record.until,
+        closed: (is_done && record.capability.tells_changes()).then_some(record.until.is_some()),
+        validators,
+        doubtful: record.doubtful,
+        quirks: record.quirks.clone(),
+    }
+}

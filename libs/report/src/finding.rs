@@ -1,0 +1,114 @@
+//! Findings: what a Source is to change, each counted over all the places where it was met.
+
+use std::collections::BTreeMap;
+
+use resourcesync::{Force, Rule, Section};
+use serde::Serialize;
+
+/// Documents named in a finding; more are only counted.
+const NAMED: usize = 3;
+
+/// Something that goes against a specification, or could be better.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Finding {
+    /// Its stable name; that of a quirk is the same as in `docs/QUIRKS.md`.
+    pub finding: String,
+    /// Whether it breaks a MUST, goes against a SHOULD, or is a hint.
+    pub severity: Force,
+    /// Where the specification speaks of it.
+    pub section: Section,
+    /// What was met.
+    pub what: String,
+    /// What to change.
+    pub advice: &'static str,
+    /// How often it was met.
+    pub count: u64,
+    /// In how many documents; zero when it is not about documents.
+    pub document_count: u64,
+    /// The first three of them.
+    pub documents: Vec<String>,
+    /// The first place where it was met, where that is known: a resource, or line and column of a document.
+    pub first_place: Option<String>,
+}
+
+/// The findings so far, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(BTreeMap<String, Finding>);
+
+impl Findings {
+    /// Counts a finding `times` more. Gives it, so that its place can be noted.
+    pub(crate) fn add(&mut self, name: &str, what: &str, rule: Rule, times: u64) -> &mut Finding {
+        let finding = self.0.entry(name.to_owned()).or_insert_with(|| Finding {
+            finding: name.to_owned(),
+            severity: rule.force,
+            section: rule.section,
+            what: what.to_owned(),
+            advice: rule.advice,
+            count: 0,
+            document_count: 0,
+            documents: Vec::new(),
+            first_place: None,
+        });
+        finding.count += times;
+        finding
+    }
+
+    /// All of them: the gravest first, and of those the most frequent.
+    pub(crate) fn into_sorted(self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.0.into_values().collect();
+        findings.sort_by(|a, b| (a.severity, b.count, &a.finding).cmp(&(b.severity, a.count, &b.finding)));
+        findings
+    }
+}
+
+impl Finding {
+    /// Notes a document in which it was met.
+    pub(crate) fn in_document(&mut self, uri: &str) -> &mut Self {
+        self.document_count += 1;
+        if self.documents.len() < NAMED {
+            self.documents.push(uri.to_owned());
+        }
+        self
+    }
+
+    /// Notes where it was met; the first place stays.
+    pub(crate) fn at_with(&mut self, place: impl FnOnce() -> String) -> &mut Self {
+        self.first_place.get_or_insert_with(place);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(force: Force) -> Rule {
+        Rule::new(force, Section::FORMATS, "Change it.")
+    }
+
+    #[test]
+    fn what_breaks_a_must_comes_first_and_then_what_is_frequent() {
+        let mut findings = Findings::default();
+        findings.add("hint", "", rule(Force::Hint), 100);
+        findings.add("rare", "", rule(Force::Must), 1);
+        findings.add("should", "", rule(Force::Should), 7);
+        findings.add("often", "", rule(Force::Must), 2);
+        let names: Vec<_> = findings.into_sorted().into_iter().map(|finding| finding.finding).collect();
+        assert_eq!(names, ["often", "rare", "should", "hint"]);
+    }
+
+    #[test]
+    fn all_places_are_counted_and_the_first_are_named() {
+        let mut findings = Findings::default();
+        for n in 0..5 {
+            findings
+                .add("one", "", rule(Force::Must), 2)
+                .in_document(&format!("d{n}"))
+                .at_with(|| format!("p{n}"));
+        }
+        let one = &findings.into_sorted()[0];
+        assert_eq!((one.count, one.document_count, one.documents.len()), (10, 5, 3));
+        assert_eq!(one.first_place.as_deref(), Some("p0"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Gathering: everything is read from the catalog, and nothing asked of the Source.
+
+use catalog::{CatalogError, Lookups};
+use model::{CapabilityLink, LookRecord, RunRecord, SetId, SetRecord, SourceId};
+use resourcesync::Capability;
+
+use crate::card::{self, Coverage, FORMAT, LastRun, Looked, ReportCard, Source};
+use crate::documents::{self, Documents};
+use crate::finding::Findings;
+use crate::rules::{self, Fact};
+use crate::{problems, resources, shown};
+
+/// Gathers the report card of the Source `id`, whose way in is `url`.
+///
+/// It scans the whole catalog once, and its documents twice; what it holds does not grow with the number of resources or problems. A run
+/// may go on meanwhile: each scan shows the catalog as it was when that scan began, so counts may be some moments apart.
+///
+/// # Errors
+/// When the store fails or a record cannot be read.
+pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<ReportCard, CatalogError> {
+    let mut findings = Findings::default();
+    let look = catalog.look().await?;
+    if let Some(look) = &look {
+        add_remarks(look, &mut findings);
+    }
+    let mut documents = documents::look(catalog, look.as_ref(), &mut findings).await?;
+    let sets = catalog.sets().await?;
+    let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
+    let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
+    let problems = problems::group(catalog, &mut coverage, &mut findings).await?;
+    let fixity = resources::count(catalog, &mut coverage, &mut findings).await?;
+    Ok(ReportCard {
+        format: FORMAT,
+        source: Source { id: id.as_str().to_owned(), url: shown::uri(url) },
+        looked_at: Looked {
+            discovered_at: look.map(|look| look.at),
+            run: catalog.last_run().await?.map(last_run),
+        },
+        sets,
+        documents: documents.shown,
+        documents_left_out: documents.left_out,
+        findings: findings.into_sorted(),
+        quirks: documents.quirks,
+        coverage,
+        fixity,
+        problems,
+    })
+}
+
+fn add_remarks(look: &LookRecord, findings: &mut Findings) {
+    for remark in &look.remarks {
+        if let Some(Fact { name, what, rule }) = rules::remark(&remark.hint) {
+            findings.add(name, what, rule, 1).in_document(&shown::uri(&remark.url));
+        }
+    }
+    if let Some(place) = &look.well_known_missing {
+        let is_description =
+            |kind: &Option<Capability>| kind.as_ref().is_some_and(|kind| *kind == Capability::Description);
+        let has_description = look.documents.iter().any(|seen| is_description(&seen.capability));
+        let Fact { name, what, rule } = rules::no_well_known(has_description);
+        findings.add(name, what, rule, 1).at_with(|| shown::uri(place));
+    }
+}
+
+fn set_card(id: &SetId, set: &SetRecord, documents: &mut Documents, findings: &mut Findings) -> card::Set {
+    let capability = |link: &CapabilityLink| card::Capability {
+        capability: link.capability.as_str().to_owned(),
+        uri: shown::uri(&link.uri),
+    };
+    card::Set {
+        set: shown::uri(id.as_str()),
+        capabilities: set.capabilities.iter().map(capability).collect(),
+        baseline_at: set.baseline_at,
+        synchronized_to: set.synchronized_to,
+        changes: documents.changes(id, findings),
+    }
+}
+
+fn last_run(run: RunRecord) -> LastRun {
+    LastRun { mode: run.mode, phase: run.phase, began_at: run.started_at, ended_at: run.finished_at }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod card;
+mod documents;
+mod finding;
+mod gather;
+mod intervals;
+mod problems;
+mod resources;
+mod rules;
+mod shown;
+mod text;
+
+pub use card::{
+    Capability, ChangeCoverage, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem, ProblemGroup,
+    ReportCard, Set, Source,
+};
+pub use finding::Finding;
+pub use gather::gather;
+pub use rules::{Remarked, remarked};

@@ -1,0 +1,55 @@
+//! Resources: what is held of what is listed, and what was declared of it. One scan; only counts are kept.
+
+use catalog::{CatalogError, Lookups};
+use futures::TryStreamExt;
+use model::{Declaration, ResourceRecord};
+
+use crate::card::{Coverage, Fixity};
+use crate::finding::Findings;
+use crate::rules::{self, Fact};
+use crate::shown;
+
+/// Counts all resources. What `coverage` says of problems and of entries listed is not touched.
+pub(crate) async fn count(
+    catalog: &Lookups,
+    coverage: &mut Coverage,
+    findings: &mut Findings,
+) -> Result<Fixity, CatalogError> {
+    let mut fixity = Fixity::default();
+    coverage.pending = catalog.count_pending().await?;
+    let mut resources = catalog.scan_resources(None, None).await?;
+    while let Some((uri, record)) = resources.try_next().await? {
+        if !record.is_present() {
+            coverage.deleted += 1;
+            continue;
+        }
+        coverage.held += 1;
+        coverage.absent += u64::from(record.absent.is_some());
+        let first_seen = |fact: Fact| {
+            findings.add(fact.name, fact.what, fact.rule, 1).at_with(|| shown::uri(uri.as_str()));
+        };
+        weigh(&record, &mut fixity).into_iter().flatten().for_each(first_seen);
+    }
+    Ok(fixity)
+}
+
+/// Counts what is declared of a resource, and gives what is missing.
+fn weigh(record: &ResourceRecord, fixity: &mut Fixity) -> [Option<Fact>; 3] {
+    let Declaration { digests, unjudged, length, lastmod, .. } = &record.declaration;
+    fixity.resources += 1;
+    match (digests.is_empty(), length) {
+        (false, _) => fixity.digest += 1,
+        (true, Some(_)) => fixity.length_only += 1,
+        (true, None) => fixity.nothing += 1,
+    }
+    for digest in digests {
+        *fixity.algorithms.entry(digest.algorithm().as_str()).or_default() += 1;
+    }
+    fixity.unjudged += u64::from(!unjudged.is_empty());
+    fixity.lastmod += u64::from(lastmod.is_some());
+    [
+        digests.is_empty().then_some(rules::NO_DIGEST),
+        (!unjudged.is_empty()).then_some(rules::UNJUDGED_DIGEST),
+        lastmod.is_none().then_some(rules::NO_LASTMOD),
+    ]
+}

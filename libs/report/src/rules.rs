@@ -1,0 +1,305 @@
+//! What the specifications say of what was met beside the reader's quirks: remarks of discovery, facts of the catalog, and
+//! reasons of problems.
+
+use model::{ProblemReason, Subject};
+use resourcesync::Force::{Hint, Must, Should};
+use resourcesync::{Rule, Section};
+
+/// A finding that is no quirk: its name, what was met, and its rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) rule: Rule,
+}
+
+const fn fact(name: &'static str, what: &'static str, rule: Rule) -> Fact {
+    Fact { name, what, rule }
+}
+
+/// What becomes of a remark of discovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remarked {
+    /// It is a finding.
+    Finding,
+    /// A quirk of the same document says the same.
+    Quirk,
+    /// It helps who harvests, and is no matter of the Source.
+    Unsaid,
+}
+
+/// What becomes of the remark with this name (`HintKind::as_str` of discovery); none when there is none such.
+pub fn remarked(hint: &str) -> Option<Remarked> {
+    match hint {
+        "entries-without-capability" | "no-capability" | "plain-sitemap" | "no-at" | "no-from" => {
+            Some(Remarked::Quirk)
+        }
+        "up" | "index" | "link-header" | "again" => Some(Remarked::Unsaid),
+        _ => remark(hint).map(|_| Remarked::Finding),
+    }
+}
+
+/// The finding that a remark of discovery is.
+pub(crate) fn remark(hint: &str) -> Option<Fact> {
+    Some(match hint {
+        "no-resource-list" => fact(
+            "no-resource-list",
+            "a set offers neither a Resource List nor a Resource Dump, so resources that do not change are not found",
+            Rule::new(Hint, Section::RESOURCE_LIST, "Offer a Resource List of each set."),
+        ),
+        "no-change-list" => fact(
+            "no-change-list",
+            "a set offers neither a Change List nor a Change Dump, so all of it has to be read each time",
+            Rule::new(Hint, Section::CHANGE_LIST, "Offer a Change List of each set."),
+        ),
+        "no-entries" => fact(
+            "no-entries",
+            "a Source Description or Capability List has no entry that can be used",
+            Rule::new(
+                Must,
+                Section::CAPABILITY_LIST,
+                "Name each Capability List in the Source Description, and each capability in its Capability List.",
+            ),
+        ),
+        "bad-entries" => fact(
+            "bad-entries",
+            "entries of a Source Description or Capability List cannot be used",
+            Rule::new(Must, Section::FORMATS, "Give each entry one loc that holds one whole URI."),
+        ),
+        "not-listed-above" => fact(
+            "not-listed-above",
+            "a Capability List leads up to a Source Description that does not name it",
+            Rule::new(
+                Must,
+                Section::SOURCE_DESCRIPTION,
+                "Name every Capability List in the Source Description.",
+            ),
+        ),
+        "other-kind" => fact(
+            "other-kind",
+            "a link or a well-known place leads to another kind of document than it should",
+            Rule::new(
+                Should,
+                Section::NAVIGATION,
+                "Let the well-known place lead to the Source Description, and links of pages to Capability Lists.",
+            ),
+        ),
+        _ => return None,
+    })
+}
+
+/// The finding that a problem is, if the Source has a part in it that a specification speaks of.
+pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> {
+    let is_document = matches!(subject, Subject::Document(_));
+    Some(match reason {
+        ProblemReason::DigestMismatch => fact(
+            "digest-mismatch",
+            "a resource has another digest than its hash declares",
+            Rule::new(
+                Must,
+                Section::FORMATS,
+                "Declare the digest of the bytes that the server sends, and renew the list when they change.",
+            ),
+        ),
+        ProblemReason::LengthMismatch => fact(
+            "length-mismatch",
+            "a resource has another length than is declared",
+            Rule::new(
+                Must,
+                Section::FORMATS,
+                "Declare the length of the bytes that the server sends, and renew the list when they change.",
+            ),
+        ),
+        ProblemReason::Malformed if is_document => fact(
+            "malformed",
+            "a document cannot be understood to its end",
+            Rule::new(Must, Section::XML_WELL_FORMED, "Write well-formed XML."),
+        ),
+        ProblemReason::Malformed => fact(
+            "bad-entry",
+            "an entry cannot be understood, and was left out",
+            Rule::new(
+                Must,
+                Section::FORMATS,
+                "Give each entry one loc with a whole URI, and only values that the specification knows.",
+            ),
+        ),
+        ProblemReason::Truncated => fact(
+            "truncated",
+            "a document ends before its root element does",
+            Rule::new(
+                Must,
+                Section::XML_WELL_FORMED,
+                "Send the document whole: put it in place only when all of it is written.",
+            ),
+        ),
+        ProblemReason::WrongKind => fact(
+            "wrong-kind",
+            "a document is something else than was announced",
+            Rule::new(
+                Must,
+                Section::FORMATS,
+                "Let each capability lead to a document of that kind, and answer errors with an error status.",
+            ),
+        ),
+        ProblemReason::BadUri => fact(
+            "bad-uri",
+            "a URI cannot be understood, or is of a kind that cannot be fetched",
+            Rule::new(
+                Must,
+                Section::URI_SYNTAX,
+                "Write whole http or https URIs, with everything percent-encoded that has to be.",
+            ),
+        ),
+        ProblemReason::Gap => fact(
+            "gap",
+            "changes begin later than all that was known of before, and no newer Resource List tells what came between",
+            Rule::new(
+                Hint,
+                Section::CHANGE_LIST,
+                "Keep changes listed at least until a newer Resource List is out.",
+            ),
+        ),
+        ProblemReason::Redirect => fact(
+            "redirect",
+            "a URI is redirected too often, in a circle, or to nowhere",
+            Rule::new(
+                Hint,
+                Section::HTTP_REDIRECTION,
+                "List the URI that answers, or redirect to it at once.",
+            ),
+        ),
+        ProblemReason::HttpClientError => fact(
+            "http-client-error",
+            "what is listed is answered with a 4xx status",
+            Rule::new(
+                Hint,
+                Section::HTTP_CLIENT_ERROR,
+                "List only what the server hands out to whoever may read the list, and tell deletions in a Change List.",
+            ),
+        ),
+        ProblemReason::HttpServerError => fact(
+            "http-server-error",
+            "what is listed is answered with a 5xx status",
+            Rule::new(Hint, Section::HTTP_SERVER_ERROR, "Look into the server's log for these URIs."),
+        ),
+        ProblemReason::Disallowed => fact(
+            "disallowed",
+            "what is listed is disallowed by robots.txt",
+            Rule::new(Hint, Section::ROBOTS, "Allow in robots.txt what is listed."),
+        ),
+        ProblemReason::RefusedAddress => fact(
+            "refused-address",
+            "a URI leads to an address that only the Source's own network can reach",
+            Rule::new(Hint, Section::RESOURCE_LIST, "List URIs by the name that others reach the server by."),
+        ),
+        _ => return None,
+    })
+}
+
+/// Whether a problem lies with the harvester: the Source can do nothing about it.
+pub(crate) fn is_own(reason: ProblemReason) -> bool {
+    matches!(
+        reason,
+        ProblemReason::Guard | ProblemReason::MissingBytes | ProblemReason::Poison | ProblemReason::TooLarge
+    )
+}
+
+/// Nothing at the well-known place. Where a Source Description is found elsewhere, it is only not where it should be.
+pub(crate) fn no_well_known(has_description: bool) -> Fact {
+    fact(
+        "no-well-known",
+        "nothing is found at the host's well-known place",
+        Rule::new(
+            if has_description { Should } else { Must },
+            Section::WELL_KNOWN,
+            "Publish the Source Description at /.well-known/resourcesync.",
+        ),
+    )
+}
+
+pub(crate) const NO_UP_LINK: Fact = fact(
+    "no-up-link",
+    "a document has no link to the one above it",
+    Rule::new(
+        Must,
+        Section::NAVIGATION,
+        "Give each list an rs:ln with rel=\"up\" to its Capability List, and each Capability List one to the Source Description.",
+    ),
+);
+
+pub(crate) const NO_VALIDATORS: Fact = fact(
+    "no-validators",
+    "a document comes without an ETag, and without a Last-Modified that is older than the answer, so each look costs all of it",
+    Rule::new(
+        Should,
+        Section::HTTP_VALIDATORS,
+        "Send an ETag or Last-Modified with each document, and answer 304 when nothing has changed.",
+    ),
+);
+
+pub(crate) const GAP_BETWEEN_CHANGES: Fact = fact(
+    "gap-between-changes",
+    "there is time between two closed change documents of which no document tells",
+    Rule::new(Hint, Section::CHANGE_LIST_INDEX, "Let each Change List begin where the one before it ends."),
+);
+
+pub(crate) const NO_DIGEST: Fact = fact(
+    "no-digest",
+    "a resource is listed without a digest that can be judged, so its bytes cannot be verified",
+    Rule::new(Hint, Section::FORMATS, "Declare a hash for each resource, best with sha-256."),
+);
+
+pub(crate) const UNJUDGED_DIGEST: Fact = fact(
+    "unjudged-digest",
+    "a hash is no digest of a known algorithm",
+    Rule::new(
+        Should,
+        Section::FORMATS,
+        "Write each hash as algorithm:digest, the digest in hexadecimal, as in sha-256:854f61….",
+    ),
+);
+
+pub(crate) const NO_LASTMOD: Fact = fact(
+    "no-lastmod",
+    "a resource is listed without lastmod",
+    Rule::new(
+        Hint,
+        Section::FORMATS,
+        "Give each entry a lastmod, so that it is plain what need not be fetched again.",
+    ),
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMARKS: [&str; 6] =
+        ["no-resource-list", "no-change-list", "no-entries", "bad-entries", "not-listed-above", "other-kind"];
+
+    #[test]
+    fn a_remark_is_found_under_its_own_name() {
+        for name in REMARKS {
+            assert_eq!(remark(name).map(|fact| fact.name), Some(name));
+            assert_eq!(remarked(name), Some(Remarked::Finding));
+        }
+        assert_eq!(remarked("no-at"), Some(Remarked::Quirk));
+        assert_eq!(remarked("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn what_lies_with_the_harvester_is_no_finding() {
+        let subject = Subject::Resource("https://example.org/a".to_owned());
+        for reason in [ProblemReason::Guard, ProblemReason::MissingBytes, ProblemReason::Poison] {
+            assert!(is_own(reason) && problem(reason, &subject).is_none(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn an_entry_and_a_document_that_cannot_be_understood_are_two_findings() {
+        let entry = Subject::Entry("https://example.org/list.xml#3:5".to_owned());
+        let document = Subject::Document("https://example.org/list.xml".to_owned());
+        assert_eq!(problem(ProblemReason::Malformed, &entry).unwrap().name, "bad-entry");
+        assert_eq!(problem(ProblemReason::Malformed, &document).unwrap().name, "malformed");
+    }
+}

@@ -1,0 +1,59 @@
+//! Counts as people read them.
+
+/// A count with commas between the thousands.
+pub(super) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with the word for what is counted.
+pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// How often something was met.
+pub(super) fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
+}
+
+/// A part of a whole, with its share in percent. Only all of it is 100 %, and only none of it 0 %.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    let percent = match (part, whole) {
+        (_, 0) => return count(part),
+        (0, _) => "0".to_owned(),
+        _ if part == whole => "100".to_owned(),
+        _ => match u128::from(part) * 100 / u128::from(whole) {
+            0 => "less than 1".to_owned(),
+            percent => percent.to_string(),
+        },
+    };
+    format!("{} ({percent} %)", count(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(counted(1, "entry", "entries"), "1 entry");
+        assert_eq!((times(1), times(2)), ("once".to_owned(), "2 times".to_owned()));
+    }
+
+    #[test]
+    fn only_all_of_it_is_a_hundred_percent_and_only_none_of_it_nothing() {
+        assert_eq!(share(1_000, 1_000), "1,000 (100 %)");
+        assert_eq!(share(999_999, 1_000_000), "999,999 (99 %)");
+        assert_eq!(share(1, 1_000), "1 (less than 1 %)");
+        assert_eq!(share(0, 1_000), "0 (0 %)");
+        assert_eq!(share(0, 0), "0");
+    }
+}
