@@ -42,15 +42,15 @@ impl Harvest {
             return batch.put_pending(uri, &certain);
         }
         let attempts = pending.attempts + 1;
-        match self.options.retries.after(&failure, attempts) {
-            Next::Again { wait } => {
-                let due = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+        let next = self.options.retries.after(&failure, attempts);
+        let due = next.wait().and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok());
+        match next {
+            Next::Again { .. } => {
                 again.any = true;
                 again.due = earliest(again.due, due);
                 batch.put_pending(uri, &PendingRecord { attempts, next_attempt_at: due, ..pending });
             }
-            Next::Patience { wait } => {
-                let due = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+            Next::Patience { .. } => {
                 again.any = true;
                 if let (Action::Fetch { lane }, Some(until)) = (&pending.action, due) {
                     again.resting.push((lane.clone(), until));

@@ -125,6 +125,16 @@ pub(crate) enum Next {
     Problem,
 }
 
+impl Next {
+    /// The wait before it, if there is one.
+    pub(crate) fn wait(self) -> Option<Duration> {
+        match self {
+            Self::Again { wait } | Self::Patience { wait } => Some(wait),
+            Self::Problem => None,
+        }
+    }
+}
+
 impl RetryPolicy {
     /// What follows when `attempts` have failed, the last one so.
     pub(crate) fn after(&self, failure: &Failure, attempts: u32) -> Next {

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Destination, Run, Site, View, requests_at, resource, source, thresher, urlset};
+use common::{Destination, Run, Site, View, in_step, requests_at, resource, source, thresher, urlset};
 use tempfile::TempDir;
 use testkit::scripted::Reply;
 use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
@@ -21,14 +21,6 @@ const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 
 fn small(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(1, 600))
-}
-
-async fn in_step(spec: SourceSpec) -> (SimulatedSource, Destination) {
-    let source = source(spec).await;
-    let copy = Destination::directory();
-    copy.sync(&source.well_known()).exits(0);
-    source.reset_requests();
-    (source, copy)
 }
 
 // What cannot be reached, or is no Source

@@ -3,20 +3,11 @@
 
 mod common;
 
-use common::{Destination, Run, Site, requests_at, resource, source, urlset};
+use common::{Destination, Run, Site, in_step, requests_at, resource, source, urlset};
 use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
 
 fn small(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(0, 600))
-}
-
-/// A Source, and a copy in step with it.
-async fn in_step(spec: SourceSpec) -> (SimulatedSource, Destination) {
-    let source = source(spec).await;
-    let copy = Destination::directory();
-    copy.sync(&source.well_known()).exits(0);
-    source.reset_requests();
-    (source, copy)
 }
 
 #[track_caller]

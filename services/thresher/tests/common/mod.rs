@@ -21,6 +21,15 @@ pub(crate) async fn source(spec: SourceSpec) -> SimulatedSource {
     SimulatedSource::start(spec.count_paths(true)).await.expect("a free port on loopback")
 }
 
+/// A Source, and a copy in step with it; requests are counted from now on.
+pub(crate) async fn in_step(spec: SourceSpec) -> (SimulatedSource, Destination) {
+    let source = source(spec).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    source.reset_requests();
+    (source, copy)
+}
+
 /// The binary under test, in an environment that does not depend on who runs the tests.
 pub(crate) fn thresher() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thresher"));

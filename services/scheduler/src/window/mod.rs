@@ -1,0 +1,146 @@
+//! The window: the bounded part of the pending work that is out in jobs, or ready to go.
+
+mod lane;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use model::{FetchItem, JobId, Lane, ResourceUri};
+
+pub(crate) use lane::Down;
+use lane::LaneState;
+
+/// Pending records that are read ahead of the jobs, over all lanes.
+const READ_AHEAD: usize = 4_096;
+
+/// Jobs in flight and resources ready to be put in one.
+#[derive(Debug)]
+pub(crate) struct Window {
+    jobs_per_lane: usize,
+    planned: u64,
+    lanes: HashMap<Lane, LaneState>,
+    jobs: HashMap<JobId, (Lane, Vec<ResourceUri>)>,
+    taken: HashSet<ResourceUri>,
+    ready: usize,
+}
+
+impl Window {
+    /// A window for a run that planned this many resources.
+    pub(crate) fn new(jobs_per_lane: usize, planned: u64) -> Self {
+        Self {
+            jobs_per_lane,
+            planned,
+            lanes: HashMap::new(),
+            jobs: HashMap::new(),
+            taken: HashSet::new(),
+            ready: 0,
+        }
+    }
+
+    /// Whether more pending records may be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ready < READ_AHEAD
+    }
+
+    /// Whether a resource is already in the window.
+    pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
+        self.taken.contains(uri)
+    }
+
+    /// Takes a resource in.
+    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem) {
+        self.taken.insert(item.uri.clone());
+        self.lanes.entry(lane).or_default().ready.push_back(item);
+        self.ready += 1;
+    }
+
+    /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not wait.
+    pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
+        let most_jobs = self.jobs_per_lane * 2;
+        let planned = self.planned;
+        let jobs_per_lane = self.jobs_per_lane;
+        let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
+            let size = state.job_size(planned, jobs_per_lane);
+            let enough = state.ready.len() >= size || (last && !state.ready.is_empty());
+            if state.down().is_some() || state.jobs >= most_jobs || !enough {
+                return None;
+            }
+            state.jobs += 1;
+            let size = state.fitting(size);
+            Some((lane.clone(), state.ready.drain(..size).collect::<Vec<_>>()))
+        })?;
+        self.ready -= items.len();
+        let id = JobId::fresh();
+        self.jobs.insert(id, (lane.clone(), items.iter().map(|item| item.uri.clone()).collect()));
+        Some((id, lane, items))
+    }
+
+    /// Notes the end of a job. A job that is not ours (of an earlier owner) is nothing to note.
+    pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
+        let Some((lane, uris)) = self.jobs.remove(&id) else { return };
+        for uri in &uris {
+            self.taken.remove(uri);
+        }
+        let Some(state) = self.lanes.get_mut(&lane) else { return };
+        state.jobs = state.jobs.saturating_sub(1);
+        if tried > 0 {
+            let now = elapsed_millis as f64 / tried as f64;
+            state.millis_per_resource =
+                Some(state.millis_per_resource.map_or(now, |before| 0.7 * before + 0.3 * now));
+        }
+    }
+
+    /// Notes whether the origin answered.
+    pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
+        if let Some(state) = self.lanes.get_mut(lane) {
+            state.unreachable_in_a_row = if answered { 0 } else { state.unreachable_in_a_row + 1 };
+        }
+    }
+
+    /// Notes that an origin asked for more patience than a run has.
+    pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
+        let state = self.lanes.entry(lane.clone()).or_default();
+        state.resting = state.resting.max(Some(until));
+    }
+
+    /// Whether an origin is left alone: nobody is asked in vain again and again.
+    pub(crate) fn is_down(&self, lane: &Lane) -> bool {
+        self.lanes.get(lane).is_some_and(|state| state.down().is_some())
+    }
+
+    /// The origins that are left alone; from now on they count as new.
+    pub(crate) fn take_down(&mut self) -> Vec<(Lane, Down)> {
+        let down: Vec<(Lane, Down)> =
+            self.lanes.iter().filter_map(|(lane, state)| Some((lane.clone(), state.down()?))).collect();
+        for (lane, _) in &down {
+            self.lanes.remove(lane);
+        }
+        down
+    }
+
+    /// Resources out in jobs.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.taken.len() - self.ready
+    }
+
+    /// Whether no job is out and nothing is ready to go out.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+            && self.lanes.values().all(|state| state.ready.is_empty() || state.down().is_some())
+    }
+
+    /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether
+    /// there was anything.
+    pub(crate) fn shed_down(&mut self) -> bool {
+        let before = self.ready;
+        for state in self.lanes.values_mut().filter(|state| state.down().is_some()) {
+            self.ready -= state.ready.len();
+            for item in state.ready.drain(..) {
+                self.taken.remove(&item.uri);
+            }
+        }
+        self.ready < before
+    }
+}

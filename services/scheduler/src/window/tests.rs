@@ -1,0 +1,110 @@
+use model::Seq;
+
+use super::lane::{HEAVIEST_JOB, LARGEST_JOB, UNREACHABLE_IS_DOWN};
+use super::*;
+
+fn lane() -> Lane {
+    "http://h".parse().unwrap()
+}
+
+fn filled(jobs_per_lane: usize, planned: u64, resources: usize) -> Window {
+    let mut window = Window::new(jobs_per_lane, planned);
+    for n in 0..resources {
+        let uri = format!("http://h/{n}").parse().unwrap();
+        let item =
+            FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
+        window.add(lane(), item);
+    }
+    window
+}
+
+#[test]
+fn what_is_out_stays_a_small_share_of_the_run() {
+    let mut window = filled(4, 20_000, 4_096);
+    while window.next_job(false).is_some() {}
+    assert!(window.in_flight() > 0);
+    assert!(window.in_flight() <= 20_000 / 50, "{}", window.in_flight());
+}
+
+#[test]
+fn a_large_run_gets_full_jobs_and_a_few_of_them() {
+    let mut window = filled(4, 10_000_000, 4_096);
+    let (_, _, items) = window.next_job(false).unwrap();
+    assert_eq!(items.len(), LARGEST_JOB);
+    let more = std::iter::from_fn(|| window.next_job(false)).count();
+    assert_eq!(more + 1, 8);
+}
+
+#[test]
+fn a_slow_origin_gets_small_jobs() {
+    let mut window = filled(4, 10_000_000, 1_000);
+    let (id, ..) = window.next_job(false).unwrap();
+    window.job_done(id, 256 * 500, 256);
+    let (_, _, items) = window.next_job(false).unwrap();
+    assert_eq!(items.len(), 4);
+}
+
+#[test]
+fn long_uris_make_jobs_of_fewer_resources() {
+    let mut window = Window::new(4, 10_000_000);
+    for n in 0..1_000 {
+        let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
+        let item =
+            FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
+        window.add(lane(), item);
+    }
+    let (_, _, items) = window.next_job(false).unwrap();
+    assert!((1..=HEAVIEST_JOB / 8_000).contains(&items.len()), "{}", items.len());
+}
+
+#[test]
+fn the_rest_goes_out_only_when_nothing_more_comes() {
+    let mut window = filled(4, 10_000_000, 3);
+    assert!(window.next_job(false).is_none());
+    assert_eq!(window.next_job(true).unwrap().2.len(), 3);
+}
+
+#[test]
+fn a_resource_in_the_window_is_not_taken_twice_and_is_free_after_its_job() {
+    let mut window = filled(4, 100, 1);
+    let uri: ResourceUri = "http://h/0".parse().unwrap();
+    assert!(window.holds(&uri));
+    let (id, ..) = window.next_job(true).unwrap();
+    assert!(window.holds(&uri));
+    window.job_done(id, 10, 1);
+    assert!(!window.holds(&uri));
+    assert!(window.is_idle());
+}
+
+#[test]
+fn an_origin_that_never_answers_is_down_and_an_answer_brings_it_back() {
+    let mut window = filled(4, 100, 20);
+    for _ in 0..UNREACHABLE_IS_DOWN {
+        window.reached(&lane(), false);
+    }
+    assert!(window.is_down(&lane()));
+    assert!(window.next_job(true).is_none());
+    window.reached(&lane(), true);
+    assert!(window.next_job(true).is_some());
+}
+
+#[test]
+fn what_is_ready_for_an_origin_that_is_left_alone_takes_no_room() {
+    let mut window = filled(4, 1_000_000, READ_AHEAD);
+    assert!(!window.has_room());
+    assert!(!window.shed_down());
+    window.rest(&lane(), Timestamp::from_second(1_800_000_000).unwrap());
+    assert!(window.shed_down());
+    assert!(window.has_room() && window.is_idle());
+    assert!(!window.holds(&"http://h/0".parse().unwrap()));
+}
+
+#[test]
+fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
+    let mut window = filled(4, 100, 20);
+    let until = Timestamp::from_second(1_800_000_000).unwrap();
+    window.rest(&lane(), until);
+    assert!(window.next_job(true).is_none());
+    assert_eq!(window.take_down(), [(lane(), Down::Resting { until })]);
+    assert!(!window.is_down(&lane()));
+}
