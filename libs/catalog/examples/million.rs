@@ -163,6 +163,7 @@ fn listing() -> Listing {
         change: None,
         change_time: None,
         as_of: Some(Timestamp::UNIX_EPOCH),
+        latest: Some(Timestamp::UNIX_EPOCH),
     }
 }
 
@@ -217,6 +218,7 @@ fn pending(n: u64) -> PendingRecord {
         listing: listing(),
         attempts: 0,
         next_attempt_at: None,
+        candidate: None,
     }
 }
 

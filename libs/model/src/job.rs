@@ -1,6 +1,7 @@
 //! Jobs: what services ask of each other.
 
 use fixity::Computed;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
@@ -31,6 +32,9 @@ pub struct FetchItem {
     /// What was declared; its algorithms are computed while the bytes pass.
     #[serde(default)]
     pub declaration: Declaration,
+    /// The last moment of which the listing speaks ([`Listing::latest`](crate::Listing::latest)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_until: Option<Timestamp>,
     /// What the server gave with the version that is held, where nothing declared decides.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub held: Validators,
@@ -65,6 +69,9 @@ pub struct Fetched {
     /// What was declared.
     #[serde(default)]
     pub declaration: Declaration,
+    /// The last moment of which the listing speaks ([`Listing::latest`](crate::Listing::latest)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_until: Option<Timestamp>,
     /// What came of it.
     pub result: FetchedResult,
 }
@@ -75,6 +82,8 @@ pub struct Fetched {
 pub enum FetchedResult {
     /// Received whole and stored; not judged yet.
     Stored(StoredBitstream),
+    /// Received in an earlier run and kept as a candidate; nobody looked at its bytes since.
+    Kept(StoredBitstream),
     /// The server says that the held version is the current one.
     NotModified,
     /// Not reached before the job's time was over.
@@ -96,9 +105,20 @@ pub struct StoredBitstream {
     /// The server's validators.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
+    /// When the bytes were last modified, as far as the server's `Last-Modified` can be believed (RFC 9110, 8.8.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Timestamp>,
     /// The URL the bytes came from, where redirects led elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
+}
+
+impl StoredBitstream {
+    /// Whether these bytes are certainly of a later version than the one a listing speaks of, whose last moment is given. Where
+    /// either side gives no time, nothing is certain.
+    pub fn is_newer_than(&self, listed_until: Option<Timestamp>) -> bool {
+        self.modified.zip(listed_until).is_some_and(|(modified, listed)| modified > listed)
+    }
 }
 
 impl Message for FetchJob {
@@ -109,4 +129,39 @@ impl Message for FetchJob {
 impl Message for VerifyJob {
     const KIND: &'static str = "verify-job";
     const VERSION: u16 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modified(modified: Option<&str>) -> StoredBitstream {
+        let computed = Computed::of(b"abc");
+        StoredBitstream {
+            location: Location::Object { sha256: computed.sha256() },
+            computed,
+            media_type: None,
+            validators: Validators::default(),
+            modified: modified.map(|time| time.parse().unwrap()),
+            final_url: None,
+        }
+    }
+
+    #[test]
+    fn only_a_modification_after_the_last_moment_listed_is_certainly_newer() {
+        let stored = modified(Some("2026-01-02T00:00:05Z"));
+        for (listed, is_newer) in [
+            ("2026-01-02T00:00:04.999999999Z", true),
+            ("2026-01-02T00:00:05Z", false),
+            ("2026-01-02T23:59:59Z", false),
+        ] {
+            assert_eq!(stored.is_newer_than(Some(listed.parse().unwrap())), is_newer, "{listed}");
+        }
+    }
+
+    #[test]
+    fn without_a_time_on_either_side_nothing_is_certain() {
+        assert!(!modified(Some("2026-01-02T00:00:05Z")).is_newer_than(None));
+        assert!(!modified(None).is_newer_than(Some("2026-01-02T00:00:05Z".parse().unwrap())));
+    }
 }

@@ -97,6 +97,9 @@ pub struct Evidence {
     /// What the bytes gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computed: Option<String>,
+    /// What was received instead: a later version than the one listed. Kept, and not served until a list declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Box<StoredBitstream>>,
 }
 
 impl Message for Outcomes {

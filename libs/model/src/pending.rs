@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Lane, Listing, Seq};
+use crate::{Declaration, Lane, Listing, Seq, StoredBitstream};
 
 /// What is to be done with a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,10 @@ pub struct PendingRecord {
     /// Not to be tried before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
+    /// What was received earlier and was not what was declared then. Where it is what is declared now, it is judged instead of
+    /// being fetched again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Box<StoredBitstream>>,
 }
 
 /// What to do with a resource.

@@ -53,6 +53,8 @@ pub enum ProblemReason {
     DigestMismatch,
     /// The bytes have another length than declared.
     LengthMismatch,
+    /// Not what was declared, and certainly a later version: it has changed again since it was listed.
+    ChangedAgain,
     /// Larger than allowed.
     TooLarge,
     /// A document or entry that cannot be understood.
@@ -118,6 +120,7 @@ impl ProblemReason {
             Self::Disallowed => "disallowed",
             Self::DigestMismatch => "digest-mismatch",
             Self::LengthMismatch => "length-mismatch",
+            Self::ChangedAgain => "changed-again",
             Self::TooLarge => "too-large",
             Self::Malformed => "malformed",
             Self::Truncated => "truncated",
@@ -162,7 +165,12 @@ mod tests {
 
     #[test]
     fn the_name_in_records_is_the_name_shown() {
-        for reason in [ProblemReason::HttpClientError, ProblemReason::Gap, ProblemReason::RefusedAddress] {
+        for reason in [
+            ProblemReason::HttpClientError,
+            ProblemReason::ChangedAgain,
+            ProblemReason::Gap,
+            ProblemReason::RefusedAddress,
+        ] {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
         }
     }

@@ -47,6 +47,10 @@ pub struct Listing {
     /// An entry that speaks of an earlier moment is not applied over a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
+    /// The last instant that any of the entry's moments can mean: its `lastmod`, its change, the list's `at` and `completed`.
+    /// A version modified after it is certainly not the one declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
 }
 
 /// A bitstream that was judged and may be served.

@@ -95,6 +95,7 @@ mod tests {
                 uri: "http://example.org/a".parse().unwrap(),
                 seq: Seq::new(7),
                 declaration: Default::default(),
+                listed_until: None,
                 held: Default::default(),
             }],
         }

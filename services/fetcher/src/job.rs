@@ -75,7 +75,8 @@ impl Fetcher {
                 results.push(FetchedResult::Deferred);
                 continue;
             }
-            let got = resource::fetch(&self.client, &self.store, &self.config, item).await?;
+            let got =
+                resource::fetch(&self.client, &self.store, &self.config, item, self.clock.now()).await?;
             requests += got.requests;
             match got.result {
                 Ok(fresh) => {
@@ -94,8 +95,8 @@ impl Fetcher {
             results[n] = FetchedResult::Stored(stored);
         }
         let fetched = items.into_iter().zip(results).map(|(item, result)| {
-            let FetchItem { uri, seq, declaration, .. } = item;
-            Fetched { uri, seq, declaration, result }
+            let FetchItem { uri, seq, declaration, listed_until, .. } = item;
+            Fetched { uri, seq, declaration, listed_until, result }
         });
         let items = fetched.collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);

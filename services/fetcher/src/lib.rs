@@ -3,6 +3,7 @@
 mod body;
 mod config;
 mod job;
+mod modified;
 mod resource;
 mod sink;
 

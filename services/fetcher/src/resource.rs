@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use fixity::Algorithm;
+use jiff::Timestamp;
 use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
 use store::{Store, StoreError};
 use web::{Client, GetRequest, Range, Response, WebError};
 
 use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
+use crate::modified;
 
 /// What came of a request.
 pub(crate) struct Got {
@@ -22,6 +24,7 @@ pub(crate) struct Fresh<B> {
     pub(crate) body: B,
     pub(crate) media_type: Option<String>,
     pub(crate) validators: Validators,
+    pub(crate) modified: Option<Timestamp>,
     pub(crate) final_url: Option<String>,
 }
 
@@ -33,7 +36,7 @@ enum Break {
 }
 
 /// Fetches one resource. A body that breaks off is taken up where it stopped if the server says that it is still the same
-/// one, and begun anew otherwise.
+/// one, and begun anew otherwise. `now` is the moment by which the server's times are believed.
 ///
 /// # Errors
 /// Only the store's: whatever the Source does is a result.
@@ -42,6 +45,7 @@ pub(crate) async fn fetch(
     store: &Store,
     config: &FetcherConfig,
     item: &FetchItem,
+    now: Timestamp,
 ) -> Result<Got, StoreError> {
     let algorithms =
         item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
@@ -71,6 +75,7 @@ pub(crate) async fn fetch(
                 let final_url = (*response.final_url() != url).then(|| response.final_url().to_string());
                 let fresh = Fresh {
                     media_type: response.media_type(),
+                    modified: modified::believed(&response.validators(), now),
                     validators: response.validators(),
                     final_url,
                     body: receiving.finish().await?,

@@ -40,23 +40,27 @@ impl<'a> Sink<'a> {
         uri: &ResourceUri,
         fresh: Fresh<Body>,
     ) -> Result<(), StoreError> {
-        let Fresh { body, media_type, validators, final_url } = fresh;
+        let Fresh { body, media_type, validators, modified, final_url } = fresh;
         match body {
             Body::Small { bytes, computed } if self.packs => {
-                let fresh = Fresh { body: computed, media_type, validators, final_url };
+                let fresh = Fresh { body: computed, media_type, validators, modified, final_url };
                 self.pack(n, uri, bytes, fresh).await
             }
             Body::Small { bytes, computed } => {
                 let location = self.store.put_small_bitstream(computed.sha256(), bytes).await?;
-                self.stored
-                    .push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
+                self.stored.push((
+                    n,
+                    Fresh { body: computed, media_type, validators, modified, final_url }.at(location),
+                ));
                 Ok(())
             }
             Body::Large(spooled) => {
                 let computed = spooled.computed().clone();
                 let location = self.store.put_bitstream(spooled).await?;
-                self.stored
-                    .push((n, Fresh { body: computed, media_type, validators, final_url }.at(location)));
+                self.stored.push((
+                    n,
+                    Fresh { body: computed, media_type, validators, modified, final_url }.at(location),
+                ));
                 Ok(())
             }
         }
@@ -111,6 +115,7 @@ impl Fresh<Computed> {
             computed: self.body,
             media_type: self.media_type,
             validators: self.validators,
+            modified: self.modified,
             final_url: self.final_url,
         }
     }

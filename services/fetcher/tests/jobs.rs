@@ -32,7 +32,13 @@ impl Case {
 
     fn item(&self, path: &str) -> FetchItem {
         let uri = self.server.uri(path).parse().expect("an http URI");
-        FetchItem { uri, seq: Seq::new(1), declaration: Declaration::default(), held: Validators::default() }
+        FetchItem {
+            uri,
+            seq: Seq::new(1),
+            declaration: Declaration::default(),
+            listed_until: None,
+            held: Validators::default(),
+        }
     }
 
     async fn fetch(&self, items: Vec<FetchItem>) -> VerifyJob {

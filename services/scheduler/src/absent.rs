@@ -208,6 +208,7 @@ impl Harvest {
                 change: None,
                 change_time: None,
                 as_of: lists.at,
+                latest: None,
             };
             let pending = PendingRecord {
                 seq: self.next_seq(),
@@ -216,6 +217,7 @@ impl Harvest {
                 listing,
                 attempts: 0,
                 next_attempt_at: None,
+                candidate: None,
             };
             batch.put_pending(uri, &pending);
             self.has_pending = true;

@@ -152,6 +152,7 @@ mod tests {
             change,
             change_time: None,
             as_of: as_of.map(at),
+            latest: None,
         }
     }
 
@@ -200,6 +201,7 @@ mod tests {
             listing: listing(Some(Change::Updated), Some(as_of)),
             attempts: 0,
             next_attempt_at: None,
+            candidate: None,
         }
     }
 

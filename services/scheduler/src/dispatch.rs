@@ -7,8 +7,9 @@ use bus::{ConsumerSpec, Filter as BusFilter, MessageId, Queue};
 use catalog::PendingScan;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Action, FetchItem, FetchJob, Lane, PendingRecord, ResourceUri};
+use model::{Action, FetchItem, FetchJob, Fetched, JobId, Lane, PendingRecord, ResourceUri, VerifyJob};
 
+use crate::candidate::{self, Step, next_step};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::trouble;
@@ -73,7 +74,11 @@ impl Harvest {
             self.fill(window, &mut pass).await?;
             let deletions = std::mem::take(&mut pass.deletions);
             self.settle_deletions(deletions).await?;
-            while let Some((id, lane, items)) = window.next_job(pass.scan.is_none()) {
+            let last = pass.scan.is_none();
+            while let Some((id, lane, items)) = window.next_candidates(last) {
+                self.send_candidates(id, lane, items).await?;
+            }
+            while let Some((id, lane, items)) = window.next_job(last) {
                 self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items })
                     .await?;
             }
@@ -126,16 +131,20 @@ impl Harvest {
             }
             match record.action.clone() {
                 Action::Delete => pass.deletions.push((uri, record)),
-                Action::Fetch { lane } if window.is_down(&lane) => pass.left = true,
-                Action::Fetch { lane } => {
-                    let item = FetchItem {
-                        uri,
-                        seq: record.seq,
-                        declaration: record.declaration,
-                        held: Default::default(),
-                    };
-                    window.add(lane, item);
-                }
+                Action::Fetch { lane } => match next_step(&record) {
+                    // Nobody is asked for it, so it matters not whether its origin is left alone.
+                    Step::Judge(kept) => window.add_candidate(lane, candidate::kept(uri, &record, kept)),
+                    Step::Fetch | Step::Confirm(_) if window.is_down(&lane) => pass.left = true,
+                    step => {
+                        let held = match step {
+                            Step::Confirm(kept) => kept.validators.clone(),
+                            Step::Fetch | Step::Judge(_) => Default::default(),
+                        };
+                        let (seq, listed_until) = (record.seq, record.listing.latest);
+                        let declaration = record.declaration;
+                        window.add(lane, FetchItem { uri, seq, declaration, listed_until, held });
+                    }
+                },
             }
         }
         Ok(())
@@ -150,10 +159,20 @@ impl Harvest {
         Ok(())
     }
 
+    /// Candidates go where fetched bitstreams go: to the verifier.
+    async fn send_candidates(&self, id: JobId, lane: Lane, items: Vec<Fetched>) -> Result<(), HarvestError> {
+        let (source, run) = (self.source.clone(), self.run.id);
+        let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
+        let queue = Queue::Verify { source: job.source.clone() };
+        self.bus.publish(queue, MessageId::new(format!("verify-{id}")), model::encode(&job).into()).await?;
+        Ok(())
+    }
+
     /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may.
     async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
-        let bare: Vec<usize> =
-            (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
+        let bare: Vec<usize> = (0..items.len())
+            .filter(|&n| items[n].declaration.digests.is_empty() && items[n].held.is_empty())
+            .collect();
         let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
         for (n, record) in bare.into_iter().zip(self.catalog.resources_many(&uris).await?) {
             if let Some(bitstream) = record.and_then(|record| record.bitstream) {

@@ -125,6 +125,10 @@ impl Harvest {
             // Should it be there after all, it is judged by what was declared of it.
             declaration.clone_from(&before.declaration);
         }
+        // Whether the candidate is what is declared now is asked when the last entry about it is read.
+        let earlier = plans.get(&uri).and_then(Option::as_ref);
+        let candidate =
+            earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
         let pending = PendingRecord {
             seq: self.next_seq(),
             action,
@@ -132,6 +136,7 @@ impl Harvest {
             listing,
             attempts: 0,
             next_attempt_at: None,
+            candidate,
         };
         batch.put_pending(&uri, &pending);
         self.has_pending = true;

@@ -25,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) changes: bool,
     /// `at` of a Resource List.
     pub(crate) at: Option<Datetime>,
+    /// `completed` of a Resource List.
+    pub(crate) completed: Option<Datetime>,
     /// What its entries would be parts of, were it an index.
     pub(crate) kind: Option<Capability>,
     /// When it is read.
@@ -73,6 +75,9 @@ impl Context {
             true => metadata.datetime.as_ref().or(entry.lastmod.as_ref()),
             false => self.at.as_ref(),
         };
+        let completed = self.completed.as_ref().filter(|_| !self.changes);
+        let moments = [moment, entry.lastmod.as_ref(), completed];
+        let listed_until = moments.into_iter().flatten().filter_map(latest_anywhere).max();
         let (as_of, moment) = self.horizon.moment(moment);
         let declaration = Declaration {
             digests: hashes.known,
@@ -88,6 +93,7 @@ impl Context {
             change,
             change_time: as_of.filter(|_| self.changes && !moment.is_vague),
             as_of,
+            latest: listed_until,
         };
         Ok(Planned { uri, declaration, listing, moment })
     }
@@ -132,6 +138,15 @@ impl Horizon {
         let latest = end_of(datetime).and_then(|end| end.checked_add(WESTERNMOST).ok());
         (first, Moment { latest: latest.filter(|_| first.is_some()), is_vague: true })
     }
+}
+
+/// The last instant a time can mean wherever it was written: a time or date without zone is that of any place on Earth.
+fn latest_anywhere(datetime: &Datetime) -> Option<Timestamp> {
+    let behind = match datetime.zone() {
+        Zone::Missing => WESTERNMOST,
+        Zone::Utc | Zone::Offset(_) => SignedDuration::ZERO,
+    };
+    end_of(datetime)?.checked_add(behind).ok()
 }
 
 fn end_of(datetime: &Datetime) -> Option<Timestamp> {
@@ -196,5 +211,41 @@ mod tests {
     #[test]
     fn no_time_is_no_vague_time() {
         assert_eq!(horizon().moment(None), (None, Moment::default()));
+    }
+
+    /// The last moment that an entry of a list of `at` and `completed` speaks of.
+    fn listed_until(lastmod: Option<&str>, at: Option<&str>, completed: Option<&str>) -> Option<Timestamp> {
+        let context = Context {
+            document: "http://h/l.xml".to_owned(),
+            set: SetId::new("http://h"),
+            changes: false,
+            at: at.map(datetime),
+            completed: completed.map(datetime),
+            kind: Some(Capability::ResourceList),
+            horizon: horizon(),
+        };
+        let mut entry = Entry::new("http://h/a");
+        entry.lastmod = lastmod.map(datetime);
+        context.read(entry).unwrap().listing.latest
+    }
+
+    #[test]
+    fn an_entry_speaks_until_the_latest_of_its_moments() {
+        let [day, noon, one] = ["2026-01-01", "2026-01-01T12:00:00Z", "2026-01-01T13:00:00.5Z"];
+        let end = |text: &str| end_of(&datetime(text));
+        assert_eq!(listed_until(None, None, None), None);
+        assert_eq!(listed_until(Some(noon), None, None), end(noon));
+        assert_eq!(listed_until(None, Some(noon), None), end(noon));
+        assert_eq!(listed_until(Some(noon), Some(one), None), end(one));
+        assert_eq!(listed_until(Some(one), Some(noon), None), end(one));
+        assert_eq!(listed_until(Some(noon), Some(noon), Some(one)), end(one));
+        let everywhere: Timestamp = "2026-01-02T11:59:59.999999999Z".parse().unwrap();
+        assert_eq!(listed_until(Some(day), Some(one), None), Some(everywhere), "a day lasts until its end");
+    }
+
+    #[test]
+    fn a_moment_without_zone_may_be_twelve_hours_later() {
+        let latest = listed_until(Some("2026-01-01T12:00:00.5"), Some("2026-01-01T13:00:00Z"), None).unwrap();
+        assert_eq!(latest, "2026-01-02T00:00:00.5Z".parse().unwrap());
     }
 }

@@ -61,7 +61,7 @@ impl Harvest {
         }
     }
 
-    fn record_problem(
+    pub(crate) fn record_problem(
         &mut self,
         batch: &mut Batch,
         uri: &ResourceUri,
@@ -74,6 +74,10 @@ impl Harvest {
         let now = self.clock.now();
         self.run.counters.failed += 1;
         self.has_problems = true;
+        let mut evidence = failure.evidence;
+        if evidence.candidate.is_none() && keeps_candidate(failure.reason, &pending, before.as_ref()) {
+            evidence.candidate = pending.candidate;
+        }
         let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
         batch.append_change(&self.log(uri, event, &pending.listing.document));
         let problem = ProblemRecord {
@@ -83,7 +87,7 @@ impl Harvest {
             last_seen: now,
             attempts: before.map_or(0, |problem| problem.attempts) + attempts,
             retry: matches!(failure.disposition, Disposition::Retry { .. }),
-            evidence: failure.evidence,
+            evidence,
             declaration: Some(pending.declaration),
             listing: Some(pending.listing),
         };
@@ -156,4 +160,10 @@ impl Harvest {
             }
         }
     }
+}
+
+/// Whether a candidate waits on although something else failed: no other bytes came, and no list has said anything new.
+fn keeps_candidate(reason: ProblemReason, pending: &PendingRecord, before: Option<&ProblemRecord>) -> bool {
+    let came = matches!(reason, ProblemReason::DigestMismatch | ProblemReason::LengthMismatch);
+    !came && before.is_some_and(|before| before.declaration.as_ref() == Some(&pending.declaration))
 }

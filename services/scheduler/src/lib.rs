@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod absent;
+mod candidate;
 mod decide;
 mod discover;
 mod dispatch;

@@ -145,6 +145,8 @@ impl RetryPolicy {
         }
         let most = match failure.reason {
             ProblemReason::DigestMismatch | ProblemReason::LengthMismatch => self.mismatches,
+            // It would be the same bytes.
+            ProblemReason::ChangedAgain => 1,
             _ => self.attempts,
         };
         if attempts >= most {
@@ -179,11 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_is_tried_once_more_and_a_refusal_never() {
+    fn a_mismatch_is_tried_once_more_and_what_has_changed_again_or_is_refused_never() {
         let policy = RetryPolicy::default();
         let mismatch = failed(ProblemReason::DigestMismatch, Disposition::Retry { after: None });
         assert_eq!(policy.after(&mismatch, 1), again(500));
         assert_eq!(policy.after(&mismatch, 2), Next::Problem);
+        let changed_again = failed(ProblemReason::ChangedAgain, Disposition::Retry { after: None });
+        assert_eq!(policy.after(&changed_again, 1), Next::Problem);
         assert_eq!(
             policy.after(&failed(ProblemReason::HttpClientError, Disposition::Refuse), 1),
             Next::Problem

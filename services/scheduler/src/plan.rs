@@ -157,6 +157,7 @@ impl Harvest {
                         set: record.set.clone(),
                         changes: record.capability == Capability::ChangeList,
                         at: header.at,
+                        completed: header.completed,
                         kind: header.capability,
                         horizon,
                     });

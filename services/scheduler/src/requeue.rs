@@ -35,6 +35,7 @@ impl Harvest {
                 listing,
                 attempts: 0,
                 next_attempt_at: None,
+                candidate: problem.evidence.candidate,
             };
             self.seq = pending.seq;
             batch.put_pending(&uri, &pending);

@@ -10,6 +10,7 @@ use model::{
 };
 use resourcesync::Change;
 
+use crate::candidate::{Step, next_step};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::window::Window;
@@ -47,8 +48,10 @@ impl Harvest {
             let mut job = decode(delivery).await?;
             let items = std::mem::take(&mut job.items);
             let tried = items.iter().filter(|outcome| was_tried(outcome)).count();
-            for outcome in items.iter().filter(|outcome| was_tried(outcome)) {
-                window.reached(&job.lane, was_answered(&outcome.result));
+            if window.asks(job.id) {
+                for outcome in items.iter().filter(|outcome| was_tried(outcome)) {
+                    window.reached(&job.lane, was_answered(&outcome.result));
+                }
             }
             outcomes.extend(items);
             jobs.push((job, tried));
@@ -104,7 +107,14 @@ impl Harvest {
     }
 
     fn settle_one(&mut self, batch: &mut Batch, outcome: Outcome, before: Before, again: &mut Again) {
+        let step = next_step(&before.pending);
         match outcome.result {
+            OutcomeResult::NotModified if matches!(step, Step::Confirm(_)) => {
+                self.settle_waiting(batch, &outcome.uri, before);
+            }
+            OutcomeResult::Failed(failure) if matches!(step, Step::Judge(_)) => {
+                self.drop_candidate(batch, &outcome.uri, &failure, before.pending, again);
+            }
             OutcomeResult::Verified { stored, assurance } => {
                 self.settle_verified(batch, &outcome.uri, stored, assurance, before);
             }
@@ -124,7 +134,9 @@ impl Harvest {
     ) {
         let now = self.clock.now();
         let sha256 = stored.computed.sha256();
-        self.run.counters.bytes += stored.computed.length();
+        if !matches!(next_step(&before.pending), Step::Judge(_)) {
+            self.run.counters.bytes += stored.computed.length();
+        }
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
         let event = match held.map(|held| held.computed.sha256()) {
             Some(before) if before == sha256 => None,

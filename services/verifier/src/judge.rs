@@ -1,16 +1,23 @@
 //! The judgement.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use bus::{Bus, MessageId, Queue, Work};
 use bytes::Bytes;
-use fixity::{Mismatch, Verdict};
+use fixity::Verdict;
+use futures::TryStreamExt;
+use jiff::Timestamp;
 use model::{
-    Assurance, Disposition, Evidence, Failure, Fetched, FetchedResult, Location, Outcome, OutcomeResult,
-    Outcomes, PackId, ProblemReason, ResourceUri, StoredBitstream, VerifyJob,
+    Assurance, Bitstream, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes, PackId,
+    ResourceUri, StoredBitstream, Validators, VerifyJob,
 };
 use store::{Store, StoreError};
+
+use crate::failure::{changed_again, mismatch, not_there};
 
 /// Works verify jobs.
 #[derive(Debug, Clone)]
@@ -55,18 +62,24 @@ impl Verifier {
         let order = last_members_first(&items);
         let mut missing = HashSet::new();
         for n in order {
-            if let FetchedResult::Stored(stored) = &items[n].result
-                && !self.lies_there(stored, &mut packs).await?
-            {
+            let is_there = match &items[n].result {
+                FetchedResult::Stored(stored) => self.lies_there(stored, &mut packs).await?,
+                FetchedResult::Kept(stored) => self.is_whole(stored).await?,
+                FetchedResult::NotModified | FetchedResult::Deferred | FetchedResult::Failed(_) => continue,
+            };
+            if !is_there {
                 missing.insert(n);
             }
         }
-        for (n, Fetched { uri, seq, declaration, result }) in items.into_iter().enumerate() {
+        for (n, fetched) in items.into_iter().enumerate() {
+            let Fetched { uri, seq, declaration, listed_until, result } = fetched;
             let result = match result {
-                FetchedResult::Stored(_) if missing.contains(&n) => OutcomeResult::Failed(not_there(&uri)),
-                FetchedResult::Stored(stored) => {
+                FetchedResult::Stored(_) | FetchedResult::Kept(_) if missing.contains(&n) => {
+                    OutcomeResult::Failed(not_there(&uri))
+                }
+                FetchedResult::Stored(stored) | FetchedResult::Kept(stored) => {
                     let verdict = fixity::judge(&declaration.digests, declaration.length, &stored.computed);
-                    outcome_of(&uri, verdict, stored)
+                    outcome_of(&uri, verdict, stored, listed_until)
                 }
                 FetchedResult::NotModified => OutcomeResult::NotModified,
                 FetchedResult::Deferred => OutcomeResult::Deferred,
@@ -94,6 +107,33 @@ impl Verifier {
         }
         Ok(there)
     }
+
+    /// Whether a candidate's bytes are still those that were received. It lay in the store since an earlier run, and what was
+    /// computed then says nothing of what happened to it meanwhile: it is read to its end.
+    async fn is_whole(&self, stored: &StoredBitstream) -> Result<bool, StoreError> {
+        let read = async {
+            let mut bytes = self.store.open_verified(&as_received(stored)).await?;
+            while bytes.try_next().await?.is_some() {}
+            Ok(())
+        };
+        match read.await {
+            Ok(()) => Ok(true),
+            Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What the store is asked for to read a bitstream that nobody judged yet against its own digest.
+fn as_received(stored: &StoredBitstream) -> Bitstream {
+    Bitstream {
+        location: stored.location.clone(),
+        computed: stored.computed.clone(),
+        assurance: Assurance::None,
+        media_type: None,
+        validators: Validators::default(),
+        stored_at: Timestamp::UNIX_EPOCH,
+    }
 }
 
 fn last_members_first(items: &[Fetched]) -> Vec<usize> {
@@ -106,144 +146,19 @@ fn last_members_first(items: &[Fetched]) -> Vec<usize> {
     order
 }
 
-fn outcome_of(uri: &ResourceUri, verdict: Verdict, stored: StoredBitstream) -> OutcomeResult {
+fn outcome_of(
+    uri: &ResourceUri,
+    verdict: Verdict,
+    stored: StoredBitstream,
+    listed_until: Option<Timestamp>,
+) -> OutcomeResult {
     match verdict {
         Verdict::Verified { .. } => OutcomeResult::Verified { stored, assurance: Assurance::Digest },
         Verdict::LengthOnly => OutcomeResult::Verified { stored, assurance: Assurance::Length },
         Verdict::NothingDeclared => OutcomeResult::Verified { stored, assurance: Assurance::None },
-        Verdict::Mismatch { what } => OutcomeResult::Failed(mismatch(uri, what, stored)),
-    }
-}
-
-/// A resource may have changed since it was listed, or been damaged on its way: another attempt can tell.
-fn mismatch(uri: &ResourceUri, what: Mismatch, stored: StoredBitstream) -> Failure {
-    let (reason, noun, expected, computed) = match what {
-        Mismatch::Length { expected, computed } => (
-            ProblemReason::LengthMismatch,
-            "length",
-            format!("{expected} bytes"),
-            format!("{computed} bytes"),
-        ),
-        Mismatch::Digest { expected, computed } => {
-            (ProblemReason::DigestMismatch, "digest", expected.to_string(), computed.to_string())
+        Verdict::Mismatch { what } if stored.is_newer_than(listed_until) => {
+            OutcomeResult::Failed(changed_again(uri, &what, stored))
         }
-    };
-    Failure {
-        reason,
-        message: format!(
-            "{uri} has another {noun} than its Source declares: declared {expected}, received {computed}. It was not \
-             taken; what was held before is kept. Either it has changed since it was listed, then the next list settles \
-             it, or the Source serves or lists it wrongly"
-        ),
-        disposition: Disposition::Retry { after: None },
-        evidence: Evidence {
-            final_url: stored.final_url,
-            status: None,
-            expected: Some(expected),
-            computed: Some(computed),
-        },
-    }
-}
-
-fn not_there(uri: &ResourceUri) -> Failure {
-    Failure {
-        reason: ProblemReason::MissingBytes,
-        message: format!("the bytes fetched for {uri} are not in the store; they are fetched again"),
-        disposition: Disposition::Retry { after: None },
-        evidence: Evidence::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bus::MemoryBus;
-    use fixity::{Computed, Sha256};
-    use model::{Declaration, JobId, RunId, Seq};
-
-    use super::*;
-
-    async fn judged(content: &'static [u8], declaration: Declaration, put: bool) -> OutcomeResult {
-        let store = Store::in_memory();
-        let sha256 = Sha256::of(content);
-        if put {
-            store.put_small_bitstream(sha256, Bytes::from_static(content)).await.unwrap();
-        }
-        let stored = StoredBitstream {
-            location: Location::Object { sha256 },
-            computed: Computed::of(content),
-            media_type: None,
-            validators: Default::default(),
-            final_url: None,
-        };
-        judge_one(store, declaration, FetchedResult::Stored(stored)).await
-    }
-
-    async fn judge_one(store: Store, declaration: Declaration, result: FetchedResult) -> OutcomeResult {
-        let job = VerifyJob {
-            id: JobId::fresh(),
-            source: "s".parse().unwrap(),
-            run: RunId::fresh(),
-            lane: "http://h".parse().unwrap(),
-            items: vec![Fetched {
-                uri: "http://h/a".parse().unwrap(),
-                seq: Seq::new(1),
-                declaration,
-                result,
-            }],
-            requests: 1,
-            elapsed_ms: 1,
-        };
-        let verifier = Verifier::new(store, Arc::new(MemoryBus::new(4)));
-        verifier.judge(job).await.unwrap().items.remove(0).result
-    }
-
-    fn declares(content: &[u8]) -> Declaration {
-        Declaration { digests: vec![Sha256::of(content).into()], ..Declaration::default() }
-    }
-
-    #[tokio::test]
-    async fn equal_digests_are_verified() {
-        let result = judged(b"abc", declares(b"abc"), true).await;
-        assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::Digest, .. }), "{result:?}");
-    }
-
-    #[tokio::test]
-    async fn other_bytes_than_declared_are_refused_with_both_values() {
-        let OutcomeResult::Failed(failure) = judged(b"abc", declares(b"xyz"), true).await else {
-            panic!("verified what differs")
-        };
-        assert_eq!(failure.reason, ProblemReason::DigestMismatch);
-        assert_eq!(failure.evidence.expected.unwrap(), format!("sha-256:{}", Sha256::of(b"xyz")));
-        assert_eq!(failure.evidence.computed.unwrap(), format!("sha-256:{}", Sha256::of(b"abc")));
-    }
-
-    #[tokio::test]
-    async fn another_length_is_refused_and_the_same_one_is_little_assurance() {
-        let declared = |length| Declaration { length: Some(length), ..Declaration::default() };
-        let OutcomeResult::Failed(failure) = judged(b"abc", declared(4), true).await else {
-            panic!("verified what differs")
-        };
-        assert_eq!(failure.reason, ProblemReason::LengthMismatch);
-        let result = judged(b"abc", declared(3), true).await;
-        assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::Length, .. }), "{result:?}");
-        let result = judged(b"abc", Declaration::default(), true).await;
-        assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::None, .. }), "{result:?}");
-    }
-
-    #[tokio::test]
-    async fn bytes_that_are_not_in_the_store_are_never_verified() {
-        let OutcomeResult::Failed(failure) = judged(b"abc", declares(b"abc"), false).await else {
-            panic!("verified what is not there")
-        };
-        assert_eq!(failure.reason, ProblemReason::MissingBytes);
-        assert_eq!(failure.disposition, Disposition::Retry { after: None });
-    }
-
-    #[tokio::test]
-    async fn what_was_not_stored_passes_as_it_is() {
-        let deferred = judge_one(Store::in_memory(), Declaration::default(), FetchedResult::Deferred).await;
-        assert_eq!(deferred, OutcomeResult::Deferred);
-        let same = judge_one(Store::in_memory(), Declaration::default(), FetchedResult::NotModified).await;
-        assert_eq!(same, OutcomeResult::NotModified);
+        Verdict::Mismatch { what } => OutcomeResult::Failed(mismatch(uri, &what, stored)),
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn listing() -> Listing {
         change: None,
         change_time: None,
         as_of: None,
+        latest: None,
     }
 }
 
@@ -54,6 +55,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
         listing: listing(),
         attempts: 0,
         next_attempt_at: None,
+        candidate: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
-use model::FetchItem;
+use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
 /// The most resources one job holds.
 pub(super) const LARGEST_JOB: usize = 256;
@@ -33,6 +33,8 @@ pub(crate) enum Down {
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
     pub(super) ready: VecDeque<FetchItem>,
+    /// What is to be judged without asking this origin.
+    pub(super) candidates: VecDeque<Fetched>,
     pub(super) jobs: usize,
     /// Milliseconds one resource takes, smoothed.
     pub(super) millis_per_resource: Option<f64>,
@@ -52,12 +54,13 @@ impl LaneState {
 
     /// How many of the first `most` resources go into one message; at least one.
     pub(super) fn fitting(&self, most: usize) -> usize {
-        let mut weight = 0;
-        let fits = |item: &&FetchItem| {
-            weight += weight_of(item);
-            weight <= HEAVIEST_JOB
-        };
-        self.ready.iter().take(most).take_while(fits).count().max(1)
+        fitting(self.ready.iter().take(most).map(weight_of))
+    }
+
+    /// Takes as many candidates as go into one message.
+    pub(super) fn take_candidates(&mut self) -> Vec<Fetched> {
+        let size = fitting(self.candidates.iter().take(LARGEST_JOB).map(weight_of_candidate));
+        self.candidates.drain(..size).collect()
     }
 
     pub(super) fn down(&self) -> Option<Down> {
@@ -69,11 +72,41 @@ impl LaneState {
     }
 }
 
+/// How many of the first of these weights are not too heavy for one message; at least one.
+fn fitting(weights: impl Iterator<Item = usize>) -> usize {
+    let mut sum = 0;
+    let fits = |weight: &usize| {
+        sum += weight;
+        sum <= HEAVIEST_JOB
+    };
+    weights.take_while(fits).count().max(1)
+}
+
 /// Bytes of an item that the Source decides about, roughly.
 fn weight_of(item: &FetchItem) -> usize {
-    let declaration = &item.declaration;
-    let texts = [&declaration.media_type, &declaration.encoding, &item.held.etag, &item.held.last_modified];
-    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+    item.uri.as_str().len() + weight_of_declaration(&item.declaration) + weight_of_validators(&item.held)
+}
+
+fn weight_of_candidate(item: &Fetched) -> usize {
+    let kept = match &item.result {
+        FetchedResult::Kept(kept) => {
+            let texts = [&kept.media_type, &kept.final_url].into_iter().flatten().map(String::len);
+            texts.sum::<usize>()
+                + weight_of_validators(&kept.validators)
+                + 100 * kept.computed.digests().len()
+        }
+        _ => 0,
+    };
+    item.uri.as_str().len() + weight_of_declaration(&item.declaration) + kept
+}
+
+fn weight_of_declaration(declaration: &Declaration) -> usize {
+    let texts: usize =
+        [&declaration.media_type, &declaration.encoding].into_iter().flatten().map(String::len).sum();
     let unjudged: usize = declaration.unjudged.iter().map(String::len).sum();
-    item.uri.as_str().len() + texts + unjudged + 100 * declaration.digests.len()
+    texts + unjudged + 100 * declaration.digests.len()
+}
+
+fn weight_of_validators(validators: &Validators) -> usize {
+    [&validators.etag, &validators.last_modified].into_iter().flatten().map(String::len).sum()
 }

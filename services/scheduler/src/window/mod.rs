@@ -7,10 +7,10 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use model::{FetchItem, JobId, Lane, ResourceUri};
+use model::{FetchItem, Fetched, JobId, Lane, ResourceUri};
 
 pub(crate) use lane::Down;
-use lane::LaneState;
+use lane::{LARGEST_JOB, LaneState};
 
 /// Pending records that are read ahead of the jobs, over all lanes.
 const READ_AHEAD: usize = 4_096;
@@ -21,9 +21,18 @@ pub(crate) struct Window {
     jobs_per_lane: usize,
     planned: u64,
     lanes: HashMap<Lane, LaneState>,
-    jobs: HashMap<JobId, (Lane, Vec<ResourceUri>)>,
+    jobs: HashMap<JobId, Job>,
     taken: HashSet<ResourceUri>,
     ready: usize,
+}
+
+/// A job that is out.
+#[derive(Debug)]
+struct Job {
+    lane: Lane,
+    uris: Vec<ResourceUri>,
+    /// Whether it asks its origin for anything.
+    asks: bool,
 }
 
 impl Window {
@@ -56,6 +65,36 @@ impl Window {
         self.ready += 1;
     }
 
+    /// Takes in a candidate that is to be judged. Its origin is not asked for anything.
+    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched) {
+        self.taken.insert(candidate.uri.clone());
+        self.lanes.entry(lane).or_default().candidates.push_back(candidate);
+        self.ready += 1;
+    }
+
+    /// The next candidates that may go out together, if any; `last` as with [`Window::next_job`].
+    pub(crate) fn next_candidates(&mut self, last: bool) -> Option<(JobId, Lane, Vec<Fetched>)> {
+        let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
+            let enough = state.candidates.len() >= if last { 1 } else { LARGEST_JOB };
+            enough.then(|| (lane.clone(), state.take_candidates()))
+        })?;
+        let uris = items.iter().map(|item| item.uri.clone()).collect();
+        let id = self.note_job(lane.clone(), uris, false);
+        Some((id, lane, items))
+    }
+
+    fn note_job(&mut self, lane: Lane, uris: Vec<ResourceUri>, asks: bool) -> JobId {
+        self.ready -= uris.len();
+        let id = JobId::fresh();
+        self.jobs.insert(id, Job { lane, uris, asks });
+        id
+    }
+
+    /// Whether a job asks its origin, so that its end tells something of that one.
+    pub(crate) fn asks(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_none_or(|job| job.asks)
+    }
+
     /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not wait.
     pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
         let most_jobs = self.jobs_per_lane * 2;
@@ -71,19 +110,18 @@ impl Window {
             let size = state.fitting(size);
             Some((lane.clone(), state.ready.drain(..size).collect::<Vec<_>>()))
         })?;
-        self.ready -= items.len();
-        let id = JobId::fresh();
-        self.jobs.insert(id, (lane.clone(), items.iter().map(|item| item.uri.clone()).collect()));
+        let uris = items.iter().map(|item| item.uri.clone()).collect();
+        let id = self.note_job(lane.clone(), uris, true);
         Some((id, lane, items))
     }
 
     /// Notes the end of a job. A job that is not ours (of an earlier owner) is nothing to note.
     pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
-        let Some((lane, uris)) = self.jobs.remove(&id) else { return };
+        let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };
         for uri in &uris {
             self.taken.remove(uri);
         }
-        let Some(state) = self.lanes.get_mut(&lane) else { return };
+        let Some(state) = self.lanes.get_mut(&lane).filter(|_| asks) else { return };
         state.jobs = state.jobs.saturating_sub(1);
         if tried > 0 {
             let now = elapsed_millis as f64 / tried as f64;
@@ -127,8 +165,10 @@ impl Window {
 
     /// Whether no job is out and nothing is ready to go out.
     pub(crate) fn is_idle(&self) -> bool {
-        self.jobs.is_empty()
-            && self.lanes.values().all(|state| state.ready.is_empty() || state.down().is_some())
+        let is_idle = |state: &LaneState| {
+            state.candidates.is_empty() && (state.ready.is_empty() || state.down().is_some())
+        };
+        self.jobs.is_empty() && self.lanes.values().all(is_idle)
     }
 
     /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether

@@ -1,4 +1,4 @@
-use model::Seq;
+use model::{FetchedResult, Seq};
 
 use super::lane::{HEAVIEST_JOB, LARGEST_JOB, UNREACHABLE_IS_DOWN};
 use super::*;
@@ -7,13 +7,21 @@ fn lane() -> Lane {
     "http://h".parse().unwrap()
 }
 
+fn item(uri: ResourceUri) -> FetchItem {
+    FetchItem {
+        uri,
+        seq: Seq::new(1),
+        declaration: Default::default(),
+        listed_until: None,
+        held: Default::default(),
+    }
+}
+
 fn filled(jobs_per_lane: usize, planned: u64, resources: usize) -> Window {
     let mut window = Window::new(jobs_per_lane, planned);
     for n in 0..resources {
         let uri = format!("http://h/{n}").parse().unwrap();
-        let item =
-            FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
-        window.add(lane(), item);
+        window.add(lane(), item(uri));
     }
     window
 }
@@ -49,9 +57,7 @@ fn long_uris_make_jobs_of_fewer_resources() {
     let mut window = Window::new(4, 10_000_000);
     for n in 0..1_000 {
         let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
-        let item =
-            FetchItem { uri, seq: Seq::new(1), declaration: Default::default(), held: Default::default() };
-        window.add(lane(), item);
+        window.add(lane(), item(uri));
     }
     let (_, _, items) = window.next_job(false).unwrap();
     assert!((1..=HEAVIEST_JOB / 8_000).contains(&items.len()), "{}", items.len());
@@ -107,4 +113,32 @@ fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
     assert!(window.next_job(true).is_none());
     assert_eq!(window.take_down(), [(lane(), Down::Resting { until })]);
     assert!(!window.is_down(&lane()));
+}
+
+#[test]
+fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
+    let mut window = filled(4, 100, 1);
+    let candidate = |n: usize| Fetched {
+        uri: format!("http://h/candidate/{n}").parse().unwrap(),
+        seq: Seq::new(1),
+        declaration: Default::default(),
+        listed_until: None,
+        result: FetchedResult::Deferred,
+    };
+    for n in 0..=LARGEST_JOB {
+        window.add_candidate(lane(), candidate(n));
+    }
+    let (first, _, items) = window.next_candidates(false).unwrap();
+    assert_eq!(items.len(), LARGEST_JOB);
+    assert!(window.next_candidates(false).is_none(), "the rest waits for more");
+    for _ in 0..UNREACHABLE_IS_DOWN {
+        window.reached(&lane(), false);
+    }
+    let (rest, _, items) = window.next_candidates(true).unwrap();
+    assert_eq!(items.len(), 1, "an origin that is left alone is no reason to wait");
+    assert!(!window.asks(first) && window.holds(&candidate(0).uri) && !window.is_idle());
+    window.job_done(first, 0, 1);
+    window.job_done(rest, 0, 1);
+    assert!(window.is_idle() && window.in_flight() == 0);
+    assert!(!window.holds(&candidate(0).uri));
 }

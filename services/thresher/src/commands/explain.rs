@@ -4,7 +4,7 @@ use catalog::CatalogReader;
 use futures::TryStreamExt;
 use model::{
     Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
-    ProblemRecord, ResourceRecord, ResourceUri, Subject,
+    ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject,
 };
 use serde::Serialize;
 use store::Key;
@@ -93,11 +93,12 @@ impl Story {
         if let Some(pending) = &self.pending {
             lines.push(String::new());
             lines.push(match pending.action {
-                Action::Fetch { .. } => "Pending: to be fetched".to_owned(),
+                Action::Fetch { .. } => "Pending: to be brought in step".to_owned(),
                 Action::Delete => "Pending: to be deleted".to_owned(),
             });
             lines.extend(listed(&pending.listing));
             lines.extend(declared(&pending.declaration));
+            lines.extend(pending.candidate.iter().flat_map(|kept| candidate(kept)));
             if let Some(next) = pending.next_attempt_at {
                 lines.push(format!("  {} attempts failed; the next is due at {next}", pending.attempts));
             }
@@ -114,6 +115,14 @@ impl Story {
             lines.extend(problem.evidence.final_url.iter().map(|url| format!("  answered by {url}")));
             lines.extend(problem.evidence.expected.iter().map(|value| format!("  declared {value}")));
             lines.extend(problem.evidence.computed.iter().map(|value| format!("  received {value}")));
+            if let Some(kept) = &problem.evidence.candidate {
+                lines.extend(candidate(kept));
+                lines.push(
+                    "  it is not served, because no list has declared it yet: the next one that declares its digest makes it \
+                     current without another request, one that declares another has it fetched anew"
+                        .to_owned(),
+                );
+            }
         }
         lines.join("\n") + "\n"
     }
@@ -141,17 +150,30 @@ fn held(bitstream: &Bitstream) -> Vec<String> {
         Assurance::Length => "its length is the one declared; no digest was declared",
         Assurance::None => "nothing was declared that could be compared",
     };
-    let key = Key::of(&bitstream.location);
-    let place = match &bitstream.location {
-        Location::Object { .. } => key.to_string(),
-        Location::Pack { offset, stored_length, .. } => format!("{key}, {stored_length} bytes at {offset}"),
-    };
     let mut lines = vec![
         format!("  {} bytes, stored {}: {proof}", bitstream.computed.length(), bitstream.stored_at),
-        format!("  lies in {place}"),
+        format!("  lies in {}", place(&bitstream.location)),
     ];
     lines.extend(bitstream.computed.digests().iter().map(|digest| format!("  computed {digest}")));
     lines.extend(bitstream.media_type.iter().map(|media_type| format!("  served as {media_type}")));
+    lines
+}
+
+fn place(location: &Location) -> String {
+    let key = Key::of(location);
+    match location {
+        Location::Object { .. } => key.to_string(),
+        Location::Pack { offset, stored_length, .. } => format!("{key}, {stored_length} bytes at {offset}"),
+    }
+}
+
+/// What was received and waits for a list that declares it.
+fn candidate(kept: &StoredBitstream) -> Vec<String> {
+    let modified = kept.modified.map_or(String::new(), |time| format!(", last modified {time}"));
+    let length = kept.computed.length();
+    let mut lines = vec![format!("  kept as a candidate: {length} bytes{modified}")];
+    lines.push(format!("  the candidate lies in {}", place(&kept.location)));
+    lines.extend(kept.computed.digests().iter().map(|digest| format!("  the candidate has {digest}")));
     lines
 }
 

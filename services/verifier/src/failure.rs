@@ -1,0 +1,59 @@
+//! What is said of bytes that are not what was declared.
+
+use fixity::Mismatch;
+use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream};
+
+/// It may have been damaged on its way, or the Source lists or serves it wrongly: another attempt can tell.
+pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
+    let (noun, evidence) = seen(what, stored.final_url);
+    let reason = match what {
+        Mismatch::Length { .. } => ProblemReason::LengthMismatch,
+        Mismatch::Digest { .. } => ProblemReason::DigestMismatch,
+    };
+    Failure {
+        reason,
+        message: format!(
+            "{uri} has another {noun} than its Source declares: {what}. It was not taken; what was held before is kept. \
+             Either it has changed since it was listed, then the next list settles it, or the Source serves or lists it wrongly"
+        ),
+        disposition: Disposition::Retry { after: None },
+        evidence,
+    }
+}
+
+/// A later version than the one listed. Asking again would give the same bytes; a later list will declare them.
+pub(crate) fn changed_again(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
+    let (noun, evidence) = seen(what, stored.final_url.clone());
+    let modified = stored.modified.map_or(String::new(), |time| format!(" (last modified {time})"));
+    Failure {
+        reason: ProblemReason::ChangedAgain,
+        message: format!(
+            "{uri} has changed again since it was listed{modified}, and has another {noun} than declared: {what}. It is kept \
+             as a candidate and not served; what was held before is kept too. The next list that declares its digest settles it"
+        ),
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence { candidate: Some(Box::new(stored)), ..evidence },
+    }
+}
+
+fn seen(what: &Mismatch, final_url: Option<String>) -> (&'static str, Evidence) {
+    let (noun, expected, computed) = match what {
+        Mismatch::Length { expected, computed } => {
+            ("length", format!("{expected} bytes"), format!("{computed} bytes"))
+        }
+        Mismatch::Digest { expected, computed } => ("digest", expected.to_string(), computed.to_string()),
+    };
+    let evidence =
+        Evidence { final_url, expected: Some(expected), computed: Some(computed), ..Evidence::default() };
+    (noun, evidence)
+}
+
+/// Bytes that are not in the store, or not those that were put there.
+pub(crate) fn not_there(uri: &ResourceUri) -> Failure {
+    Failure {
+        reason: ProblemReason::MissingBytes,
+        message: format!("the bytes fetched for {uri} are not in the store; they are fetched again"),
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence::default(),
+    }
+}

@@ -1,0 +1,141 @@
+use bus::MemoryBus;
+use fixity::{Computed, Sha256};
+use model::{Declaration, Disposition, JobId, ProblemReason, RunId, Seq};
+
+use super::*;
+
+/// What was received, last modified at this second of a day, and where it lies.
+async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) -> StoredBitstream {
+    let computed = Computed::of(content);
+    let location = store.put_small_bitstream(computed.sha256(), Bytes::from_static(content)).await.unwrap();
+    let modified = modified.map(second);
+    let validators = Validators::default();
+    StoredBitstream { location, computed, media_type: None, validators, modified, final_url: None }
+}
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(1_767_225_600 + second).unwrap()
+}
+
+async fn judged(content: &'static [u8], declaration: Declaration) -> OutcomeResult {
+    let store = Store::in_memory();
+    let stored = received(&store, content, None).await;
+    judge_one(store, declaration, FetchedResult::Stored(stored)).await
+}
+
+async fn judge_one(store: Store, declaration: Declaration, result: FetchedResult) -> OutcomeResult {
+    judge_listed(store, declaration, None, result).await
+}
+
+async fn judge_listed(
+    store: Store,
+    declaration: Declaration,
+    listed_until: Option<Timestamp>,
+    result: FetchedResult,
+) -> OutcomeResult {
+    let (uri, seq) = ("http://h/a".parse().unwrap(), Seq::new(1));
+    let job = VerifyJob {
+        id: JobId::fresh(),
+        source: "s".parse().unwrap(),
+        run: RunId::fresh(),
+        lane: "http://h".parse().unwrap(),
+        items: vec![Fetched { uri, seq, declaration, listed_until, result }],
+        requests: 1,
+        elapsed_ms: 1,
+    };
+    let verifier = Verifier::new(store, Arc::new(MemoryBus::new(4)));
+    verifier.judge(job).await.unwrap().items.remove(0).result
+}
+
+fn declares(content: &[u8]) -> Declaration {
+    Declaration { digests: vec![Sha256::of(content).into()], ..Declaration::default() }
+}
+
+#[tokio::test]
+async fn equal_digests_are_verified() {
+    let result = judged(b"abc", declares(b"abc")).await;
+    assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::Digest, .. }), "{result:?}");
+}
+
+#[tokio::test]
+async fn other_bytes_than_declared_are_refused_with_both_values() {
+    let OutcomeResult::Failed(failure) = judged(b"abc", declares(b"xyz")).await else {
+        panic!("verified what differs")
+    };
+    assert_eq!(failure.reason, ProblemReason::DigestMismatch);
+    assert_eq!(failure.evidence.expected.unwrap(), format!("sha-256:{}", Sha256::of(b"xyz")));
+    assert_eq!(failure.evidence.computed.unwrap(), format!("sha-256:{}", Sha256::of(b"abc")));
+}
+
+#[tokio::test]
+async fn another_length_is_refused_and_the_same_one_is_little_assurance() {
+    let declared = |length| Declaration { length: Some(length), ..Declaration::default() };
+    let OutcomeResult::Failed(failure) = judged(b"abc", declared(4)).await else {
+        panic!("verified what differs")
+    };
+    assert_eq!(failure.reason, ProblemReason::LengthMismatch);
+    let result = judged(b"abc", declared(3)).await;
+    assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::Length, .. }), "{result:?}");
+    let result = judged(b"abc", Declaration::default()).await;
+    assert!(matches!(result, OutcomeResult::Verified { assurance: Assurance::None, .. }), "{result:?}");
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_in_the_store_are_never_verified() {
+    let stored = received(&Store::in_memory(), b"abc", None).await;
+    for result in [FetchedResult::Stored(stored.clone()), FetchedResult::Kept(stored)] {
+        let OutcomeResult::Failed(failure) = judge_one(Store::in_memory(), declares(b"abc"), result).await
+        else {
+            panic!("verified what is not there")
+        };
+        assert_eq!(failure.reason, ProblemReason::MissingBytes);
+        assert_eq!(failure.disposition, Disposition::Retry { after: None });
+    }
+}
+
+#[tokio::test]
+async fn other_bytes_of_a_certainly_later_time_have_changed_again_and_are_kept_as_a_candidate() {
+    let store = Store::in_memory();
+    let stored = received(&store, b"later", Some(10)).await;
+    let judged = |listed_until| {
+        let result = FetchedResult::Stored(stored.clone());
+        judge_listed(store.clone(), declares(b"listed"), listed_until, result)
+    };
+    let OutcomeResult::Failed(failure) = judged(Some(second(9))).await else { panic!("taken") };
+    assert_eq!(failure.reason, ProblemReason::ChangedAgain);
+    assert_eq!(failure.evidence.candidate.as_deref(), Some(&stored));
+    for uncertain in [Some(second(10)), Some(second(11)), None] {
+        let OutcomeResult::Failed(failure) = judged(uncertain).await else { panic!("taken") };
+        assert_eq!(failure.reason, ProblemReason::DigestMismatch, "{uncertain:?}");
+        assert_eq!(failure.evidence.candidate, None, "what may be damaged is no candidate");
+    }
+}
+
+#[tokio::test]
+async fn what_is_declared_is_verified_however_new_it_is() {
+    let store = Store::in_memory();
+    let stored = received(&store, b"abc", Some(10)).await;
+    for result in [FetchedResult::Stored(stored.clone()), FetchedResult::Kept(stored.clone())] {
+        let result = judge_listed(store.clone(), declares(b"abc"), Some(second(1)), result).await;
+        let OutcomeResult::Verified { stored: verified, assurance } = result else { panic!("{result:?}") };
+        assert_eq!((verified, assurance), (stored.clone(), Assurance::Digest));
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_whose_bytes_were_damaged_meanwhile_is_not_there() {
+    let store = Store::in_memory();
+    let mut stored = received(&store, b"abd", None).await;
+    stored.computed = Computed::of(b"abc");
+    let result = judge_one(store, declares(b"abc"), FetchedResult::Kept(stored)).await;
+    let OutcomeResult::Failed(failure) = result else { panic!("verified damaged bytes") };
+    assert_eq!(failure.reason, ProblemReason::MissingBytes);
+}
+
+#[tokio::test]
+async fn what_was_not_stored_passes_as_it_is() {
+    let deferred = judge_one(Store::in_memory(), Declaration::default(), FetchedResult::Deferred).await;
+    assert_eq!(deferred, OutcomeResult::Deferred);
+    let same = judge_one(Store::in_memory(), Declaration::default(), FetchedResult::NotModified).await;
+    assert_eq!(same, OutcomeResult::NotModified);
+}
