@@ -1,0 +1,263 @@
+//! Messages on the wire stay as they are: each file of `tests/golden` is a message as it travels. `<kind>.v<version>.json` is what
+//! is sent today; `<kind>.v<version>-<what>.json` was sent once, and is still read. Whoever changes a message on purpose keeps the
+//! file of before under such a name and writes today's anew: `WRITE_GOLDEN=1 cargo test -p model --test golden`.
+#![allow(missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+use fixity::{Algorithm, Computed, Hasher, Sha256};
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
+    JobId, Lane, Location, Message, Method, Outcome, OutcomeResult, Outcomes, ProblemReason, ResourceUri,
+    RunId, Seq, SourceId, StoredBitstream, Validators, VerifyJob, decode, encode,
+};
+
+const SHA1_OF_ABC: &str = "sha-1:a9993e364706816aba3e25717850c26c9cd0d89d";
+
+#[test]
+fn a_fetch_job_is_sent_as_it_is_written_here() {
+    is_sent_as(&fetch_job());
+}
+
+#[test]
+fn a_verify_job_is_sent_as_it_is_written_here() {
+    is_sent_as(&verify_job());
+}
+
+#[test]
+fn outcomes_are_sent_as_they_are_written_here() {
+    is_sent_as(&outcomes());
+}
+
+#[test]
+fn every_message_that_was_ever_sent_is_still_read() {
+    if std::env::var_os("WRITE_GOLDEN").is_some() {
+        return; // The others are writing them.
+    }
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let result = match name.split('.').next().unwrap() {
+            FetchJob::KIND => decode::<FetchJob>(&bytes).map(drop),
+            VerifyJob::KIND => decode::<VerifyJob>(&bytes).map(drop),
+            Outcomes::KIND => decode::<Outcomes>(&bytes).map(drop),
+            other => panic!("{name}: {other} is no message of this crate"),
+        };
+        result.unwrap_or_else(|error| panic!("{name} is not read any more: {error}"));
+        read += 1;
+    }
+    assert!(read >= 3, "{read} files of messages");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+#[track_caller]
+fn is_sent_as<T: Message + PartialEq + std::fmt::Debug>(message: &T) {
+    let name = format!("{}.v{}.json", T::KIND, T::VERSION);
+    let file = folder().join(&name);
+    let sent: serde_json::Value = serde_json::from_slice(&encode(message)).unwrap();
+    let sent = serde_json::to_string_pretty(&sent).unwrap() + "\n";
+    if std::env::var_os("WRITE_GOLDEN").is_some() {
+        std::fs::write(&file, &sent).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    let differs = sent.lines().zip(kept.lines()).find(|(sent, kept)| sent != kept);
+    assert!(
+        sent == kept,
+        "{name} is not what is sent (first difference: {differs:?}). If the message was changed on purpose, keep the old file \
+         beside it and write it anew: WRITE_GOLDEN=1 cargo test -p model --test golden"
+    );
+    assert_eq!(decode::<T>(kept.as_bytes()).unwrap(), *message, "what is read is what was sent");
+}
+
+fn fetch_job() -> FetchJob {
+    FetchJob {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        items: vec![
+            FetchItem {
+                uri: uri("a"),
+                seq: Seq::new(7),
+                declaration: declaration(),
+                listed_until: Some(moment()),
+                held: validators(),
+            },
+            FetchItem {
+                uri: uri("b"),
+                seq: Seq::new(8),
+                declaration: Declaration::default(),
+                listed_until: None,
+                held: Validators::default(),
+            },
+        ],
+    }
+}
+
+fn verify_job() -> VerifyJob {
+    let results = [
+        FetchedResult::Stored(in_pack()),
+        FetchedResult::Stored(object()),
+        FetchedResult::Kept(in_pack()),
+        FetchedResult::NotModified,
+        FetchedResult::Deferred,
+        FetchedResult::Failed(throttled()),
+    ];
+    let fetched = |(n, result)| Fetched {
+        uri: uri(&format!("{n}")),
+        seq: Seq::new(n),
+        declaration: declaration(),
+        listed_until: Some(moment()),
+        result,
+    };
+    VerifyJob {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        items: (1..).zip(results).map(fetched).collect(),
+        requests: 6,
+        elapsed_ms: 1_234,
+    }
+}
+
+fn outcomes() -> Outcomes {
+    let verified = |stored, assurance| OutcomeResult::Verified { stored, assurance };
+    let results = [
+        verified(in_pack(), Assurance::Digest),
+        verified(object(), Assurance::Length),
+        verified(object(), Assurance::None),
+        OutcomeResult::NotModified,
+        OutcomeResult::Deferred,
+        OutcomeResult::Failed(throttled()),
+        OutcomeResult::Failed(mismatch()),
+        OutcomeResult::Failed(changed_again()),
+    ];
+    let outcome = |(n, result)| Outcome { uri: uri(&format!("{n}")), seq: Seq::new(n), result };
+    Outcomes {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        items: (1..).zip(results).map(outcome).collect(),
+        requests: 6,
+        elapsed_ms: 1_234,
+    }
+}
+
+fn job() -> JobId {
+    "01JD7ZK1V0Q8Z3M5N7P9R2T4W6".parse().unwrap()
+}
+
+fn run() -> RunId {
+    "01JD7ZK1V0AAAAAAAAAAAAAAAA".parse().unwrap()
+}
+
+fn source() -> SourceId {
+    "example-org-0123456789ab".parse().unwrap()
+}
+
+fn lane() -> Lane {
+    "https://example.org".parse().unwrap()
+}
+
+fn uri(name: &str) -> ResourceUri {
+    format!("https://example.org/{name}").parse().unwrap()
+}
+
+fn moment() -> Timestamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+fn computed() -> Computed {
+    let mut hasher = Hasher::new([Algorithm::Sha1]);
+    hasher.update(b"abc");
+    hasher.finish()
+}
+
+fn declaration() -> Declaration {
+    Declaration {
+        digests: fixity::parse_hashes(SHA1_OF_ABC).known,
+        unjudged: vec!["whirlpool:0123".to_owned()],
+        length: Some(3),
+        media_type: Some("text/plain".to_owned()),
+        encoding: Some("gzip".to_owned()),
+        lastmod: Some(moment()),
+    }
+}
+
+fn validators() -> Validators {
+    Validators {
+        etag: Some("\"v1\"".to_owned()),
+        last_modified: Some("Fri, 02 Jan 2026 03:04:05 GMT".to_owned()),
+    }
+}
+
+fn in_pack() -> StoredBitstream {
+    StoredBitstream {
+        location: Location::Pack {
+            source: source(),
+            pack: "01JD7ZK1V0BBBBBBBBBBBBBBBB".parse().unwrap(),
+            offset: 512,
+            stored_length: 3,
+            method: Method::Stored,
+        },
+        computed: computed(),
+        media_type: Some("text/plain".to_owned()),
+        validators: validators(),
+        modified: Some(moment()),
+        final_url: Some("https://example.org/elsewhere".to_owned()),
+    }
+}
+
+fn object() -> StoredBitstream {
+    StoredBitstream {
+        location: Location::Object { sha256: Sha256::of(b"abc") },
+        computed: Computed::of(b"abc"),
+        media_type: None,
+        validators: Validators::default(),
+        modified: None,
+        final_url: None,
+    }
+}
+
+fn throttled() -> Failure {
+    Failure {
+        reason: ProblemReason::Throttled,
+        message: "the server asks for patience".to_owned(),
+        disposition: Disposition::Retry { after: Some(SignedDuration::from_secs(90)) },
+        evidence: Evidence {
+            final_url: Some("https://example.org/elsewhere".to_owned()),
+            status: Some(503),
+            ..Evidence::default()
+        },
+    }
+}
+
+fn mismatch() -> Failure {
+    Failure {
+        reason: ProblemReason::LengthMismatch,
+        message: "another length than declared".to_owned(),
+        disposition: Disposition::Refuse,
+        evidence: Evidence {
+            expected: Some("4 bytes".to_owned()),
+            computed: Some("3 bytes".to_owned()),
+            ..Evidence::default()
+        },
+    }
+}
+
+fn changed_again() -> Failure {
+    Failure {
+        reason: ProblemReason::ChangedAgain,
+        message: "a later version than the one listed".to_owned(),
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence { candidate: Some(Box::new(in_pack())), ..mismatch().evidence },
+    }
+}
