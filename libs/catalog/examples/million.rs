@@ -198,6 +198,7 @@ fn resource(n: u64) -> ResourceRecord {
                 etag: Some(format!("\"{n:016x}\"")),
                 last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".to_owned()),
             },
+            final_url: None,
             stored_at: Timestamp::UNIX_EPOCH,
         }),
         declaration: declaration(n),

@@ -88,6 +88,9 @@ pub struct Evidence {
     /// The URL that answered, after redirects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
+    /// The URLs that sent the request on to it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redirects: Vec<String>,
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,

@@ -68,6 +68,9 @@ pub struct Bitstream {
     /// The server's validators, for conditional requests.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
+    /// The URL the bytes came from, where redirects led elsewhere; without what is secret in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_url: Option<String>,
     /// When it was stored and judged.
     pub stored_at: Timestamp,
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use ipnet::IpNet as Network;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -22,6 +23,7 @@ use class::AddressClass::{Loopback, Private, Public, Shared};
 pub struct AddressPolicy {
     public_only: bool,
     allow: BTreeSet<AddressClass>,
+    networks: BTreeSet<Network>,
     entries: BTreeSet<String>,
 }
 
@@ -83,8 +85,21 @@ impl AddressPolicy {
         self.allow(Private).allow(Shared)
     }
 
-    fn allows(&self, class: AddressClass) -> bool {
-        !self.public_only || class == Public || self.allow.contains(&class)
+    /// Allows the addresses of a network, or a single one, to every host, of whatever class they are.
+    #[must_use]
+    pub fn allow_network(mut self, network: Network) -> Self {
+        self.networks.insert(network);
+        self
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        let class = AddressClass::of(address);
+        // An IPv4 address in the form of IPv6 is connected to as that one.
+        let canonical = address.to_canonical();
+        !self.public_only
+            || class == Public
+            || self.allow.contains(&class)
+            || self.networks.iter().any(|network| network.contains(&canonical))
     }
 }
 
@@ -110,7 +125,7 @@ impl Guard {
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         let is_entry = url.host_str().is_some_and(|host| self.policy.entries.contains(&key(host)));
-        match is_entry || self.policy.allows(AddressClass::of(address)) {
+        match is_entry || self.policy.allows(address) {
             true => Ok(()),
             false => Err(Refused { address }),
         }
@@ -123,8 +138,7 @@ impl Guard {
     fn reachable(&self, name: &str, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
         let own = self.own_classes(&key(name), &addresses);
         let (reachable, refused): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| {
-            let class = AddressClass::of(address.ip());
-            self.policy.allows(class) || own.contains(&class)
+            self.policy.allows(address.ip()) || own.contains(&AddressClass::of(address.ip()))
         });
         match refused.first() {
             Some(address) if reachable.is_empty() => Err(Refused { address: address.ip() }),

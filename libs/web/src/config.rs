@@ -31,7 +31,8 @@ pub struct WebConfig {
     /// The longest wait before any attempt, unless the server asks for more. Default: 30 s.
     pub backoff_max: Duration,
     /// The longest time spent waiting for one request: between its attempts all together, and for an origin that
-    /// wants its rest. What would take longer fails at once, and says for how long to leave the server alone. Default: 2 min.
+    /// wants its rest. What would take longer fails at once, and says for how long to leave the server alone. Waiting for a turn
+    /// (a place, the pace, a crawl-delay) does not count. Default: 2 min.
     pub retry_budget: Duration,
     /// The longest `Retry-After` that is believed; a longer one counts as this. Default: 1 h.
     pub retry_after_max: Duration,

@@ -168,11 +168,14 @@ impl Credentials {
         Ok(Self(all))
     }
 
-    /// Adds to the headers of a request what its origin, and only that, is to be sent.
-    pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Lane) {
+    /// Adds to the headers of a request what its origin, and only that, is to be sent. Tells whether there is any.
+    pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Lane) -> bool {
+        let mut has_any = false;
         for credential in self.0.iter().filter(|credential| credential.origin == *origin) {
             headers.insert(credential.name.clone(), credential.value.clone());
+            has_any = true;
         }
+        has_any
     }
 }
 

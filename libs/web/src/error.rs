@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use model::{Disposition, Evidence, Failure, ProblemReason};
 use url::Url;
 
+use crate::response::Way;
 use crate::{message, redacted};
 
 /// A request that brought nothing of use.
@@ -23,6 +24,8 @@ struct Inner {
     at: Option<Url>,
     retry_after: Option<Duration>,
     detail: Option<String>,
+    redirects: Vec<Url>,
+    authorized: bool,
     requests: u32,
 }
 
@@ -61,6 +64,9 @@ pub enum ErrorKind {
     RefusedAddress,
     /// The origin's robots.txt disallows it, and [`RobotsPolicy`](crate::RobotsPolicy) keeps to that.
     Disallowed,
+    /// The origin's robots.txt could not be had, so that nobody knows what it disallows, and
+    /// [`RobotsPolicy`](crate::RobotsPolicy) keeps to that (RFC 9309, 2.3.1.4). It is not asked for again for a while.
+    RobotsUnreachable,
     /// The client could not be made from its configuration.
     Builder,
 }
@@ -89,13 +95,30 @@ pub enum Phase {
 
 impl WebError {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, url: None, at: None, retry_after: None, detail: None, requests: 0 }))
+        Self(Box::new(Inner {
+            kind,
+            url: None,
+            at: None,
+            retry_after: None,
+            detail: None,
+            redirects: Vec::new(),
+            authorized: false,
+            requests: 0,
+        }))
     }
 
-    /// What was asked for, and where the answer or the fault came from.
-    pub(crate) fn about(mut self, url: &Url, at: &Url) -> Self {
-        self.0.at = (url != at).then(|| at.clone());
-        self.0.url = Some(url.clone());
+    /// What was asked for, and which way led to the answer or the fault.
+    pub(crate) fn on(mut self, way: &Way) -> Self {
+        self.0.at = (way.url != way.final_url).then(|| way.final_url.clone());
+        self.0.url = Some(way.url.clone());
+        self.0.redirects.clone_from(&way.redirects);
+        self.0.requests = way.requests;
+        self
+    }
+
+    /// Whether a credential was sent to the server that answered.
+    pub(crate) fn authorized(mut self, authorized: bool) -> Self {
+        self.0.authorized = authorized;
         self
     }
 
@@ -138,7 +161,12 @@ impl WebError {
         matches!(self.0.kind, Status(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect)
     }
 
-    /// How many requests were made, redirects and retries included.
+    /// The URLs that sent the request on, in order; empty when the first one was at fault.
+    pub fn redirects(&self) -> &[Url] {
+        &self.0.redirects
+    }
+
+    /// How many requests were made: redirects, retries, and a robots.txt that had to be known before.
     pub fn requests(&self) -> u32 {
         self.0.requests
     }
@@ -179,7 +207,7 @@ impl WebError {
             }
             ErrorKind::BadUrl => ProblemReason::BadUri,
             ErrorKind::RefusedAddress => ProblemReason::RefusedAddress,
-            ErrorKind::Disallowed => ProblemReason::Disallowed,
+            ErrorKind::Disallowed | ErrorKind::RobotsUnreachable => ProblemReason::Disallowed,
         }
     }
 
@@ -187,6 +215,7 @@ impl WebError {
     pub fn to_failure(&self) -> Failure {
         let evidence = Evidence {
             final_url: self.0.at.as_ref().map(redacted),
+            redirects: self.0.redirects.iter().map(redacted).collect(),
             status: self.status(),
             ..Evidence::default()
         };
@@ -206,9 +235,14 @@ impl WebError {
 
 impl fmt::Display for WebError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, url, at, retry_after, detail, .. } = &*self.0;
+        let Inner { kind, url, at, retry_after, detail, authorized, .. } = &*self.0;
         let place = at.as_ref().or(url.as_ref());
         f.write_str(&message::what(*kind, place, *retry_after))?;
+        if let ErrorKind::Status(401 | 403 | 407 | 500) = kind
+            && *authorized
+        {
+            f.write_str(", though the credential for it was sent")?;
+        }
         if let Some(detail) = detail {
             write!(f, " ({detail})")?;
         }
@@ -218,7 +252,7 @@ impl fmt::Display for WebError {
         if let (Some(url), Some(_)) = (url, at) {
             write!(f, ", where {} had led", redacted(url))?;
         }
-        write!(f, "; {}", message::advice(*kind))
+        write!(f, "; {}", message::advice(*kind, *authorized))
     }
 }
 

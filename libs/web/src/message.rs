@@ -41,12 +41,15 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
         }
         ErrorKind::RefusedAddress => format!("{server} lies at an address that is not allowed to be reached"),
         ErrorKind::Disallowed => format!("the robots.txt of {server} disallows it"),
+        ErrorKind::RobotsUnreachable => {
+            format!("nobody knows what the robots.txt of {server} allows, since it cannot be had")
+        }
         ErrorKind::Builder => "the HTTP client cannot be set up".to_owned(),
     }
 }
 
-/// What to do about it.
-pub(crate) fn advice(kind: ErrorKind) -> &'static str {
+/// What to do about it; `authorized` where a credential was sent along.
+pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
     match kind {
         ErrorKind::Dns => "check the spelling of the host, and that this machine resolves names",
         ErrorKind::Connect(ConnectFault::Refused) => {
@@ -62,15 +65,24 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Tls { certificate: false } => {
             "check that the port speaks TLS 1.2 or later, and not plain HTTP"
         }
-        ErrorKind::Timeout(_) => "try again later, or allow more time",
+        ErrorKind::Timeout(_) => {
+            "try again later, or allow more time (--connect-timeout, --timeout, --stall-timeout)"
+        }
+        ErrorKind::Status(401 | 403 | 407) if authorized => {
+            "check what the --credentials file gives for this origin, and ask the Source's operator what it lets you in to"
+        }
         ErrorKind::Status(401 | 403 | 407) => {
-            "ask the Source's operator for access, and give what you get as a credential for this origin"
+            "ask the Source's operator for access, and name what you get for this origin in a --credentials file"
+        }
+        // Some Sources answer a bad token so.
+        ErrorKind::Status(500) if authorized => {
+            "check the credential, which some Sources answer so when it is wrong; else try again later"
         }
         ErrorKind::Status(404 | 410) => {
             "check the URL; if a list names it, the list is out of date: tell the Source's operator"
         }
         ErrorKind::Status(429) | ErrorKind::Resting => {
-            "try again after that time, with fewer requests at once"
+            "try again after that time, with fewer requests at once (--concurrency) or in a second (--max-rate)"
         }
         ErrorKind::Status(500) => {
             "try again later; if it stays so, check the credential for this origin, since some servers answer so to one they \
@@ -88,11 +100,14 @@ pub(crate) fn advice(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::BadUrl => "give an absolute http or https URL with a host",
         ErrorKind::RefusedAddress => {
-            "if that host is meant, give it as the Source's entry URL or allow its kind of address (private addresses \
-             together); else tell the Source's operator what the Source points to"
+            "if that host is meant, give it as the Source's entry URL, or allow its address with --allow-address (all \
+             private ones with --allow-private); else tell the Source's operator what the Source points to"
         }
         ErrorKind::Disallowed => {
-            "ask the Source's operator to allow it, or fetch it all the same if you were invited to"
+            "ask the Source's operator to allow it, or, if you were invited to it, give its URL itself or --robots ignore"
+        }
+        ErrorKind::RobotsUnreachable => {
+            "run again later, when it may be there; or, if you were invited, give --robots ignore"
         }
         ErrorKind::Builder => "correct the configuration",
     }

@@ -17,6 +17,18 @@ pub struct GetRequest {
     pub range: Option<Range>,
     /// The media types wanted, as an `Accept` header.
     pub accept: Option<&'static str>,
+    /// What leads to the URL. Default: an invitation.
+    pub errand: Errand,
+}
+
+/// What leads a request to its URL: robots.txt is for those who come without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Errand {
+    /// The operator gave the URL, or a ResourceSync publication names it.
+    #[default]
+    Invited,
+    /// A link led here that no publication laid: one of a web page, of a robots.txt, or a way upwards from there.
+    Crawling,
 }
 
 /// The rest of a body, if it still is the same one: otherwise the server answers 200 with the whole of another.
@@ -31,7 +43,7 @@ pub struct Range {
 impl GetRequest {
     /// The whole of `url`, whatever is held.
     pub fn new(url: Url) -> Self {
-        Self { url, validators: Validators::default(), range: None, accept: None }
+        Self { url, validators: Validators::default(), range: None, accept: None, errand: Errand::default() }
     }
 
     /// Its headers. A value that no header can carry came from no header either: such a condition is left out,

@@ -22,10 +22,7 @@ const CLOCK_STEP: Duration = Duration::from_secs(2);
 pub struct Response {
     status: u16,
     headers: HeaderMap,
-    url: Url,
-    final_url: Url,
-    redirects: Vec<Url>,
-    requests: u32,
+    way: Way,
     stall_timeout: Duration,
     received: u64,
     body: Body,
@@ -37,10 +34,13 @@ enum Body {
     Broken(WebError),
 }
 
-/// How an answer was reached.
+/// How an answer, or a fault, was reached.
 pub(crate) struct Way {
+    /// What was asked for.
     pub(crate) url: Url,
+    /// Where it came from.
     pub(crate) final_url: Url,
+    /// What sent the request on, in order.
     pub(crate) redirects: Vec<Url>,
     pub(crate) requests: u32,
 }
@@ -53,14 +53,13 @@ impl Response {
         stall_timeout: Duration,
     ) -> Self {
         let headers = std::mem::take(answer.headers_mut());
-        let Way { url, final_url, redirects, requests } = way;
         let status = answer.status().as_u16();
         let body = Body::Open { answer, _permit: permit };
-        Self { status, headers, url, final_url, redirects, requests, stall_timeout, received: 0, body }
+        Self { status, headers, way, stall_timeout, received: 0, body }
     }
 
     pub(crate) fn add_requests(&mut self, earlier: u32) {
-        self.requests += earlier;
+        self.way.requests += earlier;
     }
 
     /// The status.
@@ -70,17 +69,17 @@ impl Response {
 
     /// The URL that answered: the last one after redirects.
     pub fn final_url(&self) -> &Url {
-        &self.final_url
+        &self.way.final_url
     }
 
     /// The URLs that sent the request on, in order; empty when the first one answered.
     pub fn redirects(&self) -> &[Url] {
-        &self.redirects
+        &self.way.redirects
     }
 
-    /// How many requests were made for it, redirects and retries included.
+    /// How many requests were made for it: redirects, retries, and a robots.txt that had to be known before.
     pub fn requests(&self) -> u32 {
-        self.requests
+        self.way.requests
     }
 
     /// What the server gave to recognise this version by. A `Last-Modified` of the very seconds in which the answer was
@@ -157,7 +156,7 @@ impl Response {
                 WebError::new(ErrorKind::Timeout(Phase::Body)).detail(detail)
             }
         };
-        let error = error.about(&self.url, &self.final_url).with_requests(self.requests);
+        let error = error.on(&self.way);
         self.body = Body::Broken(error.clone());
         Err(error)
     }
@@ -185,7 +184,7 @@ impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response")
             .field("status", &self.status)
-            .field("final_url", &crate::redacted(&self.final_url))
+            .field("final_url", &crate::redacted(&self.way.final_url))
             .field("received", &self.received)
             .finish_non_exhaustive()
     }

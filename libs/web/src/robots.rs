@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use url::{Position, Url};
 
+use crate::Errand;
+
 mod cache;
 mod fetch;
 mod rules;
@@ -16,38 +18,48 @@ const MOST_READ: usize = 512 * 1024;
 /// A crawl-delay is at most that: what is longer is a mistake, or a way to say no.
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What is made of robots.txt. It is fetched before the first request to an origin, if anything here is to be obeyed:
-/// one more request for each origin.
+/// What is made of robots.txt. It is fetched before the first request to an origin that keeps to what is disallowed, and before
+/// the second where only the crawl-delay counts: one more request for each origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsPolicy {
     /// Whether requests to an origin are spaced by its crawl-delay.
     pub crawl_delay: bool,
     /// The longest crawl-delay that is kept; a longer one counts as this.
     pub crawl_delay_max: Duration,
-    /// Whether what is disallowed is refused. A ResourceSync publication is an invitation; whoever follows links
-    /// without one asks here.
-    pub disallow: bool,
+    /// Which requests keep to what is disallowed.
+    pub disallow: Disallow,
+}
+
+/// Which requests keep to what robots.txt disallows. They also stay away where it cannot be had (RFC 9309, 2.3.1.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Disallow {
+    /// None.
+    #[default]
+    Ignored,
+    /// Those of [`Errand::Crawling`]: a ResourceSync publication is an invitation, any other link is none.
+    WhereCrawling,
+    /// All.
+    Everywhere,
 }
 
 /// What the robots.txt of an origin says to us.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robots {
     standing: RobotsStanding,
     rules: Rules,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
+    location: Option<Url>,
 }
 
 /// Where the word of a [`Robots`] comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsStanding {
     /// From a robots.txt.
     Read,
-    /// There is none: everything is allowed.
-    #[default]
-    Absent,
-    /// It could not be had, for this reason. RFC 9309, 2.3.1.4, would have crawlers stay away; what a Source lists, it
-    /// wants fetched, so everything is allowed. Whoever crawls looks here first.
+    /// There is none, as this answer says: everything is allowed (RFC 9309, 2.3.1.3).
+    Absent(String),
+    /// It could not be had, for this reason: whoever keeps to it stays away (RFC 9309, 2.3.1.4).
     Unreachable(String),
 }
 
@@ -62,22 +74,33 @@ struct Group {
 impl RobotsPolicy {
     /// No robots.txt is fetched.
     pub fn ignore() -> Self {
-        Self { crawl_delay: false, crawl_delay_max: Duration::from_secs(60), disallow: false }
+        Self { crawl_delay: false, crawl_delay_max: Duration::from_secs(60), disallow: Disallow::Ignored }
     }
 
-    /// The crawl-delay is kept, up to a minute: for what a ResourceSync publication invites to.
+    /// The crawl-delay is kept, up to a minute, and where no invitation leads, what is disallowed is refused.
     pub fn invited() -> Self {
-        Self { crawl_delay: true, ..Self::ignore() }
+        Self { crawl_delay: true, disallow: Disallow::WhereCrawling, ..Self::ignore() }
     }
 
-    /// The crawl-delay is kept, up to a minute, and what is disallowed is refused: for discovery by crawling.
-    pub fn crawling() -> Self {
-        Self { disallow: true, ..Self::invited() }
+    /// The crawl-delay is kept, up to a minute, and what is disallowed is refused, whatever leads there.
+    pub fn obey() -> Self {
+        Self { disallow: Disallow::Everywhere, ..Self::invited() }
     }
 
     /// Whether robots.txt has to be known before a request.
-    pub(crate) fn asks(&self) -> bool {
-        self.crawl_delay || self.disallow
+    pub(crate) fn asks(&self, errand: Errand) -> bool {
+        self.crawl_delay || self.disallow.binds(errand)
+    }
+}
+
+impl Disallow {
+    /// Whether a request keeps to what is disallowed.
+    pub(crate) fn binds(self, errand: Errand) -> bool {
+        match self {
+            Self::Ignored => false,
+            Self::WhereCrawling => errand == Errand::Crawling,
+            Self::Everywhere => true,
+        }
     }
 }
 
@@ -136,11 +159,18 @@ impl Robots {
         }
         let group = if ours.found { ours } else { everybodys };
         let Group { rules, crawl_delay, .. } = group;
-        Self { standing: RobotsStanding::Read, rules, crawl_delay, sitemaps }
+        Self { standing: RobotsStanding::Read, rules, crawl_delay, sitemaps, location: None }
     }
 
-    pub(crate) fn unreachable(why: String) -> Self {
-        Self { standing: RobotsStanding::Unreachable(why), ..Self::default() }
+    /// What there is to say of an origin whose robots.txt was not read: everything may be fetched, if anything.
+    pub(crate) fn unread(standing: RobotsStanding) -> Self {
+        let rules = Rules::default();
+        Self { standing, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
+    }
+
+    pub(crate) fn read_at(mut self, location: Url) -> Self {
+        self.location = Some(location);
+        self
     }
 
     /// Where this comes from.
@@ -156,6 +186,11 @@ impl Robots {
     /// Whether a URL of this origin may be fetched by one who was not invited.
     pub fn allows(&self, url: &Url) -> bool {
         self.rules.allow(&url[Position::BeforePath..Position::AfterQuery])
+    }
+
+    /// Where it was read, after redirects; none where it was not.
+    pub fn location(&self) -> Option<&Url> {
+        self.location.as_ref()
     }
 
     /// The URLs of its `Sitemap` lines, as they are written.

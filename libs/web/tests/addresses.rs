@@ -36,7 +36,12 @@ async fn an_address_in_a_url_is_refused_before_anything_is_sent() {
     assert_refused(&error);
     assert_eq!((error.requests(), client.requests(), server.requests().len()), (0, 0, 0));
     let text = error.to_string();
-    assert!(text.contains("127.0.0.1 is a loopback address") && text.contains("entry URL"), "{text}");
+    assert!(
+        text.contains("127.0.0.1 is a loopback address")
+            && text.contains("entry URL")
+            && text.contains("--allow-address"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -90,4 +95,28 @@ async fn a_name_without_address_is_still_a_fault_of_the_name() {
     let error =
         client(AddressPolicy::public_only()).get(request(&format!("http://{host}/"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Dns, "{error}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_allowed_is_reached_by_number_and_by_name() {
+    let server = server().await;
+    let client = client(AddressPolicy::public_only().allow_network("127.0.0.1/32".parse().unwrap()));
+    client.get(request(&server.uri("/a"))).await.unwrap();
+    client.get(request(&by_name(&server.uri("/a")))).await.unwrap();
+    let error = client.get(request("http://127.0.0.2:9/")).await.unwrap_err();
+    assert_refused(&error);
+}
+
+#[tokio::test]
+async fn a_refused_redirect_leaves_its_way_as_evidence() {
+    let server = server().await;
+    let entry: Url = server.url().parse().unwrap();
+    server.push("/away", Reply::status(302).header("location", "/further"));
+    server.push("/further", Reply::status(302).header("location", "http://127.0.0.2:9/?token=t"));
+    let client = client(AddressPolicy::public_unless(&entry));
+    let error = client.get(request(&server.uri("/away"))).await.unwrap_err();
+    assert_refused(&error);
+    let evidence = error.to_failure().evidence;
+    assert_eq!(evidence.final_url.as_deref(), Some("http://127.0.0.2:9/?token=***"));
+    assert_eq!(evidence.redirects, [server.uri("/away"), server.uri("/further")]);
 }

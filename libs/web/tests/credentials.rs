@@ -96,3 +96,38 @@ async fn neither_errors_nor_the_client_show_it() {
     assert_eq!(error.kind(), ErrorKind::Builder);
     assert!(!format!("{error} {error:?}").contains(SECRET), "{error}");
 }
+
+#[tokio::test]
+async fn who_sent_it_and_is_not_let_in_is_told_to_check_it() {
+    let [ours, other] = two_servers().await;
+    for server in [&ours, &other] {
+        server.always("/a", Reply::status(403));
+        server.always("/odd", Reply::status(500));
+    }
+    let client = client(vec![bearer(&ours)]);
+    for (server, path, expected) in [
+        (&ours, "/a", "403 Forbidden, though the credential for it was sent"),
+        (&ours, "/odd", "500 Internal Server Error, though the credential for it was sent"),
+        (&other, "/a", "name what you get for this origin in a --credentials file"),
+    ] {
+        let error = client.get(request(&server.uri(path))).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let error = client.get(request(&other.uri("/odd"))).await.unwrap_err();
+    assert!(!error.to_string().contains("credential"), "{error}");
+}
+
+#[tokio::test]
+async fn cookies_are_neither_kept_nor_sent() {
+    let [ours, _] = two_servers().await;
+    let cookie = |reply: Reply| reply.header("set-cookie", "session=1; Path=/");
+    ours.push("/a", cookie(Reply::status(302).header("location", "/b")));
+    ours.push("/b", cookie(Reply::ok("abc")));
+    ours.push("/c", Reply::ok("abc"));
+    let client = client(vec![]);
+    client.get(request(&ours.uri("/a"))).await.unwrap();
+    client.get(request(&ours.uri("/c"))).await.unwrap();
+    let seen = ours.requests();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|request| request.header("cookie").is_none()), "{seen:?}");
+}

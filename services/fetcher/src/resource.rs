@@ -72,7 +72,7 @@ pub(crate) async fn fetch(
         }
         match receive(&mut response, &mut receiving, config.largest_bytes).await {
             Ok(()) => {
-                let final_url = (*response.final_url() != url).then(|| response.final_url().to_string());
+                let final_url = (*response.final_url() != url).then(|| web::redacted(response.final_url()));
                 let fresh = Fresh {
                     media_type: response.media_type(),
                     modified: modified::believed(&response.validators(), now),
@@ -125,9 +125,13 @@ fn too_large(response: &Response, limit: u64) -> Failure {
         reason: ProblemReason::TooLarge,
         message: format!(
             "{} has more than {limit} bytes, the largest body taken; raise the limit to have it",
-            response.final_url()
+            web::redacted(response.final_url())
         ),
         disposition: Disposition::Refuse,
-        evidence: Evidence { final_url: Some(response.final_url().to_string()), ..Evidence::default() },
+        evidence: Evidence {
+            final_url: Some(web::redacted(response.final_url())),
+            redirects: response.redirects().iter().map(web::redacted).collect(),
+            ..Evidence::default()
+        },
     }
 }

@@ -65,6 +65,7 @@ impl Case {
             assurance: Assurance::None,
             media_type: None,
             validators: Validators::default(),
+            final_url: None,
             stored_at: "2026-01-01T00:00:00Z".parse().expect("a timestamp"),
         };
         self.store.read_verified(&bitstream).await.expect("what was stored can be read")

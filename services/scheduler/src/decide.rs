@@ -174,6 +174,7 @@ mod tests {
                 assurance: Assurance::Digest,
                 media_type: None,
                 validators: Default::default(),
+                final_url: None,
                 stored_at: at(0),
             }),
             declaration,

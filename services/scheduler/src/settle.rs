@@ -284,8 +284,8 @@ fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream
 }
 
 fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
-    let StoredBitstream { location, computed, media_type, validators, .. } = stored;
-    Bitstream { location, computed, assurance, media_type, validators, stored_at }
+    let StoredBitstream { location, computed, media_type, validators, final_url } = stored;
+    Bitstream { location, computed, assurance, media_type, validators, final_url, stored_at }
 }
 
 fn was_tried(outcome: &Outcome) -> bool {

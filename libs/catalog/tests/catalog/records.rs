@@ -36,6 +36,7 @@ pub(crate) fn resource(content: &str) -> ResourceRecord {
             assurance: Assurance::None,
             media_type: Some("text/plain".to_owned()),
             validators: Validators::default(),
+            final_url: None,
             stored_at: Timestamp::UNIX_EPOCH,
         }),
         declaration: Declaration::default(),

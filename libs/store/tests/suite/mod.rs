@@ -46,6 +46,7 @@ fn bitstream(location: Location, bytes: &[u8]) -> Bitstream {
         assurance: Assurance::Digest,
         media_type: None,
         validators: Default::default(),
+        final_url: None,
         stored_at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -122,3 +122,25 @@ fn an_entrys_name_leads_to_no_metadata_and_to_no_cable() {
         assert_eq!(reaches(&guard, "example.org", &[address]), None, "{address}");
     }
 }
+
+#[test]
+fn a_network_is_allowed_to_every_host_and_nothing_beside_it() {
+    let network = |text: &str| text.parse::<Network>().unwrap();
+    let policy = AddressPolicy::public_only()
+        .allow_network(network("10.1.0.0/16"))
+        .allow_network(network("127.0.0.2/32"))
+        .allow_network(network("fd00:1::/32"));
+    for target in
+        ["http://10.1.2.3/", "http://127.0.0.2/", "http://[::ffff:127.0.0.2]/", "http://[fd00:1::7]/"]
+    {
+        assert!(!refused(&policy, target), "{target}");
+    }
+    for target in
+        ["http://10.2.0.1/", "http://127.0.0.1/", "http://[64:ff9b::7f00:2]/", "http://[fd00:2::7]/"]
+    {
+        assert!(refused(&policy, target), "{target}");
+    }
+    let guard = Guard::new(policy);
+    assert_eq!(reaches(&guard, "inside.example", &["10.2.0.1", "10.1.0.1"]), Some(at(&["10.1.0.1"])));
+    assert_eq!(reaches(&guard, "inside.example", &["10.2.0.1"]), None);
+}

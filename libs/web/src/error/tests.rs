@@ -2,7 +2,11 @@ use super::*;
 
 fn error(kind: ErrorKind) -> WebError {
     let url = "https://me:word@example.org:8443/a?id=1&token=t".parse().unwrap();
-    WebError::new(kind).about(&url, &url)
+    WebError::new(kind).on(&way(url, &[]))
+}
+
+fn way(final_url: Url, redirects: &[Url]) -> Way {
+    Way { url: final_url.clone(), final_url, redirects: redirects.to_vec(), requests: 1 }
 }
 
 fn again(kind: ErrorKind) -> bool {
@@ -32,8 +36,8 @@ fn passing_troubles_are_tried_again() {
 #[test]
 fn what_would_end_the_same_way_is_refused() {
     use ErrorKind::{
-        BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, Tls, TooManyRedirects,
-        Unasked,
+        BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, RobotsUnreachable, Tls,
+        TooManyRedirects, Unasked,
     };
     let certificate = Tls { certificate: true };
     for kind in [
@@ -46,6 +50,7 @@ fn what_would_end_the_same_way_is_refused() {
         BadUrl,
         RefusedAddress,
         Disallowed,
+        RobotsUnreachable,
         Builder,
     ] {
         assert!(!again(kind), "{kind:?}");
@@ -94,15 +99,42 @@ fn the_text_says_what_where_and_what_to_do_without_secrets() {
 
 #[test]
 fn a_redirected_failure_names_both_urls_and_keeps_the_evidence() {
-    let url = "http://example.org/a".parse().unwrap();
-    let at = "http://other.org/b?sig=1".parse().unwrap();
-    let failure = WebError::new(ErrorKind::Status(410)).about(&url, &at).into_failure();
+    let url = "http://example.org/a?token=t".parse().unwrap();
+    let at: Url = "http://other.org/b?sig=1".parse().unwrap();
+    let mut way = way(at, &[url]);
+    way.url = way.redirects[0].clone();
+    let failure = WebError::new(ErrorKind::Status(410)).on(&way).into_failure();
     assert!(
-        failure.message.contains("asked for http://other.org/b?sig=***, where http://example.org/a had led"),
+        failure
+            .message
+            .contains("asked for http://other.org/b?sig=***, where http://example.org/a?token=*** had led"),
         "{}",
         failure.message
     );
     assert_eq!(failure.evidence.final_url.as_deref(), Some("http://other.org/b?sig=***"));
+    assert_eq!(failure.evidence.redirects, ["http://example.org/a?token=***"]);
     assert_eq!(failure.evidence.status, Some(410));
     assert_eq!(failure.disposition, Disposition::Refuse);
+}
+
+#[test]
+fn who_is_not_let_in_is_told_what_to_give_and_who_was_sent_away_with_it_to_check_it() {
+    for status in [401, 403, 407] {
+        let text = error(ErrorKind::Status(status)).to_string();
+        assert!(text.contains(&status.to_string()) && text.contains("in a --credentials file"), "{text}");
+        assert!(!text.contains("was sent"), "{text}");
+        let text = error(ErrorKind::Status(status)).authorized(true).to_string();
+        assert!(text.contains("though the credential for it was sent"), "{text}");
+        assert!(text.contains("check what the --credentials file gives"), "{text}");
+    }
+    let odd = error(ErrorKind::Status(500)).authorized(true);
+    let text = odd.to_string();
+    assert!(
+        text.contains("answered 500 Internal Server Error, though the credential for it was sent"),
+        "{text}"
+    );
+    assert!(text.contains("check the credential"), "{text}");
+    assert_eq!(odd.status(), Some(500));
+    let text = error(ErrorKind::Status(404)).authorized(true).to_string();
+    assert!(!text.contains("credential"), "{text}");
 }

@@ -1,6 +1,7 @@
 //! What is known of each origin's robots.txt.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,8 +21,13 @@ pub(crate) struct RobotsCache {
     origins: Mutex<HashMap<Lane, Arc<Slot>>>,
 }
 
-/// Locked while its robots.txt is fetched.
-type Slot = tokio::sync::Mutex<Option<Kept>>;
+#[derive(Debug, Default)]
+struct Slot {
+    /// Whether anything was asked of the origin.
+    is_asked: AtomicBool,
+    /// Locked while its robots.txt is fetched.
+    kept: tokio::sync::Mutex<Option<Kept>>,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -36,7 +42,7 @@ impl RobotsCache {
         F: Future<Output = (Robots, Duration)>,
     {
         let slot = self.slot(lane);
-        let mut kept = slot.lock().await;
+        let mut kept = slot.kept.lock().await;
         if let Some(Kept { robots, until }) = &*kept
             && Instant::now() < *until
         {
@@ -46,6 +52,13 @@ impl RobotsCache {
         let robots = Arc::new(robots);
         *kept = Some(Kept { robots: Arc::clone(&robots), until: Instant::now() + keep });
         robots
+    }
+
+    /// Whether this is the first request to an origin of which nothing is known. Only one request is told so.
+    pub(crate) fn is_first(&self, lane: &Lane) -> bool {
+        let slot = self.slot(lane);
+        let is_unknown = slot.kept.try_lock().is_ok_and(|kept| kept.is_none());
+        !slot.is_asked.swap(true, Ordering::Relaxed) && is_unknown
     }
 
     fn slot(&self, lane: &Lane) -> Arc<Slot> {
@@ -60,10 +73,14 @@ impl RobotsCache {
 
 /// Forgets what runs out first, until there is room for more than one. What somebody waits for stays.
 fn make_room(origins: &mut HashMap<Lane, Arc<Slot>>) {
+    let now = Instant::now();
     let mut idle: Vec<(Instant, usize, Lane)> = Vec::new();
     for (lane, slot) in origins.iter() {
-        if let Ok(Some(Kept { robots, until })) = slot.try_lock().as_deref() {
-            idle.push((*until, robots.size(), lane.clone()));
+        match slot.kept.try_lock().as_deref() {
+            Ok(Some(Kept { robots, until })) => idle.push((*until, robots.size(), lane.clone())),
+            // Asked once: as good as one that has run out.
+            Ok(None) => idle.push((now, 0, lane.clone())),
+            Err(_being_fetched) => {}
         }
     }
     let mut bytes: usize = idle.iter().map(|(_, size, _)| size).sum();
@@ -112,13 +129,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_request_is_the_first_and_none_where_something_is_known() {
+        let cache = RobotsCache::default();
+        assert!(cache.is_first(&lane(1)) && !cache.is_first(&lane(1)));
+        fetches(&cache, &lane(2), HOUR, "").await;
+        assert!(!cache.is_first(&lane(2)));
+        for n in 0..3 * MOST_ORIGINS {
+            assert!(cache.is_first(&lane(10 + n)));
+        }
+        assert!(cache.origins.lock().unwrap().len() <= MOST_ORIGINS, "those asked once are forgotten too");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn all_who_ask_at_a_time_share_one_fetch() {
         let cache = RobotsCache::default();
         let fetched = std::sync::atomic::AtomicUsize::new(0);
         let (one, ask) = (lane(1), || async {
             fetched.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;
-            (Robots::default(), HOUR)
+            (Robots::parse(b"", "thresher"), HOUR)
         });
         futures::join!(cache.get_or(&one, ask()), cache.get_or(&one, ask()), cache.get_or(&one, ask()));
         assert_eq!(fetched.into_inner(), 1);

@@ -8,9 +8,8 @@ use futures::future::BoxFuture;
 use model::{Disposition, Lane};
 use url::Url;
 
-use super::{MOST_READ, Robots};
-use crate::client::Errand;
-use crate::{Client, ErrorKind, GetRequest, Response, WebError};
+use super::{MOST_READ, Robots, RobotsStanding};
+use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Response, WebError};
 
 /// What was read is asked for again after a day, as RFC 9309, 2.4, has it.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -18,57 +17,123 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 const KEPT_UNREACHABLE: Duration = Duration::from_secs(600);
 
 impl Client {
-    /// What the robots.txt of an origin says to us, whatever the policy makes of it. It is fetched once for all, with one
-    /// attempt, and kept for a day (ten minutes where it could not be had); [`Client::requests`] counts
-    /// that request. It never fails: what could not be had says so in its [standing](Robots::standing).
-    pub async fn robots(&self, lane: &Lane) -> Arc<Robots> {
-        self.known_robots().get_or(lane, self.fetch_robots(lane)).await
+    /// What the robots.txt of an origin says to us, whatever the policy makes of it, and how many requests this call made
+    /// to know it. It is fetched once for all, with one attempt, and kept for a day (ten minutes where it could not be
+    /// had). It never fails: what could not be had says so in its [standing](Robots::standing).
+    pub async fn robots(&self, lane: &Lane) -> (Arc<Robots>, u32) {
+        let mut requests = 0;
+        let fetch = async {
+            let fetched = self.fetch_robots(lane).await;
+            requests = fetched.requests;
+            (fetched.robots, fetched.keep)
+        };
+        let robots = self.known_robots().get_or(lane, fetch).await;
+        (robots, requests)
     }
 
-    /// The space to leave before a request, after what the policy makes of the origin's robots.txt.
+    /// The space to leave before a request, after what the policy makes of the origin's robots.txt. What is asked for to know
+    /// it is added to `requests`.
     ///
     /// # Errors
-    /// [`ErrorKind::Disallowed`] when the policy keeps to that and it is.
-    pub(crate) async fn spacing(&self, lane: &Lane, url: &Url) -> Result<Duration, WebError> {
+    /// When the policy keeps to what is disallowed: [`ErrorKind::Disallowed`] when the URL is,
+    /// [`ErrorKind::RobotsUnreachable`] when nobody knows.
+    pub(crate) async fn spacing(
+        &self,
+        lane: &Lane,
+        url: &Url,
+        errand: Errand,
+        requests: &mut u32,
+    ) -> Result<Duration, WebError> {
         let policy = &self.config().robots;
-        if !policy.asks() {
+        if !policy.asks(errand) {
             return Ok(Duration::ZERO);
         }
-        let robots = self.robots(lane).await;
-        if policy.disallow && !robots.allows(url) {
-            return Err(WebError::new(ErrorKind::Disallowed));
+        // What is asked once, such as a list that has not changed, is asked once: a delay only concerns the next request.
+        if !policy.disallow.binds(errand) && self.known_robots().is_first(lane) {
+            return Ok(Duration::ZERO);
         }
-        let delay = robots.crawl_delay().filter(|_| policy.crawl_delay);
-        Ok(delay.unwrap_or_default().min(policy.crawl_delay_max))
+        let (robots, made) = self.robots(lane).await;
+        *requests += made;
+        if policy.disallow.binds(errand) {
+            if let RobotsStanding::Unreachable(why) = robots.standing() {
+                return Err(WebError::new(ErrorKind::RobotsUnreachable).detail(why));
+            }
+            if !robots.allows(url) {
+                return Err(WebError::new(ErrorKind::Disallowed));
+            }
+        }
+        let asked = robots.crawl_delay().filter(|_| policy.crawl_delay).unwrap_or_default();
+        let kept = asked.min(policy.crawl_delay_max);
+        if made > 0 && !kept.is_zero() {
+            tracing::info!(lane = lane.as_str(), ?asked, ?kept, "robots.txt asks for a crawl-delay");
+            self.tell(CrawlDelay { lane: lane.clone(), asked, kept });
+        }
+        Ok(kept)
     }
 
     /// Boxed, since a request asks for this, which is a request.
-    fn fetch_robots<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, (Robots, Duration)> {
+    fn fetch_robots<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Fetched> {
         async move {
-            let Ok(url) = format!("{lane}/robots.txt").parse() else { return (Robots::default(), KEPT) };
-            let read = match self.travel(GetRequest::new(url), Errand::Robots).await {
-                Ok(response) => read(response).await,
-                Err(error) => Err(error),
+            let url: Url = match format!("{lane}/robots.txt").parse() {
+                Ok(url) => url,
+                Err(error) => return Fetched::absent(error.to_string(), 0),
             };
-            let error = match read {
-                Ok(text) => return (Robots::parse(&text, &self.config().user_agent), KEPT),
+            let error = match self.travel(GetRequest::new(url), None).await {
+                Ok(mut response) => match read(&mut response).await {
+                    Ok(text) => return Fetched::read(&text, &response, &self.config().user_agent),
+                    Err(error) => error,
+                },
                 Err(error) => error,
             };
+            let requests = error.requests();
             let is_final = error.disposition() == Disposition::Refuse;
-            if matches!(error.status(), Some(400..=499)) && is_final {
-                return (Robots::default(), KEPT);
+            let is_absent = match error.kind() {
+                ErrorKind::Status(400..=499) => is_final,
+                // RFC 9309, 2.3.1.2, takes too many redirects for none. An address that is refused is refused to
+                // the request itself too, which then says so.
+                ErrorKind::TooManyRedirects
+                | ErrorKind::RedirectLoop
+                | ErrorKind::BadRedirect
+                | ErrorKind::RefusedAddress => true,
+                _ => false,
+            };
+            if is_absent {
+                return Fetched::absent(error.to_string(), requests);
             }
-            tracing::warn!(lane = lane.as_str(), %error, "robots.txt cannot be had; everything is taken as allowed");
+            tracing::warn!(
+                lane = lane.as_str(), %error,
+                "robots.txt cannot be had; only what a publication invites to is fetched"
+            );
             // The origin was not asked while it rests, so nothing is known yet.
             let keep = if error.kind() == ErrorKind::Resting { Duration::ZERO } else { KEPT_UNREACHABLE };
-            (Robots::unreachable(error.to_string()), keep)
+            let robots = Robots::unread(RobotsStanding::Unreachable(error.to_string()));
+            Fetched { robots, keep, requests }
         }
         .boxed()
     }
 }
 
+/// What came of asking for a robots.txt.
+struct Fetched {
+    robots: Robots,
+    /// How long it is not asked for again.
+    keep: Duration,
+    requests: u32,
+}
+
+impl Fetched {
+    fn read(text: &[u8], response: &Response, agent: &str) -> Self {
+        let robots = Robots::parse(text, agent).read_at(response.final_url().clone());
+        Self { robots, keep: KEPT, requests: response.requests() }
+    }
+
+    fn absent(why: String, requests: u32) -> Self {
+        Self { robots: Robots::unread(RobotsStanding::Absent(why)), keep: KEPT, requests }
+    }
+}
+
 /// As much as is looked at, and a piece more, which tells that there is more.
-async fn read(mut response: Response) -> Result<Vec<u8>, WebError> {
+async fn read(response: &mut Response) -> Result<Vec<u8>, WebError> {
     let mut text = Vec::new();
     while text.len() <= MOST_READ
         && let Some(piece) = response.chunk().await?

@@ -104,9 +104,18 @@ fn nothing_is_read_beyond_the_limit_nor_the_line_that_is_cut_there() {
 
 #[test]
 fn policies_fetch_nothing_unless_there_is_something_to_obey() {
-    assert!(!RobotsPolicy::default().asks());
-    assert!(RobotsPolicy::invited().asks() && !RobotsPolicy::invited().disallow);
-    assert!(RobotsPolicy::crawling().disallow && RobotsPolicy::crawling().crawl_delay);
+    use Errand::{Crawling, Invited};
+    let binds = |policy: &RobotsPolicy| (policy.disallow.binds(Invited), policy.disallow.binds(Crawling));
+    for (policy, crawl_delay, bound) in [
+        (RobotsPolicy::default(), false, (false, false)),
+        (RobotsPolicy::invited(), true, (false, true)),
+        (RobotsPolicy::obey(), true, (true, true)),
+    ] {
+        assert_eq!((policy.crawl_delay, binds(&policy)), (crawl_delay, bound), "{policy:?}");
+        assert_eq!((policy.asks(Invited), policy.asks(Crawling)), (crawl_delay, crawl_delay));
+    }
+    let only_disallow = RobotsPolicy { crawl_delay: false, ..RobotsPolicy::invited() };
+    assert_eq!((only_disallow.asks(Invited), only_disallow.asks(Crawling)), (false, true));
 }
 
 proptest! {

@@ -15,8 +15,6 @@ use crate::read::DocumentError;
 
 /// Bytes of a page that are looked at.
 const MOST_OF_A_PAGE: usize = 256 * 1024;
-/// Bytes of a `robots.txt` that are read; RFC 9309 asks for 500 KiB at least.
-const MOST_OF_ROBOTS: usize = 512 * 1024;
 /// Chunks of the network that may wait for the parser.
 const CHUNKS_AHEAD: usize = 4;
 
@@ -39,27 +37,27 @@ pub(super) struct Answer {
 /// Gets a URL and reads what is there, unless it is still what is known of it.
 pub(super) async fn document(
     client: &Client,
-    url: &Url,
+    request: GetRequest,
     options: &Options,
     known: Option<&KnownDocument>,
 ) -> Result<Answer, WebError> {
     let mut earlier = 0;
     let mut response = match known {
         Some(known) => {
-            let request = GetRequest { validators: known.validators.clone(), ..GetRequest::new(url.clone()) };
-            let response = client.get_with_retries(request).await?;
+            let conditional = GetRequest { validators: known.validators.clone(), ..request.clone() };
+            let response = client.get_with_retries(conditional).await?;
             let is_same = response.final_url().as_str() == known.answered_by;
             match response.status() {
                 304 if is_same => return Ok(unchanged(&response, known)),
                 304 => {
                     // Another URL answers now: its "not modified" is about something else.
                     earlier = response.requests();
-                    client.get_with_retries(GetRequest::new(url.clone())).await?
+                    client.get_with_retries(request).await?
                 }
                 _ => response,
             }
         }
-        None => client.get_with_retries(GetRequest::new(url.clone())).await?,
+        None => client.get_with_retries(request).await?,
     };
     let options = Options { base: Some(response.final_url().clone()), ..options.clone() };
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
@@ -105,19 +103,6 @@ fn unchanged(response: &Response, known: &KnownDocument) -> Answer {
         parsed: Ok(Parsed::from_known(known)),
         page: String::new(),
     }
-}
-
-/// Gets a `robots.txt`: the URL that answered, the lines, and the requests it took.
-pub(super) async fn robots(client: &Client, url: &Url) -> Result<(Url, String, u32), WebError> {
-    let mut response = client.get_with_retries(GetRequest::new(url.clone())).await?;
-    let mut prefix = Vec::new();
-    fill(&mut response, &mut prefix, MOST_OF_ROBOTS).await;
-    if prefix.len() == MOST_OF_ROBOTS {
-        // The last line is cut off, so it may be another URL than was meant.
-        prefix.truncate(prefix.iter().rposition(|&byte| byte == b'\n').unwrap_or(0));
-    }
-    let text = String::from_utf8_lossy(&prefix).into_owned();
-    Ok((response.final_url().clone(), text, response.requests()))
 }
 
 fn is_page(response: &Response, error: &DocumentError) -> bool {

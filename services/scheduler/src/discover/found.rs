@@ -5,6 +5,7 @@ use std::fmt;
 use model::{KnownDocument, SetId, SetRecord, Validators};
 use resourcesync::{Capability, Quirks, Root};
 use serde::Serialize;
+use web::Errand;
 
 use super::hint::Hint;
 
@@ -104,6 +105,15 @@ pub enum Route {
 }
 
 impl Route {
+    /// Whether it is an invitation. A page and a `robots.txt` are for everybody, and what leads upwards from there was asked for by
+    /// nobody; what the specification's own places and documents name is meant for us.
+    pub(super) fn errand(self) -> Errand {
+        match self {
+            Self::Given | Self::WellKnown | Self::Listed => Errand::Invited,
+            Self::LinkHeader | Self::HtmlLink | Self::Robots | Self::Up | Self::Index => Errand::Crawling,
+        }
+    }
+
     /// The name that `--json` uses.
     pub fn as_str(self) -> &'static str {
         match self {

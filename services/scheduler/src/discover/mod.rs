@@ -17,10 +17,10 @@ pub use error::DiscoverError;
 pub use found::{Discovery, Route, Tried, Unread, Visited};
 pub use hint::{Hint, HintKind};
 
-use model::KnownDocument;
+use model::{KnownDocument, Lane};
 use resourcesync::{Options, relation};
 use url::Url;
-use web::{Client, WebError};
+use web::{Client, RobotsStanding, WebError};
 
 use document::{Level, Small};
 use search::{Page, Search, Step, Visit};
@@ -132,18 +132,18 @@ impl Search<'_> {
 
     /// What the host tells all crawlers.
     async fn robots(&mut self, entry: &Url) {
-        let Ok(url) = entry.join("/robots.txt") else { return };
-        let (base, text) = match fetch::robots(self.client, &url).await {
-            Ok((base, text, requests)) => {
-                self.found.requests += u64::from(requests);
-                (base, text)
+        let (Ok(url), Ok(lane)) = (entry.join("/robots.txt"), Lane::of(entry)) else { return };
+        let (robots, requests) = self.client.robots(&lane).await;
+        self.found.requests += u64::from(requests);
+        match robots.standing() {
+            RobotsStanding::Read => {}
+            RobotsStanding::Absent(why) => {
+                let tried = Tried { route: Route::Robots, url: url.to_string(), why: why.clone() };
+                return self.found.tried.push(tried);
             }
-            Err(error) => {
-                self.found.requests += u64::from(error.requests());
-                return self.tried(Route::Robots, &url, &error);
-            }
-        };
-        let sitemaps = robots::sitemaps(&text, &base);
+            RobotsStanding::Unreachable(why) => return self.found.fail(url, why),
+        }
+        let sitemaps = robots::sitemaps(robots.sitemaps(), robots.location().unwrap_or(&url));
         if sitemaps.is_empty() {
             let why = "it names no Sitemap".to_owned();
             self.found.tried.push(Tried { route: Route::Robots, url: url.to_string(), why });

@@ -2,17 +2,11 @@
 
 use url::Url;
 
-/// The sitemaps that a `robots.txt` names, each once, in order. A line that holds no URL is passed over.
-pub(super) fn sitemaps(text: &str, base: &Url) -> Vec<Url> {
+/// The sitemaps of these lines, each once, in order. A line that holds no URL is passed over.
+pub(super) fn sitemaps(lines: &[String], base: &Url) -> Vec<Url> {
     let mut sitemaps: Vec<Url> = Vec::new();
-    // Some end their lines with CR alone; lines that are blank then harm nobody.
-    for line in text.trim_start_matches('\u{feff}').split(['\n', '\r']) {
-        let Some((name, value)) = line.split_once(':') else { continue };
-        let value = value.split('#').next().unwrap_or_default().trim();
-        if !name.trim().eq_ignore_ascii_case("sitemap") || value.is_empty() {
-            continue;
-        }
-        if let Ok(url) = base.join(value)
+    for line in lines {
+        if let Ok(url) = base.join(line)
             && !sitemaps.contains(&url)
         {
             sitemaps.push(url);
@@ -23,11 +17,14 @@ pub(super) fn sitemaps(text: &str, base: &Url) -> Vec<Url> {
 
 #[cfg(test)]
 mod tests {
+    use web::Robots;
+
     use super::*;
 
     fn read(text: &str) -> Vec<String> {
         let base = "http://example.com/robots.txt".parse().unwrap();
-        sitemaps(text, &base).into_iter().map(String::from).collect()
+        let robots = Robots::parse(text.as_bytes(), "thresher");
+        sitemaps(robots.sitemaps(), &base).into_iter().map(String::from).collect()
     }
 
     #[test]

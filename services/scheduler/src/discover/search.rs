@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use model::{KnownDocument, Validators};
 use resourcesync::{Capability, Options, html, link_header, relation};
 use url::Url;
-use web::{Client, WebError};
+use web::{Client, GetRequest, WebError};
 
 use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
@@ -146,7 +146,8 @@ impl<'a> Search<'a> {
         self.asked += 1;
         self.seen.insert(step.url.clone());
         let known = self.known.get(step.url.as_str());
-        let answer = fetch::document(self.client, &step.url, self.options, known).await;
+        let request = GetRequest { errand: step.route.errand(), ..GetRequest::new(step.url.clone()) };
+        let answer = fetch::document(self.client, request, self.options, known).await;
         self.found.requests += u64::from(match &answer {
             Ok(answer) => answer.requests,
             Err(error) => error.requests(),

@@ -112,6 +112,7 @@ impl Story {
                 problem.first_seen, problem.last_seen, problem.attempts
             ));
             lines.extend(problem.evidence.status.map(|status| format!("  HTTP status {status}")));
+            lines.extend(problem.evidence.redirects.iter().map(|url| format!("  sent on by {url}")));
             lines.extend(problem.evidence.final_url.iter().map(|url| format!("  answered by {url}")));
             lines.extend(problem.evidence.expected.iter().map(|value| format!("  declared {value}")));
             lines.extend(problem.evidence.computed.iter().map(|value| format!("  received {value}")));
@@ -155,6 +156,7 @@ fn held(bitstream: &Bitstream) -> Vec<String> {
         format!("  lies in {}", place(&bitstream.location)),
     ];
     lines.extend(bitstream.computed.digests().iter().map(|digest| format!("  computed {digest}")));
+    lines.extend(bitstream.final_url.iter().map(|url| format!("  came from {url}, where it was sent on to")));
     lines.extend(bitstream.media_type.iter().map(|media_type| format!("  served as {media_type}")));
     lines
 }

@@ -1,0 +1,68 @@
+//! One request, within the budget of its origin.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use model::Lane;
+use url::Url;
+
+use crate::client::Inner;
+use crate::politeness::{Permit, Resting, Signal};
+use crate::retry_after::retry_after;
+use crate::{Client, Errand, ErrorKind, GetRequest, Phase, WebError, classify, redacted};
+
+/// The head of an answer, whose body is still to come.
+pub(crate) struct Answer {
+    pub(crate) http: reqwest::Response,
+    pub(crate) permit: Permit,
+    pub(crate) retry_after: Option<Duration>,
+    /// Whether a credential went with the request.
+    pub(crate) authorized: bool,
+}
+
+impl Client {
+    /// Sends one request and waits for the head of its answer.
+    pub(crate) async fn send(
+        &self,
+        at: &Url,
+        request: &GetRequest,
+        errand: Option<Errand>,
+        requests: &mut u32,
+    ) -> Result<Answer, WebError> {
+        let Inner { http, config, politeness, .. } = &*self.0;
+        let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
+        if !matches!(at.scheme(), "http" | "https") {
+            return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
+        }
+        let lane = Lane::of(at).map_err(|error| bad_url(error.to_string()))?;
+        self.0
+            .guard
+            .check(at)
+            .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
+        let spacing = match errand {
+            Some(errand) => self.spacing(&lane, at, errand, requests).await?,
+            None => Duration::ZERO,
+        };
+        let mut headers = request.headers();
+        // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
+        let authorized = self.0.credentials.add_to(&mut headers, &lane);
+        let prepared = http.get(at.clone()).headers(headers).build().map_err(classify::before_answer)?;
+        let permit = politeness
+            .enter(&lane, spacing)
+            .await
+            .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
+        *requests += 1;
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
+        let http = match tokio::time::timeout(config.first_byte_timeout, http.execute(prepared)).await {
+            Ok(answer) => answer.map_err(classify::before_answer)?,
+            Err(_elapsed) => {
+                let detail = format!("nothing came for {:?}", config.first_byte_timeout);
+                return Err(WebError::new(ErrorKind::Timeout(Phase::FirstByte)).detail(detail));
+            }
+        };
+        let retry_after = retry_after(http.headers(), self.0.clock.now(), config.retry_after_max);
+        permit.note(Signal { status: http.status().as_u16(), retry_after });
+        tracing::debug!(url.full = redacted(at), http.status = http.status().as_u16(), "answered");
+        Ok(Answer { http, permit, retry_after, authorized })
+    }
+}

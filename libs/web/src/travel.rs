@@ -1,0 +1,92 @@
+//! The way from a request to an answer: its redirects and its attempts.
+
+use http::header::LOCATION;
+use url::Url;
+
+use crate::redirect::Trail;
+use crate::response::{Response, Way};
+use crate::retry::Retries;
+use crate::send::Answer;
+use crate::{Client, Errand, GetRequest, WebError, fault, redacted};
+
+impl Client {
+    /// Makes one attempt, following redirects.
+    ///
+    /// # Errors
+    /// [`WebError`] when the answer is not one to be used.
+    pub async fn get(&self, request: GetRequest) -> Result<Response, WebError> {
+        let errand = request.errand;
+        self.travel(request, Some(errand)).await
+    }
+
+    /// Makes as many attempts as configured, as long as there is sense in another one, waiting longer each time and
+    /// as long as the server asks for. Only the way to the answer is tried again, not a body that breaks.
+    ///
+    /// # Errors
+    /// The last attempt's [`WebError`].
+    pub async fn get_with_retries(&self, request: GetRequest) -> Result<Response, WebError> {
+        let mut retries = Retries::new(self.config());
+        let mut earlier = 0;
+        loop {
+            let error = match self.get(request.clone()).await {
+                Ok(mut response) => {
+                    response.add_requests(earlier);
+                    return Ok(response);
+                }
+                Err(error) => error,
+            };
+            earlier += error.requests();
+            let Some(wait) = retries.next_wait(error.disposition()) else {
+                return Err(error.with_requests(earlier));
+            };
+            tracing::debug!(url.full = redacted(&request.url), wait_ms = wait.as_millis(), %error, "trying again");
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Makes one attempt, following redirects. Without an errand it is for a robots.txt, for which no robots.txt is asked.
+    pub(crate) async fn travel(
+        &self,
+        request: GetRequest,
+        errand: Option<Errand>,
+    ) -> Result<Response, WebError> {
+        let mut at = request.url.clone();
+        let mut trail = Trail::default();
+        let mut requests = 0;
+        let result = self.walk(&request, errand, &mut at, &mut trail, &mut requests).await;
+        let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
+        match result {
+            Ok(answer) => Ok(Response::new(answer.http, answer.permit, way, self.config().stall_timeout)),
+            Err(error) => Err(error.on(&way)),
+        }
+    }
+
+    /// Goes from `at` to the answer that is no redirect.
+    async fn walk(
+        &self,
+        request: &GetRequest,
+        errand: Option<Errand>,
+        at: &mut Url,
+        trail: &mut Trail,
+        requests: &mut u32,
+    ) -> Result<Answer, WebError> {
+        loop {
+            let answer = self.send(at, request, errand, requests).await?;
+            let status = answer.http.status().as_u16();
+            let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
+            match trail.next(status, location, at, self.config().max_redirects) {
+                Ok(None) => {}
+                // The answer and its place go before the next place is asked for: no request waits with one in hand.
+                Ok(Some(next)) => {
+                    *at = next;
+                    continue;
+                }
+                Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
+            }
+            return match fault::of(&answer.http, request) {
+                Some(error) => Err(error.retry_after(answer.retry_after).authorized(answer.authorized)),
+                None => Ok(answer),
+            };
+        }
+    }
+}
