@@ -111,6 +111,7 @@ impl Known {
                 location: Location::Object { sha256: computed.sha256() },
                 assurance: Assurance::Digest,
                 media_type: None,
+                final_url: None,
                 validators: Validators::default(),
                 stored_at: time("04T10:01:00"),
                 computed: computed.clone(),
@@ -122,6 +123,7 @@ impl Known {
                 ..Declaration::default()
             },
             listing: Listing {
+                latest: None,
                 document: LIST.to_owned(),
                 set: SetId::new(CAPS),
                 change: None,

@@ -284,7 +284,7 @@ fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream
 }
 
 fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
-    let StoredBitstream { location, computed, media_type, validators, final_url } = stored;
+    let StoredBitstream { location, computed, media_type, validators, final_url, .. } = stored;
     Bitstream { location, computed, assurance, media_type, validators, final_url, stored_at }
 }
 

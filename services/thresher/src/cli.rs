@@ -8,6 +8,8 @@ use jiff::SignedDuration;
 use regex::Regex;
 use url::Url;
 
+use crate::http::HttpArgs;
+
 /// Keeps a verified copy of what ResourceSync Sources offer.
 #[derive(Debug, Parser)]
 #[command(name = "thresher", version, about, max_term_width = 110)]
@@ -100,6 +102,9 @@ pub(crate) struct SyncArgs {
     /// Print one JSON object with the result as the last line on standard output.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 /// The way to go.
@@ -156,6 +161,9 @@ pub(crate) struct DiscoverArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 /// `inspect`.
@@ -166,6 +174,9 @@ pub(crate) struct InspectArgs {
     /// Refuse what breaks the specification, with line and column.
     #[arg(long)]
     pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 /// Where a harvest lies.

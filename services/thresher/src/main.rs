@@ -2,7 +2,10 @@
 
 mod cli;
 mod commands;
+mod credentials;
 mod exit;
+mod http;
+mod notices;
 mod pipeline;
 mod show;
 mod target;

@@ -26,7 +26,7 @@ async fn created_updated_and_deleted_resources_are_followed() {
     assert_eq!((run.count("stored"), run.count("deleted"), run.count("failed")), (15, 7, 0), "{run}");
     assert_eq!(source.requests().resources, 15, "what changed, once each; nothing for what is gone");
     assert_eq!(requests_at(&source, &source.resource_list()), 0, "the Resource List is not read again");
-    assert_eq!(source.requests().documents, 1, "{:?}", source.requests());
+    assert_eq!(source.requests().documents, 2, "the Change List and robots.txt: {:?}", source.requests());
     for change in changes.iter().filter(|change| change.kind == ChangeKind::Deleted) {
         let uri = source.resource_uri(change.index);
         assert_eq!(copy.state(&uri).as_deref(), Some("deleted"), "a tombstone stays: {uri}");

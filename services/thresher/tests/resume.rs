@@ -11,6 +11,8 @@ use common::{Destination, Process, Run, requests_at, source};
 use testkit::servers::Venv;
 use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 
+const ROBOTS: &str = "/robots.txt";
+
 fn small(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Fixed(300))
 }
@@ -40,12 +42,14 @@ async fn killed_after(requests: u64, resources: u64) {
     start(&source, &copy).kill_when(|| source.requests().resources >= requests).await;
     every_file_is_whole(&source, &copy);
     let documents = source.requests().documents;
+    assert_eq!(requests_at(&source, ROBOTS), 1);
 
     let run = copy.sync(&source.well_known()).exits(0);
     assert_eq!(run.json()["in_sync"], true, "{run}");
     copy.mirrors(&source);
     let log = source.requests();
-    assert_eq!(log.documents, documents, "the plan was made, no document is read again");
+    assert_eq!(requests_at(&source, ROBOTS), 2, "politeness is asked for by every process");
+    assert_eq!(log.documents, documents + 1, "the plan was made, no other document is read again");
     let most = resources + resources / 20;
     assert!(
         log.resources < most,

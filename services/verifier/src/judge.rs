@@ -133,6 +133,7 @@ fn as_received(stored: &StoredBitstream) -> Bitstream {
         media_type: None,
         validators: Validators::default(),
         stored_at: Timestamp::UNIX_EPOCH,
+        final_url: None,
     }
 }
 

@@ -8,6 +8,7 @@ use store::Store;
 use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, SourceSpec};
 use tokio::sync::watch;
 use url::Url;
+use web::WebConfig;
 
 use crate::cli::DemoArgs;
 use crate::commands::sync::{self, Request};
@@ -85,7 +86,7 @@ async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store)
         url: Url::parse(&source.url())?,
         into: into.to_owned(),
         view: None,
-        concurrency: CONCURRENCY,
+        web: WebConfig { per_origin: CONCURRENCY, ..WebConfig::default() },
         options: HarvestOptions::default(),
     };
     let (progress, watched) = watch::channel(Progress::default());

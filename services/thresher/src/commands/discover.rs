@@ -6,16 +6,20 @@ use indicatif::HumanBytes;
 use jiff::Timestamp;
 use resourcesync::Mode;
 use scheduler::{Discovery, Visited};
-use web::{Client, WebConfig};
 
 use crate::cli::DiscoverArgs;
 use crate::exit::{CommandResult, Exit};
+use crate::http;
+use crate::notices::Notices;
 
 /// Runs the command.
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
-    let client = Client::new(WebConfig::default())?;
+    let client = http::client(args.http.config(&args.url)?)?;
+    let notices = Notices::of(&client);
     let options = scheduler::read_options(Mode::Tolerant, Timestamp::now());
-    let found = scheduler::discover(&client, &args.url, &options).await?;
+    let found = scheduler::discover(&client, &args.url, &options).await;
+    notices.finish().await;
+    let found = found?;
     if args.json {
         println!("{}", serde_json::to_string(&found)?);
     } else {

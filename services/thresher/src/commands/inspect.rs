@@ -8,10 +8,11 @@ use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Sum
 use scheduler::{DocumentError, Opened, Part};
 use serde::Serialize;
 use url::Url;
-use web::{Client, WebConfig};
 
 use crate::cli::InspectArgs;
 use crate::exit::{CommandResult, Exit, Failed};
+use crate::http::{self, HttpArgs};
+use crate::notices::Notices;
 
 /// The first line: the kind of document, where it was read, and its own metadata.
 #[derive(Serialize)]
@@ -46,15 +47,17 @@ pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
     let options = scheduler::read_options(mode, Timestamp::now());
     match Url::parse(&args.document) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, options).await,
+        Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, &args.http, options).await,
         _ => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
     }
 }
 
-async fn of_url(url: &Url, options: Options) -> CommandResult {
-    let client = Client::new(WebConfig::default())?;
-    let Opened::Document(mut stream) = scheduler::open(&client, url, Validators::default(), options).await?
-    else {
+async fn of_url(url: &Url, http: &HttpArgs, options: Options) -> CommandResult {
+    let client = http::client(http.config(url)?)?;
+    let notices = Notices::of(&client);
+    let opened = scheduler::open(&client, url, Validators::default(), options).await;
+    notices.finish().await;
+    let Opened::Document(mut stream) = opened? else {
         return Err(DocumentError::NothingSent.into());
     };
     let name = stream.url.to_string();

@@ -6,16 +6,20 @@ use std::time::Instant;
 
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
-use scheduler::{AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report};
+use scheduler::{
+    AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, RetryPolicy,
+};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use web::{Client, WebConfig};
+use web::WebConfig;
 
 use crate::cli::{AbsentArg, ModeArg, SyncArgs, ViewArg};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::http;
+use crate::notices::Notices;
 use crate::pipeline::Pipeline;
 use crate::show;
 use crate::target;
@@ -45,7 +49,7 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) into: String,
     pub(crate) view: Option<ViewArg>,
-    pub(crate) concurrency: usize,
+    pub(crate) web: WebConfig,
     pub(crate) options: HarvestOptions,
 }
 
@@ -56,6 +60,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         Some(into) => into.clone(),
         None => target::default_directory(&args.url)?,
     };
+    let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&args.url)? };
     let options = HarvestOptions {
         mode: match args.mode {
             ModeArg::Auto => None,
@@ -67,21 +72,15 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         strict: args.strict,
         filter: Filter { include: args.include, exclude: args.exclude },
         jobs_per_lane: args.concurrency,
+        retries: retries(args.http.attempts()),
         absent: match args.absent {
             AbsentArg::Confirm => AbsentPolicy::Confirm,
             AbsentArg::Delete => AbsentPolicy::Delete,
             AbsentArg::Keep => AbsentPolicy::Keep,
         },
         max_deletes_percent: args.max_deletes,
-        ..HarvestOptions::default()
     };
-    let request = Request {
-        url: args.url.clone(),
-        into,
-        view: args.view,
-        concurrency: args.concurrency.get(),
-        options,
-    };
+    let request = Request { url: args.url.clone(), into, view: args.view, web, options };
     let (progress, watched) = watch::channel(Progress::default());
     let shown = show::watch(watched);
     let harvested = harvest(request, progress).await;
@@ -133,12 +132,12 @@ pub(crate) async fn harvest(
             other.url
         )));
     }
-    let config = WebConfig { per_origin: request.concurrency, ..WebConfig::default() };
-    let client = Client::new(config)?;
+    let client = http::client(request.web)?;
     let catalog =
         Catalog::open(store.object_store(), &target::catalog_path(&source), CatalogConfig::default()).await?;
     let note = SourceNote { source: source.clone(), url: request.url.to_string() };
 
+    let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
     let pipeline = Pipeline::start(&client, &store).await?;
     let parts = Parts {
@@ -165,10 +164,17 @@ pub(crate) async fn harvest(
         () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
         why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: run the same command again"))),
     };
+    notices.finish().await;
     // After a failure nobody settles what the stages are still about: they end with the pipeline.
     let report = report?;
     pipeline.finish().await;
     Ok((report, store))
+}
+
+/// As many attempts of a resource as of a document.
+fn retries(attempts: u32) -> RetryPolicy {
+    let default = RetryPolicy::default();
+    RetryPolicy { attempts, mismatches: default.mismatches.min(attempts), ..default }
 }
 
 /// Ctrl-C stops between two batches (the first token); a second one stops at once, which loses nothing either.

@@ -38,9 +38,14 @@ pub(crate) fn thresher() -> Command {
     {
         command.env_remove(name);
     }
-    for name in
-        ["AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_PROFILE"]
-    {
+    for name in [
+        "THRESHER_CONTACT",
+        "AWS_ENDPOINT_URL",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_REGION",
+        "AWS_PROFILE",
+    ] {
         command.env_remove(name);
     }
     command

@@ -2,6 +2,7 @@
 
 use testkit::scripted::{Recorded, Reply, ScriptedServer};
 
+const ROBOTS: &str = "/robots.txt";
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 
 /// A server that gives the same reply at a path until it is given another.
@@ -9,8 +10,11 @@ const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" 
 pub(crate) struct Site(ScriptedServer);
 
 impl Site {
+    /// Starts without a `robots.txt`.
     pub(crate) async fn start() -> Self {
-        Self(ScriptedServer::start().await.expect("a free port on loopback"))
+        let server = ScriptedServer::start().await.expect("a free port on loopback");
+        server.always(ROBOTS, Reply::status(404));
+        Self(server)
     }
 
     /// The URI of a path.
@@ -46,9 +50,14 @@ impl Site {
         requests.iter().map(|request| request.header(name).map(str::to_owned)).collect()
     }
 
-    /// The paths asked for, in their order.
+    /// The paths asked for, in their order; without `robots.txt`, which is asked for once, before the second request.
     pub(crate) fn paths(&self) -> Vec<String> {
-        self.0.requests().into_iter().map(|request| request.path).collect()
+        self.requests().into_iter().map(|request| request.path).filter(|path| path != ROBOTS).collect()
+    }
+
+    /// Every request, in their order.
+    pub(crate) fn requests(&self) -> Vec<Recorded> {
+        self.0.requests()
     }
 }
 

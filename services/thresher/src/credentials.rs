@@ -1,0 +1,272 @@
+//! The file that names where credentials lie.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_saphyr::{Location, Spanned};
+use service::{SecretRef, Vars};
+use url::{Host, Url};
+use web::{Credential, Secret};
+
+/// What a credentials file gives.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) credentials: Vec<Credential>,
+    /// What the operator should know, a sentence each.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why a credentials file is no good: where, and what to do. It holds no secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {why}")]
+pub(crate) struct CredentialsError {
+    place: String,
+    why: String,
+}
+
+/// One credential. Its secrets lie elsewhere: `{env: NAME}` or `{file: PATH}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    origin: String,
+    bearer: Option<SecretRef>,
+    basic: Option<Basic>,
+    header: Option<Header>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Basic {
+    user: String,
+    password: SecretRef,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    name: String,
+    value: SecretRef,
+}
+
+/// Where secrets are looked for, and what was noticed there.
+struct Reading<'a> {
+    vars: &'a Vars,
+    /// The file's directory: paths in it are relative to it.
+    directory: PathBuf,
+    warnings: Vec<String>,
+}
+
+/// Reads a file, and the secrets from where it says they lie.
+///
+/// # Errors
+/// [`CredentialsError`]; a field that nobody knows is one.
+pub(crate) fn read(file: &Path) -> Result<Read, CredentialsError> {
+    let text = fs_err::read_to_string(file)
+        .map_err(|error| CredentialsError { place: "--credentials".to_owned(), why: error.to_string() })?;
+    parse(&text, file, &Vars::of_process())
+}
+
+fn parse(text: &str, file: &Path, vars: &Vars) -> Result<Read, CredentialsError> {
+    let refuse = |at: Option<Location>, why: String| {
+        let file = file.display();
+        let place = at.map_or(file.to_string(), |at| format!("{file}:{}:{}", at.line(), at.column()));
+        CredentialsError { place, why }
+    };
+    // The lines around a fault may hold a secret that somebody wrote there after all.
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
+    let entries: Vec<Spanned<Entry>> = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| refuse(error.location(), words(&error.to_string())))?;
+    let directory = file.parent().map(Path::to_owned).unwrap_or_default();
+    let mut reading = Reading { vars, directory, warnings: Vec::new() };
+    let mut credentials = Vec::new();
+    for entry in entries {
+        let at = entry.referenced;
+        credentials.push(reading.credential(entry.value).map_err(|why| refuse(Some(at), why))?);
+    }
+    Ok(Read { credentials, warnings: reading.warnings })
+}
+
+impl Reading<'_> {
+    fn credential(&mut self, entry: Entry) -> Result<Credential, String> {
+        let url = origin(&entry.origin)?;
+        let origin = model::Lane::of(&url).map_err(|error| error.to_string())?;
+        if url.scheme() == "http" && !is_this_machine(&url) {
+            self.warnings.push(format!(
+                "the credential for {origin} travels readable to everybody on the way; give an https origin if there is one"
+            ));
+        }
+        let made = match (entry.bearer, entry.basic, entry.header) {
+            (Some(token), None, None) => Credential::bearer(origin, &self.secret(token)?),
+            (None, Some(Basic { user, password }), None) => {
+                Credential::basic(origin, &user, &self.secret(password)?)
+            }
+            (None, None, Some(Header { name, value })) => {
+                Credential::header(origin, &name, &self.secret(value)?)
+            }
+            _ => return Err("give exactly one of bearer, basic and header with an origin".to_owned()),
+        };
+        made.map_err(|error| error.to_string())
+    }
+
+    fn secret(&mut self, place: SecretRef) -> Result<Secret, String> {
+        let place = match place {
+            SecretRef::File(path) => {
+                let path = self.directory.join(path);
+                if is_readable_by_everybody(&path) {
+                    let path = path.display();
+                    self.warnings.push(format!(
+                        "{path} holds a secret, and every user of this machine can read it; `chmod 600 {path}` ends that"
+                    ));
+                }
+                SecretRef::File(path)
+            }
+            place => place,
+        };
+        let secret = place.read(self.vars).map_err(|error| error.to_string())?;
+        Ok(Secret::new(secret.expose()))
+    }
+}
+
+/// The parser's words without their place, which is given already, and without what was found instead of what is expected,
+/// which may be a secret.
+fn words(message: &str) -> String {
+    let message = message.split(" at line ").next().unwrap_or(message);
+    match message.rsplit_once(", expected ") {
+        Some((_, expected)) if message.starts_with("invalid ") => {
+            format!("something else stands here than {expected}")
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// An origin and nothing more: with a path somebody would think that only what is below is sent the secret.
+fn origin(text: &str) -> Result<Url, String> {
+    let is_bare = |url: &Url| {
+        let rest = (url.path(), url.query(), url.fragment(), url.username(), url.password());
+        url.has_host() && matches!(rest, ("/", None, None, "", None))
+    };
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && is_bare(url));
+    url.ok_or_else(|| {
+        "origin is not of the form https://host or https://host:port; a credential is sent to a whole origin, so leave out \
+         user, path and query"
+            .to_owned()
+    })
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+#[cfg(unix)]
+fn is_readable_by_everybody(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    // A file that is not there is an error soon after.
+    fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_readable_by_everybody(_: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Read, String> {
+        let vars = Vars::from([("TOKEN", "sesame"), ("SPACED", "ses ame ")]);
+        parse(text, Path::new("keys.yaml"), &vars).map_err(|error| error.to_string())
+    }
+
+    fn refused(text: &str) -> String {
+        let error = read_text(text).unwrap_err();
+        assert!(!error.contains("sesame"), "{error}");
+        error
+    }
+
+    #[test]
+    fn each_kind_is_read_for_its_origin() {
+        let read = read_text(
+            "# ours\n- origin: https://a.example\n  bearer: {env: TOKEN}\n\
+             - origin: https://b.example:8443/\n  basic: {user: me, password: {env: TOKEN}}\n\
+             - {origin: 'https://a.example', header: {name: X-Api-Key, value: {env: TOKEN}}}\n",
+        )
+        .unwrap();
+        let origins: Vec<&str> = read.credentials.iter().map(|one| one.origin().as_str()).collect();
+        assert_eq!(origins, ["https://a.example:443", "https://b.example:8443", "https://a.example:443"]);
+        let lane: model::Lane = "https://a.example".parse().unwrap();
+        assert_eq!(read.credentials[0], Credential::bearer(lane, &Secret::new("sesame")).unwrap());
+        assert!(read.warnings.is_empty() && !format!("{read:?}").contains("sesame"), "{read:?}");
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_with_its_line_and_column() {
+        let error = refused("- origin: https://a.example\n  bearer: {env: TOKEN}\n  path: /private\n");
+        assert!(error.starts_with("keys.yaml:3:3: unknown field `path`"), "{error}");
+        let error = refused("- origin: https://a.example\n  basic: {user: me, pass: {env: TOKEN}}\n");
+        assert!(error.starts_with("keys.yaml:2:21: unknown field `pass`"), "{error}");
+    }
+
+    #[test]
+    fn a_secret_written_in_clear_is_refused_and_not_repeated() {
+        for (text, place) in [
+            ("- origin: https://a.example\n  bearer: sesame\n", "keys.yaml:2:"),
+            ("- origin: https://a.example\n  basic: me:sesame\n", "keys.yaml:2:"),
+            ("- origin: https://a.example\n  bearer: {env: [sesame]}\n", "keys.yaml:2:"),
+            ("- sesame\n", "keys.yaml:1:"),
+            ("bearer: sesame\n", "keys.yaml:1:"),
+            ("- origin: https://me:sesame@a.example\n  bearer: {env: TOKEN}\n", "keys.yaml:1:"),
+            ("- origin: \"https://a.example\n  bearer: sesame\n", "keys.yaml:"),
+        ] {
+            let error = refused(text);
+            assert!(error.starts_with(place), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_credential_is_refused_with_its_place_and_what_to_do() {
+        for (text, what) in [
+            ("- origin: https://a.example\n", "exactly one of"),
+            ("- origin: https://a.example/private\n  bearer: {env: TOKEN}\n", "leave out"),
+            ("- origin: a.example\n  bearer: {env: TOKEN}\n", "https://host"),
+            ("- origin: https://a.example\n  bearer: {env: NOBODY_SET_IT}\n", "NOBODY_SET_IT"),
+            ("- origin: https://a.example\n  bearer: {env: SPACED}\n", "a space at an end"),
+            ("- origin: https://a.example\n  bearer: {file: nowhere}\n", "nowhere"),
+            ("- origin: https://a.example\n  header: {name: Host, value: {env: TOKEN}}\n", "\"Host\""),
+            ("- bearer: {env: TOKEN}\n", "missing field `origin`"),
+        ] {
+            let error = refused(text);
+            assert!(error.starts_with("keys.yaml:1:") && error.contains(what), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_on_a_readable_way_gets_a_warning() {
+        let warnings = |origin: &str| {
+            read_text(&format!("- origin: {origin}\n  bearer: {{env: TOKEN}}\n")).unwrap().warnings
+        };
+        assert!(warnings("http://a.example")[0].contains("http://a.example:80 travels readable"));
+        assert_eq!((warnings("http://127.0.0.1:8080").len(), warnings("http://[::1]").len()), (0, 0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_looked_for_beside_the_credentials_and_should_be_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (keys, token) = (folder.path().join("keys.yaml"), folder.path().join("token"));
+        fs_err::write(&token, "sesame\n").unwrap();
+        fs_err::write(&keys, "- origin: https://a.example\n  bearer: {file: token}\n").unwrap();
+        for (mode, warnings) in [(0o644, 1), (0o600, 0)] {
+            fs_err::set_permissions(&token, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = read(&keys).unwrap();
+            assert_eq!((read.credentials.len(), read.warnings.len()), (1, warnings), "{read:?}");
+            assert!(read.warnings.iter().all(|warning| warning.contains("chmod 600")), "{read:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! How a Source is asked: the options shared by all commands that ask one.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
+use url::Url;
+use web::{AddressPolicy, Client, Network, RobotsPolicy, WebConfig};
+
+use crate::credentials;
+use crate::exit::{Failed, usage};
+
+/// How a Source is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How the Source is asked")]
+pub(crate) struct HttpArgs {
+    /// A YAML file that names where the credentials lie, each for one origin. See the README.
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<PathBuf>,
+
+    /// Where you can be reached, should the Source's operator wonder: a mail address or a URL, sent in the User-Agent.
+    #[arg(long, value_name = "MAIL|URL", env = "THRESHER_CONTACT", value_parser = contact)]
+    contact: Option<String>,
+
+    /// What is made of robots.txt. What the Source's publication names is an invitation, other links are not.
+    #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
+    robots: RobotsArg,
+
+    /// Let the Source lead to addresses inside of a site too (10.0.0.0/8, 192.168.0.0/16, fc00::/7 …). Without it only public
+    /// ones are reached, and the host of the URL you give.
+    #[arg(long)]
+    allow_private: bool,
+
+    /// Let the Source lead to this address, or this network, too. May be repeated.
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    allow_address: Vec<Network>,
+
+    /// Requests to one origin in a second. Default: as many as it answers
+    #[arg(long, value_name = "N")]
+    max_rate: Option<NonZeroU32>,
+
+    /// The longest wait for a connection.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    connect_timeout: Duration,
+
+    /// The longest wait for an answer to begin.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    timeout: Duration,
+
+    /// The longest time that an answer may stand still.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    stall_timeout: Duration,
+
+    /// How often a request that failed is tried again in one run, if there is sense in it.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=100))]
+    retries: u32,
+}
+
+/// What is made of robots.txt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RobotsArg {
+    /// Keep to what it disallows, whatever leads there, and to its crawl-delay.
+    Obey,
+    /// Keep to its crawl-delay, and to what it disallows where no publication leads.
+    Invited,
+    /// Do not ask for it.
+    Ignore,
+}
+
+impl HttpArgs {
+    /// What the client is told, for a Source that is entered at `entry`. Warnings are printed.
+    ///
+    /// # Errors
+    /// Wrong usage, when the credentials cannot be had.
+    pub(crate) fn config(&self, entry: &Url) -> Result<WebConfig, Failed> {
+        let mut credentials = Vec::new();
+        if let Some(file) = &self.credentials {
+            let read = credentials::read(file).map_err(usage)?;
+            for warning in &read.warnings {
+                eprintln!("warning: {warning}");
+            }
+            credentials = read.credentials;
+        }
+        let mut addresses = AddressPolicy::public_unless(entry);
+        if self.allow_private {
+            addresses = addresses.allow_private();
+        }
+        for network in &self.allow_address {
+            addresses = addresses.allow_network(*network);
+        }
+        Ok(WebConfig {
+            contact: self.contact.clone(),
+            connect_timeout: self.connect_timeout,
+            first_byte_timeout: self.timeout,
+            stall_timeout: self.stall_timeout,
+            requests_per_second: self.max_rate,
+            attempts: self.attempts(),
+            credentials,
+            addresses,
+            robots: match self.robots {
+                RobotsArg::Obey => RobotsPolicy::obey(),
+                RobotsArg::Invited => RobotsPolicy::invited(),
+                RobotsArg::Ignore => RobotsPolicy::ignore(),
+            },
+            ..WebConfig::default()
+        })
+    }
+
+    /// Attempts of one request, the first included.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.retries + 1
+    }
+}
+
+/// The client of a command.
+///
+/// # Errors
+/// Wrong usage, when the configuration makes none.
+pub(crate) fn client(config: WebConfig) -> Result<Client, Failed> {
+    Client::new(config).map_err(usage)
+}
+
+/// A comment of the `User-Agent` header: what would end it there, or break the header, is refused.
+fn contact(text: &str) -> Result<String, String> {
+    let is_header_text = |c: char| matches!(c, ' '..='~') && !matches!(c, '(' | ')' | '\\');
+    if text.trim().is_empty() || !text.chars().all(is_header_text) {
+        return Err(
+            "give a mail address or a URL, in ASCII and without parentheses or backslashes".to_owned()
+        );
+    }
+    Ok(text.trim().to_owned())
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    let address = || text.parse().ok().map(<Network as From<std::net::IpAddr>>::from);
+    text.parse().ok().or_else(address).ok_or_else(|| {
+        "give an address (10.1.2.3) or a network (10.1.0.0/16); names are checked by the addresses they have".to_owned()
+    })
+}
+
+/// A span of time: seconds, or with its unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let refuse = || "give a time above 0, such as 30s, 500ms or 2m; a bare number is seconds".to_owned();
+    let time = match text.parse::<u32>() {
+        Ok(seconds) => Duration::from_secs(seconds.into()),
+        Err(_) => {
+            let time: SignedDuration = text.parse().map_err(|_| refuse())?;
+            time.try_into().map_err(|_| refuse())?
+        }
+    };
+    if time.is_zero() { Err(refuse()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        http: HttpArgs,
+    }
+
+    fn config(words: &[&str]) -> Result<WebConfig, String> {
+        let line =
+            Line::try_parse_from([&["thresher"], words].concat()).map_err(|error| error.to_string())?;
+        let entry = "http://127.0.0.1/".parse().unwrap();
+        line.http.config(&entry).map_err(|failed| failed.error.to_string())
+    }
+
+    #[test]
+    fn without_options_the_client_is_polite_and_stays_outside() {
+        let config = config(&[]).unwrap();
+        let entry = "http://127.0.0.1/".parse().unwrap();
+        let expected = WebConfig {
+            contact: std::env::var("THRESHER_CONTACT").ok(),
+            addresses: AddressPolicy::public_unless(&entry),
+            robots: RobotsPolicy::invited(),
+            ..WebConfig::default()
+        };
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn each_option_reaches_the_client() {
+        let words = "--contact a@example.org --robots obey --allow-private --allow-address 127.0.0.2 --allow-address 198.18.0.0/15 \
+                     --max-rate 7 --connect-timeout 1 --timeout 2m --stall-timeout 500ms --retries 0";
+        let config = config(&words.split_whitespace().collect::<Vec<_>>()).unwrap();
+        assert!(config.user_agent_header().ends_with(" (+a@example.org)"));
+        assert_eq!((config.robots, config.attempts), (RobotsPolicy::obey(), 1));
+        assert_eq!(config.requests_per_second.map(NonZeroU32::get), Some(7));
+        let times = [config.connect_timeout, config.first_byte_timeout, config.stall_timeout];
+        assert_eq!(times.map(|time| time.as_millis()), [1_000, 120_000, 500]);
+        let entry = "http://127.0.0.1/".parse().unwrap();
+        let addresses = AddressPolicy::public_unless(&entry)
+            .allow_private()
+            .allow_network("127.0.0.2/32".parse().unwrap())
+            .allow_network("198.18.0.0/15".parse().unwrap());
+        assert_eq!(config.addresses, addresses);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_to_give() {
+        for (words, what) in [
+            (["--contact", "a\r\nb"], "mail address"),
+            (["--contact", "a)b"], "without parentheses"),
+            (["--contact", " "], "mail address"),
+            (["--contact", "mü@example.org"], "ASCII"),
+            (["--allow-address", "example.org"], "10.1.0.0/16"),
+            (["--allow-address", "10.0.0.0/33"], "10.1.0.0/16"),
+            (["--timeout", "0"], "above 0"),
+            (["--timeout", "-1s"], "above 0"),
+            (["--timeout", "soon"], "30s"),
+            (["--max-rate", "0"], "max-rate"),
+            (["--retries", "101"], "100"),
+        ] {
+            // With `=`, since a value may begin with a dash.
+            let error = config(&[&words.join("=")]).unwrap_err();
+            assert!(error.contains(what), "{words:?}: {error}");
+        }
+    }
+}

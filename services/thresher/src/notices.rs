@@ -1,0 +1,84 @@
+//! What a person is told of the origins that are asked, while they are.
+
+use std::io::IsTerminal;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use web::{Client, CrawlDelay};
+
+/// Tells of crawl-delays as they are met: who waits wants to know why.
+pub(crate) struct Notices {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Notices {
+    /// Begins to tell of what a client meets.
+    pub(crate) fn of(client: &Client) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        Self { stop, task: tokio::spawn(tell(client.crawl_delays(), stopped)) }
+    }
+
+    /// Ends, when all is told.
+    pub(crate) async fn finish(self) {
+        // It only ends early where it failed, and then there is nothing left to tell.
+        let _ = self.stop.send(());
+        let _ = self.task.await;
+    }
+}
+
+async fn tell(mut delays: watch::Receiver<Option<CrawlDelay>>, mut stopped: oneshot::Receiver<()>) {
+    let mut is_over = false;
+    loop {
+        if delays.has_changed().is_ok_and(|changed| changed)
+            && let Some(delay) = &*delays.borrow_and_update()
+        {
+            // On a terminal the line begins behind a progress bar.
+            eprintln!("{}{}", if std::io::stderr().is_terminal() { "\n" } else { "" }, words(delay));
+        }
+        if is_over {
+            return;
+        }
+        tokio::select! {
+            changed = delays.changed() => match changed {
+                Ok(()) => delays.mark_changed(),
+                Err(_all_clients_are_gone) => return,
+            },
+            _ = &mut stopped => is_over = true,
+        }
+    }
+}
+
+fn words(delay: &CrawlDelay) -> String {
+    let CrawlDelay { lane, asked, kept } = delay;
+    let waits = if asked == kept {
+        "that is kept, so this takes its time".to_owned()
+    } else {
+        format!("{kept:?} are kept, the longest that Thresher waits")
+    };
+    format!(
+        "{lane} asks in its robots.txt for {asked:?} between two requests: {waits}. --robots ignore would not wait"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_delay_is_told_with_what_is_kept_of_it() {
+        let lane = "http://example.org".parse().unwrap();
+        let asked = Duration::from_secs(90);
+        let mut delay = CrawlDelay { lane, asked, kept: asked };
+        let text = words(&delay);
+        assert!(
+            text.starts_with("http://example.org:80 asks")
+                && text.contains("90s")
+                && text.contains("that is kept")
+        );
+        delay.kept = Duration::from_secs(60);
+        assert!(words(&delay).contains("for 90s between two requests: 60s are kept"), "{}", words(&delay));
+    }
+}
