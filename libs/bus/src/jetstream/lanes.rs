@@ -14,6 +14,8 @@ use tokio::time::{sleep, timeout};
 use super::link::{Failure, Link};
 use crate::{BusError, ConsumerSpec, Filter, Lanes};
 
+/// What all keys match.
+const ALL_KEYS: &str = ">";
 /// The wait before the list is read again after a failure.
 const AGAIN: Duration = Duration::from_millis(500);
 /// The longest wait for the next entry while the list is read whole.
@@ -140,7 +142,7 @@ impl LaneList {
         ready: &watch::Sender<bool>,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         self.doubt_all();
-        let mut entries = self.bucket.watch_all().await?;
+        let mut entries = self.bucket.watch_with_history(ALL_KEYS).await?;
         let mut whole = self.bucket.status().await?.values() == 0;
         if whole {
             self.drop_doubted();

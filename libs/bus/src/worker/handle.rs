@@ -1,5 +1,6 @@
 //! One message: worked on, and answered for.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -59,21 +60,13 @@ where
         let message = Message::clone(delivery);
         let mut handler =
             std::pin::pin!(AssertUnwindSafe(async { (self.handler)(message).await }).catch_unwind());
-        let period = spec.ack_wait() / SIGNS_OF_LIFE;
-        let mut life = interval_at(Instant::now() + period, period.max(Duration::from_millis(1)));
-        life.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                work = &mut handler => {
-                    return work.unwrap_or_else(|panic| Work::Later { after: None, why: panic_message(&*panic) });
-                }
-                _ = life.tick() => {
-                    if let Err(error) = delivery.progress().await {
-                        tracing::warn!(%error, "cannot tell the bus that a message is being worked on");
-                    }
-                }
+        let alive = tell_life(delivery, spec.ack_wait() / SIGNS_OF_LIFE);
+        tokio::select! {
+            biased;
+            work = &mut handler => {
+                work.unwrap_or_else(|panic| Work::Later { after: None, why: panic_message(&*panic) })
             }
+            never = alive => match never {},
         }
     }
 
@@ -108,6 +101,20 @@ where
         if let Some(observer) = &self.observer {
             let (filter, id) = (spec.filter().clone(), delivery.id.clone());
             observer(Trouble { filter, id, attempt: delivery.attempt, why, given_up });
+        }
+    }
+}
+
+/// Tells the bus, again and again, that a message is being worked on. The work goes on beside it, also while the bus is slow
+/// to hear.
+async fn tell_life(delivery: &Delivery, period: Duration) -> Infallible {
+    let period = period.max(Duration::from_millis(1));
+    let mut life = interval_at(Instant::now() + period, period);
+    life.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        life.tick().await;
+        if let Err(error) = delivery.progress().await {
+            tracing::warn!(%error, "cannot tell the bus that a message is being worked on");
         }
     }
 }

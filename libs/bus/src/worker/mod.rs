@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Bus, BusError, ConsumerSpec, Delivery, Filter, Message, MessageId};
 
-/// How long one pull waits for a message, and so how late a worker notices that its consumer was closed.
-const PULL_WAIT: Duration = Duration::from_secs(5);
+/// How long one pull waits for a message. Both buses end it at once when there is one, or the consumer is closed: it is long
+/// so that a fleet with a thousand idle lanes stays calm.
+const PULL_WAIT: Duration = Duration::from_secs(20);
 /// The first wait after a pull or a message failed; it doubles with every failure in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait.

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The name of its configuration in its folder.
 const CONFIG: &str = "nats.conf";
+/// The folder of what it keeps.
+const STORE: &str = "store";
 
 static OWN: OnceCell<NatsServer> = OnceCell::const_new();
 
@@ -49,7 +51,7 @@ impl NatsServer {
         // Without a listen address it would listen on all of them.
         let text = format!(
             "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\njetstream {{ store_dir: {:?} }}\n",
-            folder.path().join("store")
+            folder.path().join(STORE)
         );
         std::fs::write(folder.path().join(CONFIG), text)?;
         let command = command(folder.path())?;
@@ -71,6 +73,15 @@ impl NatsServer {
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         self.process.start_again(command(self.process.folder())?)?;
         self.become_ready().await
+    }
+
+    /// Kills it and deletes what it has stored, as if its disk were lost; [`start_again`](Self::start_again) starts it empty.
+    ///
+    /// # Errors
+    /// When the folder cannot be deleted.
+    pub fn wipe(&mut self) -> anyhow::Result<()> {
+        self.kill();
+        std::fs::remove_dir_all(self.process.folder().join(STORE)).context("cannot delete the server's store")
     }
 
     async fn become_ready(&mut self) -> anyhow::Result<()> {

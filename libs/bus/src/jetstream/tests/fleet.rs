@@ -1,0 +1,163 @@
+//! Several processes on one server: each has a connection of its own.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::time::timeout;
+
+use super::*;
+use crate::worker::{Work, run_lanes};
+
+const SOON: Duration = Duration::from_secs(20);
+
+async fn two(test: &str) -> (JetStreamBus, JetStreamBus) {
+    let server = NatsFixture::get().await;
+    (connect(&server.url, test).await, connect(&server.url, test).await)
+}
+
+#[tokio::test]
+async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
+    const LIMIT: usize = 3;
+    const MESSAGES: usize = 60;
+    let (one, other) = two("fleet-limit").await;
+    one.open(lane_spec(1, LIMIT)).await.unwrap();
+    let (now, most, done) =
+        (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let stop = CancellationToken::new();
+    let mut workers = Vec::new();
+    let mut shares = Vec::new();
+    for bus in [&one, &other] {
+        let (now, most, done) = (Arc::clone(&now), Arc::clone(&most), Arc::clone(&done));
+        let share = Arc::new(AtomicUsize::new(0));
+        shares.push(Arc::clone(&share));
+        workers.push(tokio::spawn(run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
+            let (now, most, done, share) =
+                (Arc::clone(&now), Arc::clone(&most), Arc::clone(&done), Arc::clone(&share));
+            async move {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                share.fetch_add(1, Ordering::SeqCst);
+                done.fetch_add(1, Ordering::SeqCst);
+                Work::Done
+            }
+        })));
+    }
+    for n in 0..MESSAGES {
+        publish(&one, fetch(1), &n.to_string()).await;
+    }
+    let all_done = async {
+        while done.load(Ordering::SeqCst) < MESSAGES {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, all_done).await.expect("not all are worked on");
+    stop.cancel();
+    for worker in workers {
+        worker.await.unwrap().unwrap();
+    }
+    assert_eq!(done.load(Ordering::SeqCst), MESSAGES, "some were worked on twice");
+    assert!((2..=LIMIT).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
+    assert!(shares.iter().all(|share| share.load(Ordering::SeqCst) > 0), "one did it all: {shares:?}");
+}
+
+#[tokio::test]
+async fn new_owner_drops_the_jobs_of_the_old_one_and_held_ones_keep_their_places() {
+    let (old, new) = two("fleet-purge").await;
+    old.open(lane_spec(1, 2)).await.unwrap();
+    for id in ["a", "b", "c"] {
+        publish(&old, fetch(1), id).await;
+    }
+    let filter = lane_spec(1, 2).filter().clone();
+    let held = old.pull(&filter, 2, SOON).await.unwrap();
+    assert_eq!(held.len(), 2);
+    new.purge(&source()).await.unwrap();
+    publish(&new, fetch(1), "of the new owner").await;
+    assert!(new.pull(&filter, 2, Duration::from_millis(500)).await.unwrap().is_empty(), "three at once");
+    for delivery in &held {
+        delivery.ack().await.unwrap();
+    }
+    let next = new.pull(&filter, 2, SOON).await.unwrap();
+    assert_eq!(next.iter().map(|next| next.id.as_str()).collect::<Vec<_>>(), ["of the new owner"]);
+    next[0].ack().await.unwrap();
+    assert!(new.close(&filter).await.unwrap());
+}
+
+#[tokio::test]
+async fn process_that_comes_later_knows_the_open_lanes_from_the_start() {
+    let server = NatsFixture::get().await;
+    let early = connect(&server.url, "fleet-late").await;
+    for n in 1..=5 {
+        early.open(lane_spec(n, n)).await.unwrap();
+    }
+    early.open(lane_spec(2, 7)).await.unwrap();
+    assert!(early.close(lane_spec(5, 5).filter()).await.unwrap());
+    let late = connect(&server.url, "fleet-late").await;
+    let known: Vec<ConsumerSpec> = late.lanes().borrow().values().cloned().collect();
+    assert_eq!(known, [lane_spec(1, 1), lane_spec(2, 7), lane_spec(3, 3), lane_spec(4, 4)]);
+}
+
+#[tokio::test]
+async fn lane_closed_by_another_process_is_opened_again_by_the_one_that_publishes() {
+    let (publisher, closer) = two("fleet-close").await;
+    let filter = lane_spec(1, 2).filter().clone();
+    for round in 0..10 {
+        publisher.open(lane_spec(1, 2)).await.unwrap();
+        // Side by side, so that all orders of their steps come up.
+        let id = round.to_string();
+        let ((), closed) = tokio::join!(publish(&publisher, fetch(1), &id), closer.close(&filter));
+        closed.unwrap();
+        let mut lanes = closer.lanes();
+        let listed = lanes.wait_for(|lanes| lanes.contains_key(&lane(1)));
+        assert!(
+            timeout(SOON, listed).await.is_ok(),
+            "round {round}: the lane is closed with a message in it"
+        );
+        let delivery = closer.pull(&filter, 1, SOON).await.unwrap().pop().expect("the message is handed out");
+        assert_eq!(delivery.id.as_str(), id);
+        delivery.ack().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn consumer_that_the_server_dropped_as_idle_is_made_anew_for_the_next_worker() {
+    let server = NatsFixture::get().await;
+    let config = JetStreamConfig { idle_consumer_seconds: 1, ..config(&server.url, "fleet-idle") };
+    let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
+    bus.open(lane_spec(1, 2)).await.unwrap();
+    publish(&bus, fetch(1), "a").await;
+    let filter = lane_spec(1, 2).filter().clone();
+    let consumer = || async { bus.0.ask_spec(&filter).await.unwrap() };
+    assert_eq!(consumer().await, Some(lane_spec(1, 2)));
+    let dropped = async {
+        while consumer().await.is_some() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(SOON, dropped).await.expect("the server keeps idle consumers");
+    let delivery = bus.pull(&filter, 1, SOON).await.unwrap().pop().expect("the message is still there");
+    delivery.ack().await.unwrap();
+}
+
+#[tokio::test]
+async fn fleets_with_different_namespaces_do_not_meet() {
+    let server = NatsFixture::get().await;
+    let (one, other) = (connect(&server.url, "fleet-a").await, connect(&server.url, "fleet-b").await);
+    one.open(lane_spec(1, 2)).await.unwrap();
+    publish(&one, fetch(1), "a").await;
+    assert!(!other.publish(fetch(1), MessageId::new("a"), "".into()).await.unwrap().duplicate);
+    assert_eq!(other.purge(&source()).await.unwrap(), 1);
+    assert!(other.lanes().borrow().is_empty());
+    assert_eq!(one.depth(lane_spec(1, 2).filter()).await.unwrap().waiting, 1);
+}
+
+#[tokio::test]
+async fn dropped_pull_leaves_its_message_to_the_next_at_once() {
+    let (bus, _) = two("fleet-dropped").await;
+    bus.open(lane_spec(1, 2)).await.unwrap();
+    let filter = lane_spec(1, 2).filter().clone();
+    assert!(timeout(Duration::from_millis(300), bus.pull(&filter, 5, SOON)).await.is_err());
+    publish(&bus, fetch(1), "a").await;
+    let delivery =
+        bus.pull(&filter, 5, ACK_WAIT / 2).await.unwrap().pop().expect("it went to a pull that is gone");
+    delivery.ack().await.unwrap();
+}
