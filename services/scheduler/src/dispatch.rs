@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{ConsumerSpec, Filter as BusFilter, MessageId, Queue};
+use bus::{Filter as BusFilter, MessageId, Queue};
 use catalog::PendingScan;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -21,10 +21,6 @@ const DELETE_BATCH: usize = 500;
 const OUTCOMES: usize = 8;
 /// How long to wait for outcomes before looking round again.
 const OUTCOME_WAIT: Duration = Duration::from_millis(500);
-/// How long a fetch job may be silent before it counts as lost.
-const ACK_WAIT: Duration = Duration::from_secs(60);
-/// Deliveries of one message before it is given up as poison.
-const MAX_DELIVER: u32 = 20;
 
 /// One pass over the pending records.
 struct Pass {
@@ -42,11 +38,7 @@ impl Harvest {
         if !self.has_pending {
             return Ok(());
         }
-        self.bus
-            .open(ConsumerSpec::new(BusFilter::Outcomes(self.source.clone()), 64, ACK_WAIT, MAX_DELIVER))
-            .await?;
-        // What an earlier owner left in the queue is rescanned; here it would only be done twice.
-        self.bus.purge(&self.source).await?;
+        self.open_queues().await?;
         let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
         loop {
             let (due, left) = self.pass(&mut window).await?;
@@ -57,11 +49,13 @@ impl Harvest {
             }
             match due {
                 _ if any_down => {}
-                _ if !left => return Ok(()),
+                _ if !left => break,
                 Some(due) => self.wait_until(due).await?,
                 None => {}
             }
         }
+        self.close_queues(window.into_lanes()).await;
+        Ok(())
     }
 
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
@@ -152,11 +146,7 @@ impl Harvest {
 
     async fn send(&self, mut job: FetchJob) -> Result<(), HarvestError> {
         self.add_validators(&mut job.items).await?;
-        self.open_lane(&job.lane).await?;
-        let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
-        let id = MessageId::new(format!("fetch-{}", job.id));
-        self.bus.publish(queue, id, model::encode(&job).into()).await?;
-        Ok(())
+        self.queue_job(&job).await
     }
 
     /// Candidates go where fetched bitstreams go: to the verifier.
@@ -180,12 +170,6 @@ impl Harvest {
             }
         }
         Ok(())
-    }
-
-    async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
-        let limit = self.options.jobs_per_lane.get();
-        let spec = ConsumerSpec::new(BusFilter::Fetch(lane.clone()), limit, ACK_WAIT, MAX_DELIVER);
-        Ok(self.bus.open(spec).await?)
     }
 
     async fn wait_until(&self, due: Timestamp) -> Result<(), HarvestError> {

@@ -12,6 +12,7 @@ mod failures;
 mod finish;
 mod gaps;
 mod harvest;
+mod lanes;
 mod look;
 mod offer;
 mod options;

@@ -1,7 +1,8 @@
 //! Settling: outcomes become records, one atomic batch at a time, and only then are they acknowledged.
 
-use bus::Delivery;
+use bus::{Bus, DeadLetter, Delivery};
 use catalog::Batch;
+use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
     Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Listing, Outcome,
@@ -45,7 +46,7 @@ impl Harvest {
         let mut jobs = Vec::with_capacity(deliveries.len());
         let mut outcomes = Vec::new();
         for delivery in &deliveries {
-            let mut job = decode(delivery).await?;
+            let mut job = decode(self.bus.as_ref(), delivery).await?;
             let items = std::mem::take(&mut job.items);
             let tried = items.iter().filter(|outcome| was_tried(outcome)).count();
             if window.asks(job.id) {
@@ -77,9 +78,7 @@ impl Harvest {
             self.run.counters.requests += job.requests;
         }
         self.commit(batch).await?;
-        for delivery in deliveries {
-            delivery.ack().await?;
-        }
+        try_join_all(deliveries.iter().map(Delivery::ack)).await?;
         for (job, tried) in jobs {
             window.job_done(job.id, job.elapsed_ms, tried);
         }
@@ -235,12 +234,13 @@ impl Harvest {
     }
 }
 
-/// The outcomes in a message. One that cannot be read is taken off the queue, since it would come back for ever; what it
-/// spoke of is still pending.
-async fn decode(delivery: &Delivery) -> Result<Outcomes, HarvestError> {
+/// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for
+/// ever; what it spoke of is still pending.
+async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Outcomes, HarvestError> {
     match model::decode(&delivery.payload) {
         Ok(outcomes) => Ok(outcomes),
         Err(error) => {
+            DeadLetter::bury(bus, delivery, &format!("these are no outcomes: {error}")).await?;
             delivery.term().await?;
             Err(error.into())
         }
@@ -296,4 +296,32 @@ fn was_tried(outcome: &Outcome) -> bool {
 fn was_answered(result: &OutcomeResult) -> bool {
     use ProblemReason::{Connect, Dns, Timeout, Tls};
     !matches!(result, OutcomeResult::Failed(Failure { reason: Dns | Connect | Tls | Timeout, .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bus::{ConsumerSpec, Depth, Filter, MemoryBus, MessageId, Queue};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn outcomes_that_cannot_be_read_lie_with_the_dead_letters() {
+        let bus = MemoryBus::new(10);
+        let source = || "s".parse().expect("a source id");
+        let open = |filter: Filter| bus.open(ConsumerSpec::new(filter, 1, Duration::from_secs(60), 5));
+        let (outcomes, dead) = (Filter::Outcomes(source()), Filter::Dead(source()));
+        open(outcomes.clone()).await.unwrap();
+        open(dead.clone()).await.unwrap();
+        let queue = Queue::Outcomes { source: source() };
+        bus.publish(queue, MessageId::new("a"), "gibberish".into()).await.unwrap();
+        let delivery = bus.pull(&outcomes, 1, Duration::ZERO).await.unwrap().pop().unwrap();
+        assert!(matches!(decode(&bus, &delivery).await, Err(HarvestError::Wire(_))));
+        assert_eq!(bus.depth(&outcomes).await.unwrap(), Depth::default());
+        let buried = bus.pull(&dead, 1, Duration::ZERO).await.unwrap().pop().expect("a dead letter");
+        let letter: DeadLetter = model::decode(&buried.payload).unwrap();
+        assert_eq!(letter.id.as_str(), "a");
+        assert!(letter.why.starts_with("these are no outcomes: "), "{}", letter.why);
+    }
 }

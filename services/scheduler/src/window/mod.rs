@@ -24,6 +24,8 @@ pub(crate) struct Window {
     jobs: HashMap<JobId, Job>,
     taken: HashSet<ResourceUri>,
     ready: usize,
+    /// Lanes for which a job went out.
+    used: HashSet<Lane>,
 }
 
 /// A job that is out.
@@ -45,6 +47,7 @@ impl Window {
             jobs: HashMap::new(),
             taken: HashSet::new(),
             ready: 0,
+            used: HashSet::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Window {
             Some((lane.clone(), state.ready.drain(..size).collect::<Vec<_>>()))
         })?;
         let uris = items.iter().map(|item| item.uri.clone()).collect();
+        self.used.insert(lane.clone());
         let id = self.note_job(lane.clone(), uris, true);
         Some((id, lane, items))
     }
@@ -156,6 +160,11 @@ impl Window {
             self.lanes.remove(lane);
         }
         down
+    }
+
+    /// The lanes for which a job went out.
+    pub(crate) fn into_lanes(self) -> HashSet<Lane> {
+        self.used
     }
 
     /// Resources out in jobs.

@@ -1,0 +1,89 @@
+//! The queues of a run: opened when they are needed, closed when nothing is left for them.
+
+use std::time::Duration;
+
+use bus::{Bus, ConsumerSpec, Filter, MessageId, Queue};
+use futures::StreamExt;
+use model::{FetchJob, Lane};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+/// How long a message may be silent before it counts as lost.
+const ACK_WAIT: Duration = Duration::from_secs(60);
+/// Deliveries of one message before it is given up as poison.
+const MAX_DELIVER: u32 = 20;
+/// Outcome messages handed out at a time.
+const OUTCOMES_IN_FLIGHT: usize = 64;
+/// Lanes closed side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+impl Harvest {
+    /// Opens the way back, and drops what an earlier owner left on the way out: it is rescanned, and would only be done twice.
+    pub(crate) async fn open_queues(&self) -> Result<(), HarvestError> {
+        let outcomes = Filter::Outcomes(self.source.clone());
+        self.bus.open(ConsumerSpec::new(outcomes, OUTCOMES_IN_FLIGHT, ACK_WAIT, MAX_DELIVER)).await?;
+        self.bus.purge(&self.source).await?;
+        Ok(())
+    }
+
+    /// Queues a job, in a lane that is open.
+    pub(crate) async fn queue_job(&self, job: &FetchJob) -> Result<(), HarvestError> {
+        self.open_lane(&job.lane).await?;
+        let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
+        let id = MessageId::new(format!("fetch-{}", job.id));
+        self.bus.publish(queue, id, model::encode(job).into()).await?;
+        let listed = self.bus.lanes().borrow().contains_key(&job.lane);
+        if !listed {
+            // Another Source that used this origin has closed the lane meanwhile.
+            self.open_lane(&job.lane).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes what nobody needs any more. What other Sources still use stays open.
+    pub(crate) async fn close_queues(&self, lanes: impl IntoIterator<Item = Lane>) {
+        let outcomes = Filter::Outcomes(self.source.clone());
+        close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain([outcomes])).await;
+    }
+
+    async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
+        let limit = self.options.jobs_per_lane.get();
+        let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, ACK_WAIT, MAX_DELIVER);
+        Ok(self.bus.open(spec).await?)
+    }
+}
+
+/// Closes consumers, but for those that have messages: a lane without work would keep a worker of every fetcher waiting.
+async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) {
+    let close = |filter: Filter| async move {
+        match bus.close(&filter).await {
+            Ok(closed) => tracing::debug!(%filter, closed, "closed a queue of the run, unless others use it"),
+            // It is empty, and costs a little until somebody else closes it.
+            Err(error) => tracing::warn!(%error, %filter, "cannot close a queue that is not needed any more"),
+        }
+    };
+    futures::stream::iter(filters).map(close).buffer_unordered(SIDE_BY_SIDE).collect::<()>().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use bus::{BusError, MemoryBus};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn lanes_of_a_run_are_closed_but_those_that_others_use() {
+        let bus = MemoryBus::new(10);
+        let [idle, busy]: [Lane; 2] = ["http://a", "http://b"].map(|lane| lane.parse().unwrap());
+        for lane in [&idle, &busy] {
+            bus.open(ConsumerSpec::new(Filter::Fetch(lane.clone()), 1, ACK_WAIT, MAX_DELIVER)).await.unwrap();
+        }
+        let queue = Queue::Fetch { lane: busy.clone(), source: "other".parse().unwrap() };
+        bus.publish(queue, MessageId::new("a"), "".into()).await.unwrap();
+        close(&bus, [&idle, &busy].into_iter().cloned().map(Filter::Fetch)).await;
+        assert_eq!(bus.lanes().borrow().keys().collect::<Vec<_>>(), [&busy]);
+        let pulled = bus.pull(&Filter::Fetch(idle), 1, Duration::ZERO).await;
+        assert!(matches!(pulled, Err(BusError::NotOpen { .. })), "{pulled:?}");
+    }
+}
