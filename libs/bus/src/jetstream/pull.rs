@@ -113,7 +113,11 @@ impl Shared {
             let heard = tokio::select! {
                 biased;
                 heard = inlet.next() => heard,
-                () = self.link.reconnected(connections), if messages.is_empty() => return Ok(Heard::Lost),
+                () = self.link.reconnected(connections), if messages.is_empty() => {
+                    // It may have been sent only now, over the new connection.
+                    farewell(&mut inlet, &mut messages).await;
+                    return Ok(if messages.is_empty() { Heard::Lost } else { Heard::Messages(messages) });
+                }
                 () = sleep_until(patience) => {
                     farewell(&mut inlet, &mut messages).await;
                     break;
