@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::measure::MeasureArgs;
+use crate::read_list::ReadListArgs;
 
 /// Measures Thresher beside what a user could pick instead, on this machine, over loopback.
 #[derive(Debug, Parser)]
@@ -23,6 +24,11 @@ pub(crate) enum Case {
     SmallFiles(Options),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
+    /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.
+    ReadLists(Options),
+    /// Read one document; the case read-lists calls this.
+    #[command(hide = true)]
+    ReadList(ReadListArgs),
     /// Run one command and write down what it used; the other cases call this.
     #[command(hide = true)]
     Measure(MeasureArgs),

@@ -11,6 +11,7 @@ mod meter;
 mod nginx;
 mod peers;
 mod process;
+mod read_list;
 mod report;
 mod source;
 mod stats;
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().case {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
+        Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
+        Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {

@@ -43,11 +43,20 @@ pub(crate) fn curl() -> anyhow::Result<Peer> {
 
 /// `resync-sync` of the Python reference implementation, in a virtual environment.
 pub(crate) fn resync() -> anyhow::Result<Peer> {
+    resync_program("resync-sync")
+}
+
+/// The Python that has the reference implementation as a library.
+pub(crate) fn resync_library() -> anyhow::Result<Peer> {
+    resync_program("python")
+}
+
+fn resync_program(name: &str) -> anyhow::Result<Peer> {
     let venv = Venv::peers()?;
     let ask = "import importlib.metadata, platform; \
         print('resync', importlib.metadata.version('resync'), 'on Python', platform.python_version())";
     let version = output_of(Command::new(venv.program("python")).args(["-c", ask]))?;
-    Ok(Peer { program: venv.program("resync-sync"), version })
+    Ok(Peer { program: venv.program(name), version })
 }
 
 /// Downloads a Debian package, by apt's own sources and checks, and unpacks it into `folder`.

@@ -69,7 +69,7 @@ pub(crate) struct Summary {
     pub(crate) resources_per_second: f64,
     /// The greatest of all rounds.
     pub(crate) peak_rss_bytes: u64,
-    /// How many times as fast as these other rows, by the medians.
+    /// How many times as many resources per second as these other rows, by the medians.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) times_as_fast_as: BTreeMap<&'static str, f64>,
 }
@@ -84,16 +84,21 @@ impl Row {
 impl Report {
     /// Sums the rounds of each row up, and compares the rows with those named in `against`.
     pub(crate) fn summed_up(mut self, against: &[&'static str]) -> Self {
-        let spreads: Vec<(&'static str, Option<Spread>)> = self
+        let spreads: Vec<(&'static str, u64, Option<Spread>)> = self
             .rows
             .iter()
-            .map(|row| (row.name, Spread::of(row.rounds.iter().map(|round| round.usage.seconds))))
+            .map(|row| (row.name, row.resources, Spread::of(row.rounds.iter().map(|r| r.usage.seconds))))
             .collect();
-        let median = |name: &str| spreads.iter().find(|(row, _)| *row == name)?.1.map(|spread| spread.median);
-        for (row, (_, spread)) in self.rows.iter_mut().zip(&spreads) {
+        // Rows may be through with different numbers of resources, so rates are compared.
+        let rate = |name: &str| {
+            let (_, resources, spread) = spreads.iter().find(|(row, ..)| *row == name)?;
+            Some(*resources as f64 / spread.as_ref()?.median)
+        };
+        for (row, (.., spread)) in self.rows.iter_mut().zip(&spreads) {
             let Some(spread) = *spread else { continue };
+            let own = row.resources as f64 / spread.median;
             let others = against.iter().filter(|other| **other != row.name);
-            let ratios = others.filter_map(|other| Some((*other, rounded(median(other)? / spread.median))));
+            let ratios = others.filter_map(|other| Some((*other, rounded(own / rate(other)?))));
             row.summary = Some(Summary {
                 seconds: spread,
                 resources_per_second: (row.resources as f64 / spread.median).round(),

@@ -124,7 +124,7 @@ fn build() -> anyhow::Result<PathBuf> {
 }
 
 /// Which commit the workspace is at, and whether it has changes beside it; nothing where that cannot be told.
-fn commit() -> Option<String> {
+pub(crate) fn commit() -> Option<String> {
     let mut command = Command::new("git");
     command.args(["describe", "--always", "--dirty"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     output_of(&mut command).ok()

@@ -74,7 +74,7 @@ impl Bench {
         let folder = self.work.make("runs")?;
         let command = self.thresher.sync(&source.list(), View::None, Some(AT_ONCE));
         let before = source.requests()?;
-        let (ended, mut round) = measured(&command, &folder, source)?;
+        let (ended, mut round) = measured(&command, &folder, Some(source))?;
         let requests = source.requests()? - before;
         let outcome = Outcome::of(&ended)?;
 

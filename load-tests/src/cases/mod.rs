@@ -1,6 +1,7 @@
 //! The cases: each measures one thing.
 
 pub(crate) mod million_unchanged;
+pub(crate) mod read_lists;
 pub(crate) mod small_files;
 
 use std::path::Path;
@@ -12,13 +13,14 @@ use crate::report::Round;
 use crate::source::Source;
 use crate::stats::rounded;
 
-/// Runs a command inside a folder, and tells what it, the Source and everybody else used meanwhile.
-fn measured(command: &CommandLine, folder: &Path, source: &Source) -> anyhow::Result<(Ended, Round)> {
+/// Runs a command inside a folder, and tells what it, the Source if there is one, and everybody else used meanwhile.
+fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> anyhow::Result<(Ended, Round)> {
     // What earlier commands wrote shall not be written back to disk in this one's time.
     nix::unistd::sync();
-    let (machine, serving) = (meter::machine_cpu_seconds()?, source.cpu_seconds());
+    let served = || source.map_or(0.0, Source::cpu_seconds);
+    let (machine, serving) = (meter::machine_cpu_seconds()?, served());
     let ended = command.measured(folder)?;
-    let source_cpu_seconds = source.cpu_seconds() - serving;
+    let source_cpu_seconds = served() - serving;
     let Usage { cpu_seconds, .. } = ended.usage;
     let all = meter::machine_cpu_seconds()? - machine;
     let round = Round {

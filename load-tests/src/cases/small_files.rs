@@ -73,7 +73,7 @@ impl Bench {
         let into = folder.join("into");
         let command = entrant.command(self, &folder)?;
         let before = self.source.requests()?;
-        let (ended, mut done) = measured(&command, &folder, &self.source)?;
+        let (ended, mut done) = measured(&command, &folder, Some(&self.source))?;
         done.counted.insert("requests_seen_by_source".to_owned(), self.source.requests()? - before);
         let base = self.source.base();
         done.checks = match entrant {

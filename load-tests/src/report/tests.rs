@@ -38,6 +38,14 @@ fn rows_are_compared_by_their_medians_and_not_with_themselves() {
 }
 
 #[test]
+fn rows_of_different_sizes_are_compared_by_what_they_do_in_a_second() {
+    let mut report = report();
+    report.rows[0].resources = 1_000;
+    let report = report.summed_up(&["theirs"]);
+    assert_eq!(report.rows[0].summary.as_ref().unwrap().times_as_fast_as, BTreeMap::from([("theirs", 25.0)]));
+}
+
+#[test]
 fn a_check_that_does_not_hold_is_told_with_row_and_round() {
     assert_eq!(report().broken(), ["theirs, round 2: all is well (DOES NOT HOLD, found false)"]);
 }
