@@ -100,6 +100,12 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
+    /// Whether opening the catalog anew may go on where this failed, without anybody having done anything to it: its store
+    /// did not work.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Store { .. } | Self::TimedOut { .. } | Self::Poisoned { .. })
+    }
+
     /// Whether opening the catalog anew and doing the same again may succeed without anybody mending anything.
     ///
     /// A fenced catalog is not: as long as the other process lives, both would take it from each other for ever.

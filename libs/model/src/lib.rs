@@ -14,6 +14,7 @@ mod problem;
 mod resource;
 mod run;
 mod set;
+mod unpack;
 mod uri;
 mod wire;
 
@@ -33,5 +34,6 @@ pub use resource::{
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord};
+pub use unpack::UnpackJob;
 pub use uri::{ResourceUri, UriError};
 pub use wire::{Message, WireError, decode, encode};

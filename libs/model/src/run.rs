@@ -50,6 +50,9 @@ pub struct RunRecord {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// Whether it was given up before it was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
     /// What it counted; written with every batch, so a crash loses none.
     pub counters: Counters,
 }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
     JobId, Lane, Location, Message, Method, Outcome, OutcomeResult, Outcomes, ProblemReason, ResourceUri,
-    RunId, Seq, SourceId, StoredBitstream, Validators, VerifyJob, decode, encode,
+    RunId, Seq, SourceId, StoredBitstream, UnpackJob, Validators, VerifyJob, decode, encode,
 };
 
 const SHA1_OF_ABC: &str = "sha-1:a9993e364706816aba3e25717850c26c9cd0d89d";
@@ -31,6 +31,11 @@ fn outcomes_are_sent_as_they_are_written_here() {
 }
 
 #[test]
+fn an_unpack_job_is_sent_as_it_is_written_here() {
+    is_sent_as(&unpack_job());
+}
+
+#[test]
 fn every_message_that_was_ever_sent_is_still_read() {
     if std::env::var_os("WRITE_GOLDEN").is_some() {
         return; // The others are writing them.
@@ -44,6 +49,7 @@ fn every_message_that_was_ever_sent_is_still_read() {
             FetchJob::KIND => decode::<FetchJob>(&bytes).map(drop),
             VerifyJob::KIND => decode::<VerifyJob>(&bytes).map(drop),
             Outcomes::KIND => decode::<Outcomes>(&bytes).map(drop),
+            UnpackJob::KIND => decode::<UnpackJob>(&bytes).map(drop),
             other => panic!("{name}: {other} is no message of this crate"),
         };
         result.unwrap_or_else(|error| panic!("{name} is not read any more: {error}"));
@@ -148,6 +154,18 @@ fn outcomes() -> Outcomes {
         items: (1..).zip(results).map(outcome).collect(),
         requests: 6,
         elapsed_ms: 1_234,
+    }
+}
+
+fn unpack_job() -> UnpackJob {
+    UnpackJob {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        uri: uri("dump.zip"),
+        seq: Seq::new(7),
+        stored: object(),
     }
 }
 

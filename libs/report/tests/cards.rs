@@ -51,6 +51,7 @@ impl Known {
             options: String::new(),
             view: false,
             started_at: time("04T10:00:00"),
+            cancelled: false,
             finished_at: Some(time("04T10:05:00")),
             counters: Default::default(),
         });

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::memory::Memory;
 use crate::{About, Readiness};
 
 /// The media type of the text that Prometheus reads.
@@ -23,7 +24,10 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 ///
 /// Register metrics when the service starts and keep the handles: nobody looks one up while work is done.
 #[derive(Debug, Clone)]
-pub struct Metrics(Arc<Mutex<Registry>>);
+pub struct Metrics {
+    registry: Arc<Mutex<Registry>>,
+    memory: Memory,
+}
 
 /// The admin port cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -50,18 +54,25 @@ struct Shared {
 }
 
 impl Metrics {
-    /// No metrics yet but `thresher_build_info`, which says what runs.
+    /// No metrics yet but `thresher_build_info`, which says what runs, and the memory it takes.
     pub fn new(about: About) -> Self {
         let mut registry = Registry::with_prefix("thresher");
         let build = Info::new(vec![("service", about.name), ("version", about.version)]);
         registry.register("build", "What runs", build);
-        Self(Arc::new(Mutex::new(registry)))
+        let memory = Memory::default();
+        registry.register_collector(Box::new(memory.clone()));
+        Self { registry: Arc::new(Mutex::new(registry)), memory }
+    }
+
+    /// Says that a part of the process takes at most so many bytes of memory, by its configuration.
+    pub fn bound_memory(&self, part: &'static str, bytes: u64) {
+        self.memory.bound(part, bytes);
     }
 
     /// Registers metrics, under the prefix `thresher_`.
     pub fn register<T>(&self, register: impl FnOnce(&mut Registry) -> T) -> T {
         // A registration that panicked left out its own metric and nothing else.
-        register(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All metrics in the OpenMetrics text format.

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod config;
 pub mod frame;
+mod memory;
 mod readiness;
 mod secret;
 pub mod telemetry;

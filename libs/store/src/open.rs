@@ -62,12 +62,25 @@ impl Store {
     /// [`StoreError::Config`] when settings are missing or wrong, [`StoreError::NotFound`] when a store opened for reading
     /// is not there, [`StoreError::Unsupported`] when it has no conditional puts; else what the store says.
     pub async fn open(target: &StoreTarget, options: StoreOptions) -> Result<Self, StoreError> {
+        // Variables that are not UTF-8 can be none of ours.
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::open_with(target, variables, options).await
+    }
+
+    /// Opens the store at `target`; S3 takes its settings from those of `variables` that are named `AWS_*`, of which a later
+    /// one counts before an earlier one.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_with(
+        target: &StoreTarget,
+        variables: impl IntoIterator<Item = (String, String)>,
+        options: StoreOptions,
+    ) -> Result<Self, StoreError> {
         match target {
             StoreTarget::Directory(directory) => Self::local(directory, options).await,
             StoreTarget::S3 { bucket, prefix } => {
-                // Variables that are not UTF-8 can be none of ours.
-                let variables = std::env::vars_os()
-                    .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
                 let settings = S3Settings::from_variables(bucket, variables)?;
                 Self::remote(target, prefix, &settings, options).await
             }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// What can be set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct FetcherConfig {
-    /// After this time a job ends; resources it has not reached come back as deferred.
-    pub job_time: Duration,
+    /// After so many seconds a job ends; resources it has not reached come back as deferred.
+    pub job_seconds: u64,
     /// Bodies up to this many bytes travel in packs; 0 = each is an object of its own.
     pub small_bytes: usize,
     /// The largest body taken, in bytes; none = whatever comes.
@@ -17,6 +20,13 @@ pub struct FetcherConfig {
 
 impl Default for FetcherConfig {
     fn default() -> Self {
-        Self { job_time: Duration::from_secs(20), small_bytes: 256 * 1024, largest_bytes: None, resumes: 3 }
+        Self { job_seconds: 20, small_bytes: 256 * 1024, largest_bytes: None, resumes: 3 }
+    }
+}
+
+impl FetcherConfig {
+    /// The time of a job.
+    pub(crate) fn job_time(&self) -> Duration {
+        Duration::from_secs(self.job_seconds)
     }
 }

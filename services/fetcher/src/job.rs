@@ -11,9 +11,8 @@ use store::{Store, StoreError};
 use tokio::time::Instant;
 use web::Client;
 
-use crate::FetcherConfig;
-use crate::resource;
 use crate::sink::Sink;
+use crate::{FetcherConfig, FetcherMetrics, resource};
 
 /// Requests in a row without any answer after which the rest of a job is left for later.
 const UNANSWERED: u32 = 3;
@@ -26,6 +25,7 @@ pub struct Fetcher {
     bus: Arc<dyn Bus>,
     clock: Arc<dyn Clock>,
     config: Arc<FetcherConfig>,
+    metrics: FetcherMetrics,
 }
 
 impl Fetcher {
@@ -37,7 +37,13 @@ impl Fetcher {
         clock: Arc<dyn Clock>,
         config: FetcherConfig,
     ) -> Self {
-        Self { client, store, bus, clock, config: Arc::new(config) }
+        Self { client, store, bus, clock, config: Arc::new(config), metrics: FetcherMetrics::default() }
+    }
+
+    /// Counts what it does.
+    #[must_use]
+    pub fn counted(self, metrics: FetcherMetrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
@@ -46,6 +52,7 @@ impl Fetcher {
             Ok(job) => job,
             Err(error) => return Work::Poison { why: error.to_string() },
         };
+        let _in_hand = self.metrics.begin();
         let done = match self.fetch(job).await {
             Ok(done) => done,
             Err(error) => return Work::Later { after: None, why: error.to_string() },
@@ -53,7 +60,10 @@ impl Fetcher {
         let queue = Queue::Verify { source: done.source.clone() };
         let id = MessageId::new(format!("verify-{}", done.id));
         match self.bus.publish(queue, id, model::encode(&done).into()).await {
-            Ok(_) => Work::Done,
+            Ok(_) => {
+                self.metrics.count(&done);
+                Work::Done
+            }
             Err(error) => Work::Later { after: None, why: error.to_string() },
         }
     }
@@ -71,7 +81,7 @@ impl Fetcher {
         let mut requests = 0;
         let mut unanswered = 0;
         for (n, item) in items.iter().enumerate() {
-            if start.elapsed() >= self.config.job_time || unanswered >= UNANSWERED {
+            if start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);
                 continue;
             }

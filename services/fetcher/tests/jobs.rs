@@ -2,7 +2,6 @@
 #![allow(missing_docs)]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bus::MemoryBus;
 use fetcher::{Fetcher, FetcherConfig};
@@ -197,7 +196,7 @@ async fn a_held_version_that_is_still_current_is_not_sent_again() {
 #[tokio::test]
 async fn when_its_time_is_over_a_job_gives_the_rest_back() {
     let mut case = Case::new().await;
-    case.config.job_time = Duration::ZERO;
+    case.config.job_seconds = 0;
     let job = case.fetch(vec![case.item("/a"), case.item("/b")]).await;
     assert!(job.items.iter().all(|fetched| fetched.result == FetchedResult::Deferred));
     assert_eq!(job.requests, 0);

@@ -140,6 +140,7 @@ impl Harvest {
             view: view.is_some() && last.as_ref().is_none_or(|run| run.view),
             started_at: clock.now(),
             finished_at: None,
+            cancelled: false,
             counters: Counters::default(),
         });
         let mut harvest = Self {

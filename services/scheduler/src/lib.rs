@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod abandon;
 mod absent;
 mod candidate;
 mod decide;
@@ -24,12 +25,14 @@ mod read;
 mod requeue;
 mod restore;
 mod seen;
+mod serve;
 mod settle;
 mod trouble;
 mod view;
 mod ways;
 mod window;
 
+pub use abandon::abandon;
 pub use absent::Guard;
 pub use discover::{DiscoverError, Discovery, Hint, HintKind, Route, Tried, Unread, Visited, discover};
 pub use error::HarvestError;
@@ -38,3 +41,4 @@ pub use options::{AbsentPolicy, Filter, HarvestOptions, RetryPolicy};
 pub use progress::Progress;
 pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};
+pub use serve::{Config, Settings, serve};

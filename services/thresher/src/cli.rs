@@ -8,6 +8,9 @@ use jiff::SignedDuration;
 use regex::Regex;
 use url::Url;
 
+pub(crate) use crate::cli_fleet::{
+    FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
+};
 use crate::http::HttpArgs;
 
 /// Keeps a verified copy of what ResourceSync Sources offer.
@@ -42,6 +45,14 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Undo the deletion of resources whose bytes are still kept.
     Restore(RestoreArgs),
+    /// Run all services in this process, over NATS and a shared store.
+    Serve(ServeArgs),
+    /// Add, list or remove the Sources of a fleet.
+    #[command(subcommand)]
+    Source(SourceCommand),
+    /// Ask a fleet for runs, and watch, pause, resume or cancel them.
+    #[command(subcommand)]
+    Run(RunCommand),
     /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
     Demo(DemoArgs),
 }
@@ -138,7 +149,7 @@ pub(crate) enum AbsentArg {
     Keep,
 }
 
-fn percent(text: &str) -> Result<u8, String> {
+pub(crate) fn percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse() {
         Ok(percent) if percent <= 100 => Ok(percent),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod cli;
+mod cli_fleet;
 mod commands;
 mod credentials;
 mod exit;
@@ -21,6 +22,10 @@ use crate::exit::CommandResult;
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Command::Serve(args) = cli.command {
+        // It has a log of its own.
+        return commands::serve::run(args).await;
+    }
     init_log(cli.verbose);
     match run(cli.command).await {
         Ok(exit) => exit.into(),
@@ -41,6 +46,9 @@ async fn run(command: Command) -> CommandResult {
         Command::Explain(args) => commands::explain::run(args).await,
         Command::Report(args) => commands::report::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,
+        Command::Source(command) => commands::source::run(command).await,
+        Command::Run(command) => commands::run::run(command).await,
+        Command::Serve(_) => unreachable!("it was run by its caller"),
         Command::Demo(args) => commands::demo::run(args).await,
     }
 }

@@ -17,6 +17,7 @@ use model::{
 };
 use store::{Store, StoreError};
 
+use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
 
 /// Works verify jobs.
@@ -24,12 +25,19 @@ use crate::failure::{changed_again, mismatch, not_there};
 pub struct Verifier {
     store: Store,
     bus: Arc<dyn Bus>,
+    metrics: VerifierMetrics,
 }
 
 impl Verifier {
     /// A verifier of what lies in `store`, which reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>) -> Self {
-        Self { store, bus }
+        Self { store, bus, metrics: VerifierMetrics::default() }
+    }
+
+    /// Counts what it does.
+    #[must_use]
+    pub fn counted(self, metrics: VerifierMetrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Works one message. It may be acknowledged when this says so.
@@ -45,7 +53,10 @@ impl Verifier {
         let queue = Queue::Outcomes { source: outcomes.source.clone() };
         let id = MessageId::new(format!("outcomes-{}", outcomes.id));
         match self.bus.publish(queue, id, model::encode(&outcomes).into()).await {
-            Ok(_) => Work::Done,
+            Ok(_) => {
+                self.metrics.count(&outcomes);
+                Work::Done
+            }
             Err(error) => Work::Later { after: None, why: error.to_string() },
         }
     }

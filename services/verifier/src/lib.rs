@@ -2,5 +2,9 @@
 
 mod failure;
 mod judge;
+mod metrics;
+mod serve;
 
 pub use judge::Verifier;
+pub use metrics::VerifierMetrics;
+pub use serve::{Config, Settings, serve};

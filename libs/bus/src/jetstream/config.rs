@@ -127,6 +127,17 @@ impl JetStreamConfig {
         Ok(())
     }
 
+    /// How to connect to the servers: with the credentials and the encryption that are configured.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] when a secret or a file is not there.
+    pub async fn connect_options(
+        &self,
+        vars: &service::Vars,
+    ) -> Result<async_nats::ConnectOptions, BusError> {
+        super::link::login(self, vars).await
+    }
+
     pub(super) fn patience(&self) -> Duration {
         Duration::from_secs(self.patience_seconds.max(1))
     }

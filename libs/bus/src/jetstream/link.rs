@@ -194,30 +194,14 @@ fn servers(config: &JetStreamConfig) -> Result<Vec<ServerAddr>, BusError> {
     config.servers.iter().map(parse).collect()
 }
 
-async fn options(
-    config: &JetStreamConfig,
-    vars: &Vars,
-    report: watch::Sender<Health>,
-) -> Result<ConnectOptions, BusError> {
+/// How to connect: with the credentials and the encryption that are configured.
+pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<ConnectOptions, BusError> {
     // Each user of TLS in this process takes the default provider, and panics where there are two and none is the default.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
     let refuse = |why: String| BusError::Refused { action: "log in".to_owned(), why };
-    let mut options = ConnectOptions::new()
-        .name(format!("thresher {}", config.namespace))
-        .max_reconnects(None)
-        .reconnect_delay_callback(|failures| {
-            let doubled = FIRST_WAIT.saturating_mul(1 << failures.min(16));
-            if failures == 0 { Duration::ZERO } else { doubled.min(LONGEST_WAIT) }
-        })
-        .request_timeout(Some(REQUEST))
-        .ping_interval(PING)
-        .require_tls(config.tls.required)
-        .event_callback(move |event| {
-            note(&report, event);
-            std::future::ready(())
-        });
+    let mut options = ConnectOptions::new().require_tls(config.tls.required);
     let credentials = &config.credentials;
     let read = |secret: &service::SecretRef| secret.read(vars).map_err(|error| refuse(error.to_string()));
     if let (Some(user), Some(password)) = (&credentials.user, &credentials.password) {
@@ -237,6 +221,27 @@ async fn options(
         options = options.add_client_certificate(certificate.clone(), key.clone());
     }
     Ok(options)
+}
+
+async fn options(
+    config: &JetStreamConfig,
+    vars: &Vars,
+    report: watch::Sender<Health>,
+) -> Result<ConnectOptions, BusError> {
+    let options = login(config, vars).await?;
+    Ok(options
+        .name(format!("thresher {}", config.namespace))
+        .max_reconnects(None)
+        .reconnect_delay_callback(|failures| {
+            let doubled = FIRST_WAIT.saturating_mul(1 << failures.min(16));
+            if failures == 0 { Duration::ZERO } else { doubled.min(LONGEST_WAIT) }
+        })
+        .request_timeout(Some(REQUEST))
+        .ping_interval(PING)
+        .event_callback(move |event| {
+            note(&report, event);
+            std::future::ready(())
+        }))
 }
 
 /// What the client says of the connection.

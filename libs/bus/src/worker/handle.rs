@@ -58,8 +58,17 @@ where
     /// Runs the handler, and tells the bus that it runs. A panic is an answer too.
     async fn handle(&self, spec: &ConsumerSpec, delivery: &Delivery) -> Work {
         let message = Message::clone(delivery);
-        let mut handler =
-            std::pin::pin!(AssertUnwindSafe(async { (self.handler)(message).await }).catch_unwind());
+        let mut handler = std::pin::pin!(
+            AssertUnwindSafe(async {
+                let _room = match &self.capacity {
+                    // The semaphore is never closed.
+                    Some(capacity) => capacity.acquire().await.ok(),
+                    None => None,
+                };
+                (self.handler)(message).await
+            })
+            .catch_unwind()
+        );
         let alive = tell_life(delivery, spec.ack_wait() / SIGNS_OF_LIFE);
         tokio::select! {
             biased;

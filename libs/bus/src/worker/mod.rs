@@ -70,6 +70,7 @@ pub struct Worker<H> {
     bus: Arc<dyn Bus>,
     handler: Arc<H>,
     observer: Option<Observer>,
+    capacity: Option<Arc<Semaphore>>,
 }
 
 /// Works the messages of one consumer, which must be open, until `stop`; see [`Worker::run`].
@@ -108,7 +109,7 @@ where
 {
     /// A worker that hands every message to `handler`, each in a task of its own.
     pub fn new(bus: Arc<dyn Bus>, handler: H) -> Self {
-        Self { bus, handler: Arc::new(handler), observer: None }
+        Self { bus, handler: Arc::new(handler), observer: None, capacity: None }
     }
 
     /// Tells `observer` whenever a message could not be worked on, so that a run on a laptop can stop instead of trying
@@ -116,6 +117,15 @@ where
     #[must_use]
     pub fn observed(mut self, observer: impl Fn(Trouble) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Works no more messages at a time than there are permits, over all consumers of all clones and whoever else holds some: what a
+    /// process works on at a time bounds its memory. Where many lanes are busy, each of them may hold one message that waits
+    /// for its permit.
+    #[must_use]
+    pub fn within(mut self, capacity: Arc<Semaphore>) -> Self {
+        self.capacity = Some(capacity);
         self
     }
 
@@ -180,7 +190,17 @@ where
         // The semaphore is never closed.
         let Ok(first) = Arc::clone(slots).acquire_owned().await else { return Ok(Vec::new()) };
         let mut free = vec![first];
-        while let Ok(more) = Arc::clone(slots).try_acquire_owned() {
+        // Whoever could not start what it pulls leaves it to others.
+        let most = match &self.capacity {
+            Some(capacity) => match capacity.acquire().await {
+                Ok(_room) => capacity.available_permits() + 1,
+                Err(_closed) => return Ok(Vec::new()),
+            },
+            None => usize::MAX,
+        };
+        while free.len() < most
+            && let Ok(more) = Arc::clone(slots).try_acquire_owned()
+        {
             free.push(more);
         }
         let deliveries = self.bus.pull(spec.filter(), free.len(), PULL_WAIT).await?;
@@ -194,6 +214,7 @@ impl<H> Clone for Worker<H> {
             bus: Arc::clone(&self.bus),
             handler: Arc::clone(&self.handler),
             observer: self.observer.clone(),
+            capacity: self.capacity.clone(),
         }
     }
 }

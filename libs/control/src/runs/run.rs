@@ -120,6 +120,9 @@ pub struct Progress {
     /// Pending records left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<u64>,
+    /// What it waits for, while it does not go on: a Source that is silent, a store that is full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// When this was told: the owner's last sign of life here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_at: Option<Timestamp>,

@@ -19,6 +19,18 @@ impl Vars {
         self.0.get(name).map(String::as_str)
     }
 
+    /// These, with one more or another value of one.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The variables whose names start with `prefix`, each with the rest of its name.
     pub(super) fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         let all = self.0.iter();

@@ -286,3 +286,39 @@ async fn worker_of_a_closed_consumer_ends_and_says_so() {
     let ended = worker.await.unwrap();
     assert!(matches!(ended, Err(BusError::NotOpen { filter: Filter::Verify })), "{ended:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn workers_that_share_a_capacity_work_on_no_more_than_that_together() {
+    let bus = bus_with(6).await;
+    let outcomes = ConsumerSpec::new(Filter::Outcomes(source()), 100, ACK_WAIT, MAX_DELIVER);
+    bus.open(outcomes.clone()).await.unwrap();
+    for n in 0..6 {
+        let queue = Queue::Outcomes { source: source() };
+        bus.publish(queue, MessageId::new(format!("o{n}")), "o".into()).await.unwrap();
+    }
+    let (running, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let done = Arc::new(AtomicU32::new(0));
+    let (now, peak, finished) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
+    let worker = Worker::new(Arc::clone(&bus), move |_| {
+        let (now, peak, finished) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&finished));
+        async move {
+            peak.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            sleep(Duration::from_secs(1)).await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            finished.fetch_add(1, Ordering::Relaxed);
+            Work::Done
+        }
+    })
+    .within(Arc::new(Semaphore::new(2)));
+    let stop = CancellationToken::new();
+    let both = [spec(4), outcomes].map(|spec| {
+        let (worker, stop) = (worker.clone(), stop.clone());
+        tokio::spawn(async move { worker.run(spec, stop).await })
+    });
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((done.load(Ordering::Relaxed), most.load(Ordering::Relaxed)), (12, 2));
+    stop.cancel();
+    for worker in both {
+        worker.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! What is wanted and what is so, shared by all schedulers and the operator.
+
+use bus::BusError;
+use control::{Config as ControlConfig, Control, ControlError};
+use service::{Readiness, Vars};
+use tokio_util::sync::CancellationToken;
+
+use crate::{NatsConfig, connect};
+
+/// Connects to what the fleet shares, as soon as it answers. It lies on the servers of the message bus, and is reached by a
+/// connection of its own.
+///
+/// # Errors
+/// When the configuration is wrong, or the service is to stop.
+pub async fn open_control(
+    config: &NatsConfig,
+    vars: &Vars,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> anyhow::Result<Control> {
+    let shared = ControlConfig {
+        servers: config.servers.clone(),
+        namespace: config.namespace.clone(),
+        replicas: config.replicas,
+        ..ControlConfig::default()
+    };
+    connect("control", readiness, stop, ControlError::is_temporary, || async {
+        let options = config.connect_options(vars).await.map_err(refused)?;
+        Control::connect_with(&shared, options).await
+    })
+    .await
+}
+
+/// What is wrong with the configuration is wrong for both connections.
+fn refused(error: BusError) -> ControlError {
+    ControlError::Config(error.to_string())
+}

@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+mod bus;
+mod control;
+mod http;
+mod patience;
+mod store;
+
+pub use self::bus::{NatsConfig, open_bus, open_consumer};
+pub use self::control::open_control;
+pub use http::HttpConfig;
+pub use patience::{Stopped, connect};
+pub use store::{StoreConfig, open_store, watch_store};

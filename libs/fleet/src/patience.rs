@@ -1,0 +1,112 @@
+//! Waiting for what a service cannot work without.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::time::Duration;
+
+use service::Readiness;
+use tokio_util::sync::CancellationToken;
+
+/// The first wait after an attempt that failed; it doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest wait: a dependency that comes back is found within this time.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The service was asked to stop while it still waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("asked to stop while it still waited for {0}")]
+pub struct Stopped(pub &'static str);
+
+/// Tries `attempt` until it succeeds, fails for a reason that waiting does not mend, or the service is to stop. Until then
+/// the service is not ready, and says why.
+///
+/// # Errors
+/// The first error that `passes` does not let pass; [`Stopped`].
+pub async fn connect<T, E, F>(
+    part: &'static str,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+    passes: impl Fn(&E) -> bool,
+    mut attempt: impl FnMut() -> F,
+) -> anyhow::Result<T>
+where
+    E: Display + Into<anyhow::Error>,
+    F: Future<Output = Result<T, E>>,
+{
+    let latch = readiness.latch(part, "connecting");
+    let mut wait = FIRST_WAIT;
+    loop {
+        let tried = tokio::select! {
+            tried = attempt() => tried,
+            () = stop.cancelled() => return Err(Stopped(part).into()),
+        };
+        match tried {
+            Ok(connected) => {
+                latch.release();
+                return Ok(connected);
+            }
+            Err(error) if passes(&error) => {
+                latch.waits_for(&error.to_string());
+                tracing::warn!(part, %error, retry_in_ms = wait.as_millis(), "not there yet");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.cancelled() => return Err(Stopped(part).into()),
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Refusal {
+        #[error("nobody listens")]
+        Nobody,
+        #[error("wrong password")]
+        Password,
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_waited_for_and_readiness_says_so() {
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let attempts = AtomicU32::new(0);
+        let seen = std::sync::Mutex::new(Vec::new());
+        let connected = connect(
+            "bus",
+            &readiness,
+            &stop,
+            |error| matches!(error, Refusal::Nobody),
+            || {
+                seen.lock().unwrap().push(readiness.waiting_for().join(" "));
+                let n = attempts.fetch_add(1, Ordering::Relaxed);
+                async move { if n < 3 { Err(Refusal::Nobody) } else { Ok(n) } }
+            },
+        );
+        assert_eq!(connected.await.unwrap(), 3);
+        assert_eq!(
+            *seen.lock().unwrap(),
+            ["bus: connecting", "bus: nobody listens", "bus: nobody listens", "bus: nobody listens"]
+        );
+        assert!(readiness.is_ready());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_pass_is_an_error_at_once_and_a_stop_ends_the_wait() {
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let passes = |error: &Refusal| matches!(error, Refusal::Nobody);
+        let refused =
+            connect("bus", &readiness, &stop, passes, async || Err::<(), _>(Refusal::Password)).await;
+        assert_eq!(refused.unwrap_err().to_string(), "wrong password");
+        assert!(!readiness.is_ready());
+        stop.cancel();
+        let stopped = connect("bus", &readiness, &stop, passes, async || Err::<(), _>(Refusal::Nobody)).await;
+        assert_eq!(stopped.unwrap_err().downcast_ref(), Some(&Stopped("bus")));
+    }
+}

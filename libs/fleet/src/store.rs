@@ -1,0 +1,158 @@
+//! The store that all services of a fleet share.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use service::{ConfigError, Readiness, SecretRef, Vars};
+use store::{Store, StoreOptions, StoreTarget};
+use tokio_util::sync::CancellationToken;
+
+use crate::connect;
+
+/// Where the fleet's bytes lie: field `store` of each service's configuration.
+///
+/// What is left out is taken from the usual `AWS_*` variables.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreConfig {
+    /// `s3://bucket/prefix`, or a directory that all services reach.
+    pub url: String,
+    /// The server's URL, for stores other than Amazon's.
+    #[serde(default)]
+    pub endpoint: Option<String>,
+    /// The region.
+    #[serde(default)]
+    pub region: Option<String>,
+    /// Where the access key's id lies.
+    #[serde(default)]
+    pub access_key_id: Option<SecretRef>,
+    /// Where the secret access key lies.
+    #[serde(default)]
+    pub secret_access_key: Option<SecretRef>,
+    /// Where large bodies wait on the disk of this machine until they are whole. Default: the system's temporary directory.
+    #[serde(default)]
+    pub spool_directory: Option<PathBuf>,
+    /// Directories only: flush every object to the disk before it counts as stored.
+    #[serde(default)]
+    pub fsync: bool,
+}
+
+impl StoreConfig {
+    /// The `AWS_*` variables, with what the configuration says over them.
+    fn variables(&self, vars: &Vars) -> Result<Vec<(String, String)>, ConfigError> {
+        let secret = |place: &Option<SecretRef>| {
+            place.as_ref().map(|place| place.read(vars).map(|secret| secret.expose().to_owned())).transpose()
+        };
+        let over = [
+            ("AWS_ENDPOINT_URL", self.endpoint.clone()),
+            ("AWS_REGION", self.region.clone()),
+            ("AWS_ACCESS_KEY_ID", secret(&self.access_key_id)?),
+            ("AWS_SECRET_ACCESS_KEY", secret(&self.secret_access_key)?),
+        ];
+        let environment = vars.iter().filter(|(name, _)| name.starts_with("AWS_"));
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let over = over.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Ok(environment.chain(over).collect())
+    }
+}
+
+/// Opens the store for writing, as soon as it answers.
+///
+/// # Errors
+/// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.
+pub async fn open_store(
+    config: &StoreConfig,
+    vars: &Vars,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> anyhow::Result<Store> {
+    let target: StoreTarget = config.url.parse()?;
+    let variables = config.variables(vars)?;
+    let options = || StoreOptions {
+        read_only: false,
+        spool_directory: config.spool_directory.clone(),
+        fsync: config.fsync,
+    };
+    let store = connect("store", readiness, stop, store::StoreError::is_retryable, || {
+        Store::open_with(&target, variables.clone(), options())
+    });
+    let store = store.await?;
+    tracing::info!(store.root = store.root(), "the store is open");
+    Ok(store)
+}
+
+/// As long as the store is in trouble the service is not ready and says why. Ends with `stop`.
+pub async fn watch_store(store: Store, readiness: Readiness, stop: CancellationToken) {
+    let mut trouble = store.trouble();
+    let mut latch = None;
+    loop {
+        let now = trouble.borrow_and_update().clone();
+        match (now, latch.take()) {
+            (Some(trouble), held) => {
+                let held = held.unwrap_or_else(|| readiness.latch("store", "in trouble"));
+                held.waits_for(&trouble.message);
+                tracing::warn!(why = trouble.message, "the store is in trouble");
+                latch = Some(held);
+            }
+            (None, Some(held)) => {
+                held.release();
+                tracing::info!("the store works again");
+            }
+            (None, None) => {}
+        }
+        tokio::select! {
+            changed = trouble.changed() => if changed.is_err() { return },
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(json: &str) -> StoreConfig {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn what_the_configuration_says_counts_before_the_environment() {
+        let config = config(
+            r#"{"url": "s3://b/p", "endpoint": "http://127.0.0.1:1", "access_key_id": {"env": "KEY"}}"#,
+        );
+        let vars = Vars::from([
+            ("AWS_ENDPOINT_URL", "http://elsewhere"),
+            ("AWS_SECRET_ACCESS_KEY", "hush"),
+            ("KEY", "me"),
+            ("HOME", "/"),
+        ]);
+        let variables = config.variables(&vars).unwrap();
+        let last = |wanted: &str| {
+            variables.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
+        assert_eq!(last("AWS_ENDPOINT_URL"), Some("http://127.0.0.1:1"));
+        assert_eq!(last("AWS_SECRET_ACCESS_KEY"), Some("hush"));
+        assert_eq!(last("AWS_ACCESS_KEY_ID"), Some("me"));
+        assert_eq!(last("HOME"), None);
+    }
+
+    #[test]
+    fn a_secret_that_is_not_there_is_named_and_an_unknown_field_refused() {
+        let missing = config(r#"{"url": "s3://b", "secret_access_key": {"env": "NONE"}}"#);
+        assert!(missing.variables(&Vars::default()).unwrap_err().to_string().contains("NONE"));
+        assert!(serde_json::from_str::<StoreConfig>(r#"{"url": "s3://b", "key": "x"}"#).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_directory_opens_and_a_mistake_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let open = |url: String| StoreConfig { url, ..config(r#"{"url": "."}"#) };
+        let good = open(directory.path().display().to_string());
+        open_store(&good, &Vars::default(), &readiness, &stop).await.unwrap();
+        assert!(readiness.is_ready());
+        let bad = open("s3://bucket".to_owned());
+        let error = open_store(&bad, &Vars::default(), &readiness, &stop).await.unwrap_err();
+        assert!(error.to_string().contains("AWS_REGION"), "{error}");
+    }
+}

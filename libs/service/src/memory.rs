@@ -1,0 +1,67 @@
+//! How much memory a process takes, and how much it may.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+/// The process's memory as metrics: what it takes, read when somebody asks, beside what its configuration bounds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<Vec<(&'static str, u64)>>>);
+
+impl Memory {
+    /// Notes that a part of the process takes at most so many bytes.
+    pub(crate) fn bound(&self, part: &'static str, bytes: u64) {
+        // A single insertion: what a panicking thread left is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((part, bytes));
+    }
+}
+
+impl Collector for Memory {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if let Some(bytes) = resident_bytes() {
+            let gauge = ConstGauge::new(bytes);
+            let help = "Memory that the process takes";
+            gauge.encode(encoder.encode_descriptor(
+                "memory_resident_bytes",
+                help,
+                None,
+                MetricType::Gauge,
+            )?)?;
+        }
+        let help = "The most that a part of the process takes, by its configuration";
+        let mut family = encoder.encode_descriptor("memory_bound_bytes", help, None, MetricType::Gauge)?;
+        for (part, bytes) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            ConstGauge::new(*bytes).encode(family.encode_family(&[("part", *part)])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The resident set of this process, where the system tells.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{About, Metrics};
+
+    #[test]
+    fn what_is_taken_and_what_is_bounded_stand_side_by_side() {
+        let metrics = Metrics::new(About { name: "test", version: "0" });
+        metrics.bound_memory("packs", 64);
+        metrics.bound_memory("bodies", 8);
+        let text = metrics.encode();
+        assert!(text.contains("thresher_memory_bound_bytes{part=\"packs\"} 64"), "{text}");
+        assert!(text.contains("thresher_memory_bound_bytes{part=\"bodies\"} 8"), "{text}");
+        let resident = text.lines().find_map(|line| line.strip_prefix("thresher_memory_resident_bytes "));
+        assert!(resident.unwrap().parse::<u64>().unwrap() > 100_000, "{text}");
+    }
+}

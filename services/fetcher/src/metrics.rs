@@ -1,0 +1,79 @@
+//! What a fetcher counts.
+
+use model::{FetchedResult, VerifyJob};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use service::Metrics;
+
+/// What a fetcher counts. Cheap to clone; counts nobody sees until it is registered.
+#[derive(Debug, Clone, Default)]
+pub struct FetcherMetrics {
+    jobs_in_hand: Gauge,
+    resources: Family<ResultLabel, Counter>,
+    requests: Counter,
+    bytes: Counter,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+/// A job in hand, until it is dropped.
+pub(crate) struct InHand(Gauge);
+
+impl FetcherMetrics {
+    /// Registers them with a service.
+    pub fn register(metrics: &Metrics) -> Self {
+        let counted = Self::default();
+        metrics.register(|registry| {
+            registry.register(
+                "fetch_jobs_in_hand",
+                "Fetch jobs being worked on",
+                counted.jobs_in_hand.clone(),
+            );
+            registry.register(
+                "fetch_resources",
+                "Resources of finished fetch jobs by result",
+                counted.resources.clone(),
+            );
+            registry.register(
+                "fetch_requests",
+                "Requests sent to Sources for resources, redirects included",
+                counted.requests.clone(),
+            );
+            registry.register("fetch_bytes", "Bytes of bitstreams stored", counted.bytes.clone());
+        });
+        counted
+    }
+
+    pub(crate) fn begin(&self) -> InHand {
+        self.jobs_in_hand.inc();
+        InHand(self.jobs_in_hand.clone())
+    }
+
+    pub(crate) fn count(&self, done: &VerifyJob) {
+        self.requests.inc_by(done.requests);
+        for item in &done.items {
+            let result = match &item.result {
+                FetchedResult::Stored(stored) => {
+                    self.bytes.inc_by(stored.computed.length());
+                    "stored"
+                }
+                FetchedResult::NotModified => "not-modified",
+                FetchedResult::Kept(_) => "kept",
+                FetchedResult::Deferred => "deferred",
+                FetchedResult::Failed(failure) => failure.reason.as_str(),
+            };
+            self.resources.get_or_create(&ResultLabel { result }).inc();
+        }
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

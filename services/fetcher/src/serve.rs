@@ -1,0 +1,100 @@
+//! The fetcher beside others: one of a fleet that shares a message bus and a store.
+
+use std::sync::Arc;
+
+use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use model::SystemClock;
+use serde::Deserialize;
+use service::{Context, FrameConfig, ServiceConfig};
+use store::PackLimits;
+use tokio::sync::Semaphore;
+use web::Client;
+
+use crate::{Fetcher, FetcherConfig, FetcherMetrics};
+
+/// The daemon's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Admin port, log, drain deadline.
+    #[serde(default)]
+    pub frame: FrameConfig,
+    /// The message bus.
+    #[serde(default)]
+    pub nats: NatsConfig,
+    /// The store.
+    pub store: StoreConfig,
+    /// How Sources are asked.
+    #[serde(default)]
+    pub http: HttpConfig,
+    /// What is the fetcher's own.
+    #[serde(default)]
+    pub fetcher: Settings,
+}
+
+/// What is the fetcher's own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Jobs worked on at a time, over all origins. Each takes the memory of one pack at most.
+    pub jobs_at_a_time: usize,
+    /// What of the jobs themselves can be set.
+    pub jobs: FetcherConfig,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { jobs_at_a_time: 64, jobs: FetcherConfig::default() }
+    }
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.frame
+    }
+}
+
+/// Works the fetch jobs of every active lane until the service is to stop; then it finishes those in hand.
+///
+/// # Errors
+/// When the configuration is wrong, or a job says that nothing works before a person has acted.
+pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    let Context { config, vars, readiness, metrics, stop } = context;
+    let Settings { jobs_at_a_time, jobs } = config.fetcher;
+    let jobs_at_a_time = jobs_at_a_time.max(1);
+    // A job holds a pack that is being filled, and the body that is being received.
+    let job_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
+    metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
+    let counted = FetcherMetrics::register(&metrics);
+
+    let bus = fleet::open_bus(&config.nats, &vars, &readiness, &stop).await?;
+    let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
+    // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
+    let client = Client::new(config.http.web(jobs_at_a_time))?;
+    tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
+    let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
+
+    let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {
+        let fetcher = fetcher.clone();
+        async move { fetcher.work(message.payload).await }
+    });
+    worker.within(Arc::new(Semaphore::new(jobs_at_a_time))).run_lanes(stop).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use service::{Vars, config};
+
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/fetcher.yaml");
+        let vars = Vars::default().with("THRESHER_FETCHER_CONFIG", sample);
+        let config: Config = config::load("fetcher", &vars).unwrap();
+        assert_eq!(config.fetcher, Settings::default());
+        let misspelt = vars.with("THRESHER_FETCHER__FETCHER__JOBS", "{at_a_time: 3}");
+        assert!(config::load::<Config>("fetcher", &misspelt).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! Giving up a run: what was still to be done is forgotten, and the next run finds it out again.
+
+use catalog::{Batch, Catalog};
+use futures::TryStreamExt;
+use model::{Clock, DocumentState, Phase, RunRecord, Validators};
+
+use crate::error::HarvestError;
+
+/// Pending records dropped in one batch.
+const BATCH: usize = 500;
+
+/// Ends the run that was interrupted, if there is one: what it has settled stays, what was pending is dropped. No set moves
+/// on, and the documents of the run are read anew by the next, so nothing they said is lost. May be repeated after a crash.
+///
+/// # Errors
+/// When the catalog fails.
+pub async fn abandon(catalog: &Catalog, clock: &dyn Clock) -> Result<Option<RunRecord>, HarvestError> {
+    let Some(mut run) = catalog.last_run().await?.filter(|run| run.phase != Phase::Finished) else {
+        return Ok(None);
+    };
+    // First of all: whoever sees a document without pending records must not take it for settled.
+    let mut batch = Batch::new();
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((uri, mut record)) = documents.try_next().await? {
+        if record.run == run.id {
+            record.validators = Validators::default();
+            record.state = DocumentState::Failed;
+            batch.put_document(&uri, &record);
+        }
+    }
+    drop(documents);
+    catalog.commit(batch).await?;
+    loop {
+        let mut batch = Batch::new();
+        let mut dropped = 0;
+        let mut pending = catalog.scan_pending(None).await?;
+        while dropped < BATCH
+            && let Some((uri, _)) = pending.try_next().await?
+        {
+            batch.delete_pending(&uri);
+            dropped += 1;
+        }
+        drop(pending);
+        if dropped == 0 {
+            break;
+        }
+        catalog.commit(batch).await?;
+    }
+    run.phase = Phase::Finished;
+    run.cancelled = true;
+    run.finished_at = Some(clock.now());
+    let mut batch = Batch::new();
+    batch.put_run(&run);
+    catalog.commit(batch).await?;
+    Ok(Some(run))
+}

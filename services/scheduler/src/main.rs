@@ -1,0 +1,9 @@
+//! The scheduler as a daemon: owns Sources, discovers, plans, dispatches and settles.
+
+use std::process::ExitCode;
+
+use service::{About, frame};
+
+fn main() -> ExitCode {
+    frame::main(About { name: "scheduler", version: env!("CARGO_PKG_VERSION") }, scheduler::serve)
+}

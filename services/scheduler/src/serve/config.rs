@@ -1,0 +1,99 @@
+//! What a scheduler is told.
+
+use std::time::Duration;
+
+use catalog::CatalogConfig;
+use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use serde::Deserialize;
+use service::{FrameConfig, ServiceConfig};
+
+const MIB: usize = 1024 * 1024;
+/// What a harvest takes beside its catalog: the document that is being read, the window, the batches.
+const HARVEST_BYTES: usize = 32 * MIB;
+
+/// The daemon's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Admin port, log, drain deadline.
+    #[serde(default)]
+    pub frame: FrameConfig,
+    /// The message bus, and what the fleet shares beside it.
+    #[serde(default)]
+    pub nats: NatsConfig,
+    /// The store.
+    pub store: StoreConfig,
+    /// How Sources are asked for their documents.
+    #[serde(default)]
+    pub http: HttpConfig,
+    /// What is the scheduler's own.
+    #[serde(default)]
+    pub scheduler: Settings,
+}
+
+/// What is the scheduler's own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// What people know this process by; a name that is never used again is made of it.
+    pub name: Option<String>,
+    /// Sources that are harvested at a time. Each takes the memory of an open catalog.
+    pub sources_at_a_time: usize,
+    /// Memory for what was read of all catalogs lately, in MiB.
+    pub cache_megabytes: usize,
+    /// How long a run waits for a Source that does not answer or asks for patience, in seconds, before it fails.
+    pub source_patience_seconds: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { name: None, sources_at_a_time: 8, cache_megabytes: 64, source_patience_seconds: 3_600 }
+    }
+}
+
+impl Settings {
+    pub(super) fn source_patience(&self) -> Duration {
+        Duration::from_secs(self.source_patience_seconds)
+    }
+
+    /// Room for blocks of records, and for indexes and filters, in bytes.
+    pub(super) fn cache_bytes(&self) -> (usize, usize) {
+        let all = self.cache_megabytes * MIB;
+        (all * 2 / 5, all * 3 / 5)
+    }
+
+    /// The most that what grows with the work takes, in bytes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let one = CatalogConfig::default().unflushed_bytes + HARVEST_BYTES;
+        (self.sources_at_a_time.max(1) * one + self.cache_megabytes * MIB) as u64
+    }
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use service::{Vars, config};
+
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/scheduler.yaml");
+        let vars = Vars::default().with("THRESHER_SCHEDULER_CONFIG", sample);
+        let config: Config = config::load("scheduler", &vars).unwrap();
+        assert_eq!(config.scheduler, Settings::default());
+        let misspelt = vars.with("THRESHER_SCHEDULER__SCHEDULER__SOURCES", "3");
+        assert!(config::load::<Config>("scheduler", &misspelt).is_err());
+    }
+
+    #[test]
+    fn more_sources_at_a_time_take_more_memory() {
+        let one = Settings { sources_at_a_time: 1, ..Settings::default() };
+        assert!(one.memory_bytes() < Settings::default().memory_bytes());
+    }
+}

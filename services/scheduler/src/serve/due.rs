@@ -1,0 +1,103 @@
+//! When a Source is harvested without being asked for. Pure.
+
+use std::time::Duration;
+
+use control::{Run, SourceSpec};
+use jiff::Timestamp;
+
+/// When a Source is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Now.
+    Now,
+    /// After this time.
+    In(Duration),
+    /// When somebody asks for it.
+    Never,
+}
+
+/// When a Source is due whose last run is over. `pause` is how long it is left alone after a run, if it is followed
+/// continuously. A missed time counts once.
+pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>, now: Timestamp) -> Due {
+    if !spec.enabled {
+        return Due::Never;
+    }
+    // A Source that was just added is harvested at once where it is followed, and otherwise when its time comes.
+    let scheduled = spec.schedule.as_ref().and_then(|schedule| {
+        let after = last.map_or(now, |run| run.started_at.unwrap_or(run.spec.asked_at));
+        // What was accepted was checked; one of another version is left alone.
+        schedule.next_after(&spec.id, after).ok()
+    });
+    let followed = spec.continuous.map(|bounds| {
+        let ended = last.and_then(|run| run.finished_at);
+        let pause = pause.unwrap_or_else(|| bounds.next_pause(None, 0));
+        ended.map_or(now, |ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX))
+    });
+    match scheduled.into_iter().chain(followed).min() {
+        None => Due::Never,
+        Some(at) if at <= now => Due::Now,
+        Some(at) => Due::In(Duration::try_from(at.duration_since(now)).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control::{AskedBy, PollBounds, RunMode, RunSpec, RunState, Schedule};
+    use model::RunId;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn source() -> SourceSpec {
+        SourceSpec::new("http://h/".parse().unwrap())
+    }
+
+    fn ran(source: &SourceSpec, started: i64, finished: i64) -> Run {
+        let spec = RunSpec {
+            id: RunId::fresh(),
+            source: source.id.clone(),
+            mode: RunMode::Auto,
+            asked_by: AskedBy::Schedule,
+            asked_at: at(started),
+            allow_deletes: false,
+        };
+        Run {
+            state: RunState::Finished { in_sync: true },
+            started_at: Some(at(started)),
+            finished_at: Some(at(finished)),
+            ..Run::submitted(spec)
+        }
+    }
+
+    #[test]
+    fn without_a_schedule_or_while_disabled_nobody_is_sent() {
+        assert_eq!(due(&source(), None, None, at(0)), Due::Never);
+        let disabled = SourceSpec { enabled: false, schedule: Some(Schedule::every(60)), ..source() };
+        assert_eq!(due(&disabled, None, None, at(0)), Due::Never);
+    }
+
+    #[test]
+    fn a_missed_time_counts_once_and_the_next_one_is_waited_for() {
+        let spec = SourceSpec { schedule: Some(Schedule::every(3_600).jitter(0)), ..source() };
+        let long_ago = ran(&spec, -100_000, -99_000);
+        assert_eq!(due(&spec, Some(&long_ago), None, at(0)), Due::Now);
+        let just_now = ran(&spec, 0, 10);
+        // 1,800,000,000 is a full hour.
+        assert_eq!(due(&spec, Some(&just_now), None, at(20)), Due::In(Duration::from_secs(3_580)));
+    }
+
+    #[test]
+    fn a_source_that_is_followed_is_looked_at_again_a_pause_after_the_last_end() {
+        let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
+        let spec = SourceSpec { continuous: Some(bounds), ..source() };
+        assert_eq!(due(&spec, None, None, at(0)), Due::Now);
+        let last = ran(&spec, 0, 20);
+        assert_eq!(due(&spec, Some(&last), None, at(25)), Due::In(Duration::from_secs(5)));
+        let pause = Some(Duration::from_secs(40));
+        assert_eq!(due(&spec, Some(&last), pause, at(25)), Due::In(Duration::from_secs(35)));
+        assert_eq!(due(&spec, Some(&last), pause, at(60)), Due::Now);
+    }
+}

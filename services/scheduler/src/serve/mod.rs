@@ -1,0 +1,91 @@
+//! The scheduler beside others: each Source has one owner, and what the operator wants is compared with what is so.
+//!
+//! The story: `claims` finds out which Sources are this scheduler's to look after; a `steward` for each of them waits for
+//! work, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`.
+
+mod claims;
+mod config;
+mod due;
+mod ending;
+mod metrics;
+mod run;
+mod steward;
+mod wishes;
+
+use std::sync::Arc;
+
+use bus::Bus;
+use catalog::{CacheBudget, CatalogConfig};
+use control::{Control, MemberId, Role, Run, SourceSpec, View};
+use model::{Clock, SystemClock};
+use service::Context;
+use store::Store;
+use tokio::sync::Semaphore;
+use web::Client;
+
+pub use config::{Config, Settings};
+use metrics::SchedulerMetrics;
+
+/// What all stewards of a scheduler share. Cheap to clone.
+#[derive(Clone)]
+struct Crew {
+    me: MemberId,
+    control: Control,
+    sources: View<SourceSpec>,
+    runs: View<Run>,
+    leases: View<control::LeaseRecord>,
+    store: Store,
+    bus: Arc<dyn Bus>,
+    client: Client,
+    clock: Arc<dyn Clock>,
+    catalogs: CatalogConfig,
+    /// Catalogs that may be open at a time.
+    room: Arc<Semaphore>,
+    settings: Arc<Settings>,
+    metrics: SchedulerMetrics,
+}
+
+/// Looks after the Sources that are this scheduler's until the service is to stop; then it lets them go, between two batches.
+///
+/// # Errors
+/// When the configuration is wrong.
+pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    let Context { config, vars, readiness, metrics, stop } = context;
+    let settings = Arc::new(config.scheduler);
+    metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
+    let counted = SchedulerMetrics::register(&metrics);
+
+    let bus = fleet::open_bus(&config.nats, &vars, &readiness, &stop).await?;
+    let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
+    let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    let client = Client::new(config.http.web(1))?;
+    tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
+
+    let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (cache_blocks, cache_indexes) = settings.cache_bytes();
+    let crew = Crew {
+        me: me.clone(),
+        sources: control.sources().view().await?,
+        runs: control.runs().view().await?,
+        leases: control.leases().view().await?,
+        store,
+        bus,
+        client,
+        clock: Arc::clone(&clock),
+        catalogs: CatalogConfig {
+            cache: CacheBudget::new(cache_blocks, cache_indexes),
+            ..CatalogConfig::default()
+        },
+        room: Arc::new(Semaphore::new(settings.sources_at_a_time.max(1))),
+        settings,
+        metrics: counted,
+        control,
+    };
+    let members = crew.control.members().view().await?;
+    let membership = crew.control.members().join(me, Role::Scheduler, clock.now()).await?;
+    tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
+    claims::look_after(crew, members, stop).await;
+    membership.leave().await;
+    Ok(())
+}

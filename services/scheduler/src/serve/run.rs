@@ -1,0 +1,258 @@
+//! One run of a Source, from its start to its end or until somebody else has to go on with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Catalog, CatalogError};
+use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Wanted};
+use model::RunId;
+use store::{Key, SourceNote};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::ending::{self, Next};
+use super::{Crew, wishes};
+use crate::{Harvest, HarvestError, Parts, Progress, Report, abandon};
+
+/// How often the operator is told how far a run has come, and is listened to.
+const TELL: Duration = Duration::from_secs(1);
+
+/// How a run was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// It is over, or waits for the operator.
+    Settled,
+    /// The Source belongs to somebody else now.
+    Lost,
+    /// This service is to stop; the next owner goes on.
+    Stopping,
+}
+
+/// A run in the hands of the Source's owner.
+pub(super) struct Tended<'a> {
+    crew: &'a Crew,
+    lease: &'a Lease,
+    /// Cancelled when this scheduler is to let the Source go.
+    keep: &'a CancellationToken,
+    source: Arc<SourceSpec>,
+    id: RunId,
+    progress: watch::Sender<Progress>,
+    /// Why it does not go on at the moment.
+    waits_for: Option<String>,
+}
+
+impl<'a> Tended<'a> {
+    pub(super) fn new(
+        crew: &'a Crew,
+        lease: &'a Lease,
+        source: Arc<SourceSpec>,
+        run: &Run,
+        keep: &'a CancellationToken,
+    ) -> Self {
+        let progress = watch::Sender::new(Progress::default());
+        Self { crew, lease, keep, source, id: run.spec.id, progress, waits_for: None }
+    }
+
+    /// Works on the run until it is left.
+    ///
+    /// # Errors
+    /// When what is so cannot be told for good: the run stays as it is, for whoever looks at it next.
+    pub(super) async fn tend(mut self, run: &Run) -> Result<Left, ControlError> {
+        if run.wanted == Wanted::Cancel
+            && let Err(error) = self.abandon().await
+        {
+            return match ending::next(&error, 1, self.crew.clock.now()) {
+                Next::Lost => Ok(Left::Lost),
+                _ => self.fail(format!("it could not be given up: {error}")).await,
+            };
+        }
+        let started = self.crew.control.runs().start(self.lease, self.id, self.crew.clock.now()).await?;
+        if !matches!(started.state, RunState::Running { .. }) {
+            return Ok(Left::Settled);
+        }
+        let options = match wishes::options(&self.source, &run.spec) {
+            Ok(options) => options,
+            Err(error) => return self.fail(format!("its filter is no regular expression: {error}")).await,
+        };
+        tracing::info!(run.id = %self.id, "the run begins");
+        let _in_hand = self.crew.metrics.begin();
+        let mut attempt = 0;
+        let mut source_silent_since = None;
+        loop {
+            attempt += 1;
+            let stop = CancellationToken::new();
+            let harvesting = self.harvest(options.clone(), stop.clone());
+            let ended = match self.attend(harvesting, &stop).await? {
+                Attended::Ended(ended) => ended,
+                Attended::Left(left) => return Ok(left),
+            };
+            let error = match ended {
+                Ok(report) => return self.finish(&report).await,
+                Err(error) => error,
+            };
+            match ending::next(&error, attempt, self.crew.clock.now()) {
+                Next::Lost => {
+                    tracing::warn!(run.id = %self.id, %error, "somebody else owns this Source: hands off");
+                    return Ok(Left::Lost);
+                }
+                Next::Stopped => return self.stopped().await,
+                Next::Fail => return self.fail(error.to_string()).await,
+                Next::Again { wait, of_source } => {
+                    let since = *source_silent_since.get_or_insert_with(Instant::now);
+                    if !of_source {
+                        source_silent_since = None;
+                    } else if since.elapsed() + wait > self.crew.settings.source_patience() {
+                        return self.fail(error.to_string()).await;
+                    }
+                    tracing::warn!(run.id = %self.id, %error, again_in_ms = wait.as_millis(), "the run waits");
+                    self.waits_for = Some(error.to_string());
+                    let waiting = async {
+                        tokio::time::sleep(wait).await;
+                        Ok::<_, HarvestError>(())
+                    };
+                    match self.attend(waiting, &CancellationToken::new()).await? {
+                        Attended::Ended(_) => {}
+                        Attended::Left(left) => return Ok(left),
+                    }
+                    self.waits_for = None;
+                }
+            }
+        }
+    }
+
+    /// One harvest, in this run's name.
+    fn harvest(
+        &self,
+        options: crate::HarvestOptions,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Result<Report, HarvestError>> + use<> {
+        let crew = self.crew.clone();
+        let source = Arc::clone(&self.source);
+        let progress = self.progress.clone();
+        async move {
+            // A catalog takes memory as long as it is open: only so many at a time.
+            let _room = crew.room.acquire().await;
+            let path = Key::Catalog(source.id.clone()).to_string();
+            let catalog = Catalog::open(crew.store.object_store(), &path, crew.catalogs.clone()).await?;
+            let parts = Parts {
+                source: source.id.clone(),
+                entry: source.entry.clone(),
+                catalog,
+                store: crew.store.clone(),
+                view: None,
+                client: crew.client.clone(),
+                bus: Arc::clone(&crew.bus),
+                clock: Arc::clone(&crew.clock),
+                options,
+                progress,
+                stop,
+            };
+            let harvest = Harvest::open(parts).await?;
+            let note = SourceNote { source: source.id.clone(), url: source.entry.to_string() };
+            crew.store.note_source(&note).await?;
+            harvest.run().await
+        }
+    }
+
+    /// Waits for `work`, and meanwhile tells how far it is and listens to what is wanted. Stops it when the operator or
+    /// this service wants that; drops it when the Source is lost.
+    async fn attend<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, HarvestError>>,
+        stop: &CancellationToken,
+    ) -> Result<Attended<T>, ControlError> {
+        let mut work = std::pin::pin!(work);
+        let mut tick = interval(TELL);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                // Whatever is under way is of no use any more, and the catalog's fence keeps it out.
+                () = self.lease.lost().cancelled() => return Ok(Attended::Left(Left::Lost)),
+                ended = &mut work => return Ok(Attended::Ended(ended)),
+                _ = tick.tick() => {
+                    if !self.tell().await? {
+                        stop.cancel();
+                    }
+                }
+                () = self.keep.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+            }
+            if stop.is_cancelled() && self.waits_for.is_some() {
+                // Nothing is under way that would have to end first.
+                return self.stopped().await.map(Attended::Left);
+            }
+        }
+    }
+
+    /// Tells how far the run has come; returns whether it is still wanted. While nobody listens, it is.
+    async fn tell(&self) -> Result<bool, ControlError> {
+        let now = self.progress.borrow().clone();
+        let progress = control::Progress {
+            phase: now.phase,
+            counters: now.counters,
+            pending: None,
+            waits_for: self.waits_for.clone(),
+            told_at: None,
+        };
+        match self.crew.control.runs().tell(self.lease, self.id, progress, self.crew.clock.now()).await {
+            Ok(run) => Ok(run.wanted == Wanted::Run),
+            Err(error) if error.is_temporary() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// It stopped because somebody wanted that.
+    async fn stopped(&self) -> Result<Left, ControlError> {
+        let wanted = self.crew.control.runs().get(self.lease.source()).await?.map(|run| run.wanted);
+        if wanted == Some(Wanted::Cancel)
+            && let Err(error) = self.abandon().await
+        {
+            // Who takes the Source next finds the wish and does it.
+            tracing::warn!(run.id = %self.id, %error, "the run could not be given up yet");
+            return Ok(Left::Stopping);
+        }
+        self.crew.control.runs().let_go(self.lease, self.id, self.crew.clock.now()).await?;
+        tracing::info!(run.id = %self.id, ?wanted, "the run is let go");
+        Ok(if self.keep.is_cancelled() { Left::Stopping } else { Left::Settled })
+    }
+
+    async fn abandon(&self) -> Result<(), HarvestError> {
+        let path = Key::Catalog(self.source.id.clone()).to_string();
+        let opened = Catalog::open(self.crew.store.object_store(), &path, self.crew.catalogs.clone()).await;
+        let catalog = match opened {
+            Err(CatalogError::NotFound { .. }) => return Ok(()),
+            opened => opened?,
+        };
+        abandon(&catalog, &*self.crew.clock).await?;
+        self.crew.bus.purge(&self.source.id).await?;
+        Ok(catalog.close().await?)
+    }
+
+    async fn finish(&self, report: &Report) -> Result<Left, ControlError> {
+        // The last counters, which no tick told.
+        self.tell().await?;
+        let now = self.crew.clock.now();
+        if let Some(guard) = &report.guard {
+            return self.fail(guard.to_string()).await;
+        }
+        let in_sync = InSync(report.in_sync());
+        self.crew.control.runs().finish(self.lease, self.id, in_sync, now).await?;
+        tracing::info!(run.id = %self.id, in_sync = report.in_sync(), "the run is finished");
+        self.crew.metrics.ended(if report.in_sync() { "in-sync" } else { "with-problems" });
+        Ok(Left::Settled)
+    }
+
+    async fn fail(&self, why: String) -> Result<Left, ControlError> {
+        tracing::error!(run.id = %self.id, why, "the run cannot go on");
+        self.crew.metrics.ended("failed");
+        self.crew.control.runs().fail(self.lease, self.id, why, self.crew.clock.now()).await?;
+        Ok(Left::Settled)
+    }
+}
+
+/// How an attended future came to its end.
+enum Attended<T> {
+    Ended(Result<T, HarvestError>),
+    Left(Left),
+}

@@ -1,0 +1,147 @@
+//! One Source that this scheduler looks after: a lease as long as there is work, and next to nothing in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::{AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, SourceSpec};
+use model::{RunId, SourceId};
+use tokio_util::sync::CancellationToken;
+
+use super::Crew;
+use super::due::{self, Due};
+use super::run::{Left, Tended};
+
+/// The wait after something that is shared could not be read or written.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
+pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
+    let mut steward = Steward { crew, source, keep, pause: None };
+    while !steward.keep.is_cancelled() {
+        if let Err(error) = steward.turn().await {
+            tracing::warn!(source.id = %steward.source, %error, "a Source cannot be looked after now");
+            tokio::select! {
+                () = tokio::time::sleep(AFTER_TROUBLE) => {}
+                () = steward.keep.cancelled() => {}
+            }
+        }
+    }
+}
+
+struct Steward {
+    crew: Crew,
+    source: SourceId,
+    keep: CancellationToken,
+    /// The pause before the last look at a Source that is followed continuously.
+    pause: Option<Duration>,
+}
+
+impl Steward {
+    /// Waits for work, and does it.
+    async fn turn(&mut self) -> Result<(), ControlError> {
+        let wait = self.wait_for_run();
+        let Some((spec, run)) = wait.await? else { return Ok(()) };
+        let Some(lease) = self.acquire().await? else { return Ok(()) };
+        let tended = Tended::new(&self.crew, &lease, spec, &run, &self.keep).tend(&run).await;
+        // Whatever came of it: others may have the Source now.
+        lease.release().await;
+        match tended? {
+            Left::Settled => self.note_pace().await,
+            Left::Lost | Left::Stopping => Ok(()),
+        }
+    }
+
+    /// The Source's run, as soon as there is one to be worked on; submits it when the Source is due. None when this
+    /// scheduler is to let the Source alone.
+    async fn wait_for_run(&self) -> Result<Option<(Arc<SourceSpec>, Arc<Run>)>, ControlError> {
+        let (mut sources, mut runs) = (self.crew.sources.clone(), self.crew.runs.clone());
+        loop {
+            let spec = sources.get(&self.source);
+            let last = runs.get(&self.source);
+            let due = match (&spec, &last) {
+                // A Source that was taken away is not begun any more, and what was begun waits for its word.
+                (None, _) => Due::Never,
+                (Some(spec), Some(run)) if run.wants_work() => {
+                    return Ok(Some((Arc::clone(&spec.value), Arc::clone(&run.value))));
+                }
+                (Some(_), Some(run)) if !run.state.is_over() => Due::Never,
+                (Some(spec), last) => {
+                    let last = last.as_ref().map(|run| &*run.value);
+                    due::due(spec, last, self.pause, self.crew.clock.now())
+                }
+            };
+            let wait = match due {
+                Due::Now => {
+                    self.submit().await?;
+                    continue_after_submission(&mut runs, &self.source).await;
+                    continue;
+                }
+                Due::In(wait) => wait,
+                Due::Never => Duration::MAX,
+            };
+            tokio::select! {
+                () = sources.changed() => {}
+                () = runs.changed() => {}
+                () = sleep_up_to(wait) => {}
+                () = self.keep.cancelled() => return Ok(None),
+            }
+        }
+    }
+
+    /// Asks for the run that is due.
+    async fn submit(&self) -> Result<(), ControlError> {
+        let spec = RunSpec {
+            id: RunId::fresh(),
+            source: self.source.clone(),
+            mode: RunMode::Auto,
+            asked_by: AskedBy::Schedule,
+            asked_at: self.crew.clock.now(),
+            allow_deletes: false,
+        };
+        match self.crew.control.runs().submit(spec).await {
+            // The operator was quicker.
+            Ok(_) | Err(ControlError::Exists { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The lease of the Source, as soon as nobody else has it. None when this scheduler is to let the Source alone.
+    async fn acquire(&self) -> Result<Option<Lease>, ControlError> {
+        let mut leases = self.crew.leases.clone();
+        loop {
+            let now = self.crew.clock.now();
+            let held = match self.crew.control.leases().acquire(&self.source, &self.crew.me, now).await? {
+                Claim::Taken(lease) => return Ok(Some(lease)),
+                Claim::Held(record) => record,
+            };
+            tracing::debug!(source.id = %self.source, holder = %held.holder, "waiting for the lease");
+            tokio::select! {
+                () = leases.changed() => {}
+                // The news of its end may have been missed.
+                () = tokio::time::sleep(AFTER_TROUBLE) => {}
+                () = self.keep.cancelled() => return Ok(None),
+            }
+        }
+    }
+
+    /// After a run: how long the Source is left alone, if it is followed continuously.
+    async fn note_pace(&mut self) -> Result<(), ControlError> {
+        let Some(spec) = self.crew.sources.get(&self.source) else { return Ok(()) };
+        let Some(run) = self.crew.control.runs().get(&self.source).await? else { return Ok(()) };
+        let counters = &run.progress.counters;
+        let found = counters.stored + counters.deleted;
+        self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
+        Ok(())
+    }
+}
+
+/// The view follows the server within milliseconds; a run that was just asked for is waited for.
+async fn continue_after_submission(runs: &mut control::View<Run>, source: &SourceId) {
+    let seen = |runs: &control::View<Run>| runs.get(source).filter(|run| !run.state.is_over()).map(drop);
+    let _ = tokio::time::timeout(AFTER_TROUBLE, runs.wait_for(seen)).await;
+}
+
+/// Sleeps; at most an hour, so that clocks that jump are noticed.
+async fn sleep_up_to(wait: Duration) {
+    tokio::time::sleep(wait.min(Duration::from_secs(3_600))).await;
+}

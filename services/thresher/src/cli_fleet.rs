@@ -1,0 +1,198 @@
+//! The part of the command line that runs a fleet or speaks to one.
+
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::SignedDuration;
+use regex::Regex;
+use url::Url;
+
+use crate::cli::{AbsentArg, ModeArg, percent};
+
+/// `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The YAML file with the configuration; deploy/config/serve.yaml is an example. Single fields can be set by the
+    /// environment, such as THRESHER_SERVE__STORE__URL.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Only this service; may be given again for others. Default: all.
+    #[arg(long, value_enum, value_name = "SERVICE")]
+    pub(crate) only: Vec<ServiceArg>,
+}
+
+/// A service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServiceArg {
+    /// Owns Sources: discovers, plans, dispatches, settles.
+    Scheduler,
+    /// Turns URLs into stored bitstreams.
+    Fetcher,
+    /// Turns packages into stored bitstreams.
+    Unpacker,
+    /// Judges stored bitstreams.
+    Verifier,
+}
+
+/// Where the fleet is.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// A NATS server of the fleet; may be given again for others of its cluster.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THRESHER_NATS",
+        default_value = "nats://127.0.0.1:4222",
+        value_delimiter = ','
+    )]
+    pub(crate) nats: Vec<String>,
+    /// The name under which the fleet shares the server.
+    #[arg(long, env = "THRESHER_NAMESPACE", default_value = "thresher")]
+    pub(crate) namespace: String,
+}
+
+/// What to do with the fleet's Sources.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SourceCommand {
+    /// Add a Source, or change one.
+    Add(SourceAddArgs),
+    /// List the Sources.
+    Ls {
+        #[command(flatten)]
+        fleet: FleetArgs,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Do not harvest a Source any more. What is held of it stays.
+    Rm {
+        /// Its name, or the URL it was added with.
+        source: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+/// `source add`.
+#[derive(Debug, Args)]
+pub(crate) struct SourceAddArgs {
+    /// Any way in: a site, a Source Description, a Capability List, or a list itself.
+    pub(crate) url: Url,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+    /// Change the Source if there is one of this URL already.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Harvest it again and again after this time, such as 6h or 30m.
+    #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "cron")]
+    pub(crate) every: Option<SignedDuration>,
+    /// Harvest it at the times of a cron expression of five fields, in UTC.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) cron: Option<String>,
+    /// Follow it: look at its changes again and again, the sooner the more there are.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Do not harvest it by itself for now.
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    /// The way to go in each run.
+    #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
+    pub(crate) mode: ModeArg,
+    /// Requests open at one of its origins at the same time, of the whole fleet.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) concurrency: NonZeroU16,
+    /// Refuse documents that break the specification instead of tolerating and counting it.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Take only resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) include: Option<Regex>,
+    /// Leave out resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) exclude: Option<Regex>,
+    /// What becomes of resources that a Resource List does not name any more.
+    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
+    pub(crate) absent: AbsentArg,
+    /// The most resources deleted for their absence in one run, in percent of what is held.
+    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
+    pub(crate) max_deletes: u8,
+}
+
+/// What to do with runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunCommand {
+    /// Ask for a run of a Source, and print its name.
+    Submit {
+        #[command(flatten)]
+        target: RunTargetArgs,
+        /// The way to go.
+        #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
+        mode: ModeArg,
+        /// Your word that this run may delete more resources for their absence than the Source's guard allows.
+        #[arg(long)]
+        allow_deletes: bool,
+        /// Watch it to its end; the exit status is that of `sync`.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// List the present or last run of each Source.
+    Ls {
+        #[command(flatten)]
+        fleet: FleetArgs,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch a run to its end; the exit status is that of `sync`.
+    Watch {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// Let a run wait. What it has done stays done.
+    Pause {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// Let a run go on.
+    Resume {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// End a run. What it has done stays done; what it had still to do is found out again by the next one.
+    Cancel {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+}
+
+/// Whose run.
+#[derive(Debug, Args)]
+pub(crate) struct RunTargetArgs {
+    /// The Source's name, or the URL it was added with.
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn interval(text: &str) -> Result<SignedDuration, String> {
+    let read: SignedDuration = text.parse().map_err(|error| format!("{error}; write 6h, 30m or 90s"))?;
+    if read.is_positive() { Ok(read) } else { Err("give a time that is longer than nothing".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_read_with_their_unit_and_nothing_else() {
+        assert_eq!(interval("6h").unwrap(), SignedDuration::from_hours(6));
+        assert_eq!(interval("1h 30m").unwrap(), SignedDuration::from_mins(90));
+        for bad in ["", "6", "-1h", "soon", "0s"] {
+            assert!(interval(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `thresher serve`: all services in one process, over NATS and a shared store.
+
+use std::process::ExitCode;
+
+use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use serde::Deserialize;
+use service::{About, Context, FrameConfig, ServiceConfig, Vars, config, frame};
+use tokio::task::JoinSet;
+
+use crate::cli::{ServeArgs, ServiceArg};
+
+const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") };
+
+/// The configuration of all services together: what they share stands in it once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    #[serde(default)]
+    frame: FrameConfig,
+    #[serde(default)]
+    nats: NatsConfig,
+    store: StoreConfig,
+    #[serde(default)]
+    http: HttpConfig,
+    #[serde(default)]
+    scheduler: scheduler::Settings,
+    #[serde(default)]
+    fetcher: fetcher::Settings,
+    #[serde(default)]
+    unpacker: unpacker::Settings,
+    #[serde(default)]
+    verifier: verifier::Settings,
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.frame
+    }
+}
+
+/// Runs the command, until a signal asks it to stop. The exit status is a service's: see [`frame::main`].
+pub(crate) async fn run(args: ServeArgs) -> ExitCode {
+    let vars = Vars::of_process();
+    let vars = match &args.config {
+        Some(path) => vars.with("THRESHER_SERVE_CONFIG", &path.to_string_lossy()),
+        None => vars,
+    };
+    match config::load::<Config>(ABOUT.name, &vars) {
+        Ok(config) => frame::run(ABOUT, config, vars, |context| serve(context, args.only)).await,
+        Err(error) => {
+            eprintln!("thresher serve: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs all services, or `only` these, until they are to stop. One that ends before takes the others with it.
+async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Result<()> {
+    let runs = |service| only.is_empty() || only.contains(&service);
+    let mut services = JoinSet::new();
+    // Each service gets what it shares with the others as its own.
+    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier } = context.config.clone();
+    let (f, n, s, h) = (frame.clone(), nats.clone(), store.clone(), http.clone());
+    let scheduler = scheduler::Config { frame: f, nats: n, store: s, http: h, scheduler };
+    if runs(ServiceArg::Scheduler) {
+        services.spawn(scheduler::serve(with(&context, scheduler)));
+    }
+    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
+    let fetcher = fetcher::Config { frame: f, nats: n, store: s, http, fetcher };
+    if runs(ServiceArg::Fetcher) {
+        services.spawn(fetcher::serve(with(&context, fetcher)));
+    }
+    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
+    let unpacker = unpacker::Config { frame: f, nats: n, store: s, unpacker };
+    if runs(ServiceArg::Unpacker) {
+        services.spawn(unpacker::serve(with(&context, unpacker)));
+    }
+    let verifier = verifier::Config { frame, nats, store, verifier };
+    if runs(ServiceArg::Verifier) {
+        services.spawn(verifier::serve(with(&context, verifier)));
+    }
+
+    let mut ended = Ok(());
+    while let Some(done) = services.join_next().await {
+        let done = done.unwrap_or_else(|panic| Err(anyhow::Error::new(panic)));
+        // The others finish what they have in hand.
+        context.stop.cancel();
+        ended = ended.and(done);
+    }
+    ended
+}
+
+/// The same context with another configuration.
+fn with<C>(context: &Context<Config>, config: C) -> Context<C> {
+    Context {
+        config,
+        vars: context.vars.clone(),
+        readiness: context.readiness.clone(),
+        metrics: context.metrics.clone(),
+        stop: context.stop.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/serve.yaml");
+        let vars = Vars::default().with("THRESHER_SERVE_CONFIG", sample);
+        let config: Config = config::load("serve", &vars).unwrap();
+        assert_eq!(config.fetcher, fetcher::Settings::default());
+        assert_eq!(config.scheduler, scheduler::Settings::default());
+    }
+}

@@ -1,0 +1,156 @@
+//! A fleet: services as processes of their own, over real NATS and S3 servers.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use testkit::servers::S3Fixture;
+use ulid::Ulid;
+
+use super::{Destination, Run, thresher};
+
+/// How long a fleet may take for what it is asked; a loaded machine takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a fleet lies: a namespace and a bucket of its own on servers that others may use too.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    pub(crate) nats: String,
+    pub(crate) namespace: String,
+    pub(crate) s3: S3Fixture,
+    folder: TempDir,
+    started: AtomicU32,
+}
+
+/// A service that runs; `kill -9` ends it, whatever happens to the test.
+#[derive(Debug)]
+pub(crate) struct Service {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Fleet {
+    pub(crate) fn new(nats: &str, s3: S3Fixture) -> Self {
+        let namespace = format!("t{}", Ulid::new().to_string().to_lowercase());
+        let folder = TempDir::with_prefix("fleet-").expect("a temporary directory");
+        Self { nats: nats.to_owned(), namespace, s3, folder, started: AtomicU32::new(0) }
+    }
+
+    /// Starts `services` (such as `fetcher`) in one process, with `more` lines of configuration.
+    pub(crate) fn start(&self, services: &[&str], more: &str) -> Service {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
+        let mut text = String::new();
+        writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
+        let (nats, namespace) = (&self.nats, &self.namespace);
+        writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}}}").expect("a String");
+        let (bucket, endpoint, region) = (&self.s3.bucket, &self.s3.endpoint, &self.s3.region);
+        writeln!(
+            text,
+            "store: {{url: 's3://{bucket}/harvests/one', endpoint: '{endpoint}', region: {region}}}"
+        )
+        .expect("a String");
+        writeln!(text, "http: {{allow_private_addresses: true}}\n{more}").expect("a String");
+        std::fs::write(&config, text).expect("our own folder");
+        let mut command = thresher();
+        command.arg("serve").arg("--config").arg(&config);
+        for service in services {
+            command.args(["--only", service]);
+        }
+        command.envs(self.s3.aws_environment());
+        let stderr = File::create(&log).expect("our own folder");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn();
+        Service { child: child.expect("the binary was built by cargo"), log }
+    }
+
+    /// `thresher source add <url>`
+    #[track_caller]
+    pub(crate) fn add(&self, url: &str, options: &[&str]) {
+        Run::of(self.command("source").args(["add", url]).args(options)).exits(0);
+    }
+
+    /// `thresher run <what> <source>`
+    pub(crate) fn run(&self, what: &str, source: &str, options: &[&str]) -> Run {
+        Run::of(self.command("run").args([what, source]).args(options))
+    }
+
+    /// `thresher run submit --watch --json`: asks for a run, and waits for its end.
+    pub(crate) async fn harvest(&self, source: &str) -> Run {
+        let mut command = self.command("run");
+        command.args(["submit", source, "--watch", "--json"]);
+        wait(command).await
+    }
+
+    /// `thresher run watch`: waits for the end of the last run.
+    pub(crate) async fn watch(&self, source: &str) -> Run {
+        let mut command = self.command("run");
+        command.args(["watch", source, "--json"]);
+        wait(command).await
+    }
+
+    /// What the fleet holds.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination::s3(&self.s3)
+    }
+
+    fn command(&self, subcommand: &str) -> Command {
+        let mut command = thresher();
+        command.arg(subcommand).env("THRESHER_NATS", &self.nats).env("THRESHER_NAMESPACE", &self.namespace);
+        command
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+async fn wait(mut command: Command) -> Run {
+    let waiting = tokio::task::spawn_blocking(move || Run::of(&mut command));
+    let ended = tokio::time::timeout(PATIENCE, waiting).await;
+    ended.expect("the fleet comes to an end in time").expect("no panic")
+}
+
+impl Service {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+    }
+
+    /// Asks it to stop, and gives its exit status.
+    pub(crate) async fn terminate(mut self) -> Option<i32> {
+        self.signal("TERM");
+        let ending = tokio::task::spawn_blocking(move || self.child.wait().expect("our own child").code());
+        tokio::time::timeout(PATIENCE, ending).await.expect("it ends in time").expect("no panic")
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status();
+        assert!(status.expect("a system with kill").success());
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- log of process {}\n{}", self.id(), self.log());
+        }
+    }
+}

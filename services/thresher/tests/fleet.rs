@@ -1,0 +1,175 @@
+//! Services as processes of their own, over NATS and S3: the same harvest as on a laptop, whoever dies.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Destination, Fleet, source, truth};
+use serde_json::Value;
+use testkit::servers::{NatsFixture, S3Fixture};
+use testkit::source::{Changes, Size, SourceSpec};
+
+async fn fleet() -> Fleet {
+    Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
+}
+
+const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
+
+/// What `ls --json` says, without what rightly differs between two places.
+fn listed(copy: &Destination) -> Vec<Value> {
+    let mut lines = copy.listed();
+    for line in &mut lines {
+        let line = line.as_object_mut().expect("one object a line");
+        line.remove("location");
+        line.remove("stored_at");
+    }
+    lines
+}
+
+#[tokio::test]
+async fn a_fleet_holds_what_a_laptop_holds_and_follows_the_same_changes() {
+    let source = source(SourceSpec::default().resources(300).size(Size::Range(0, 300_000))).await;
+    let (fleet, laptop) = (fleet().await, Destination::directory());
+    let _services: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
+    fleet.add(&source.well_known(), &[]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    laptop.sync(&source.well_known()).exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    assert_eq!(listed(&fleet.destination()), listed(&laptop));
+
+    source.change(Changes { create: 5, update: 10, delete: 5 });
+    source.reset_requests();
+    let again = fleet.harvest(&source.well_known()).await.exits(0);
+    assert_eq!(again.json()["counters"]["stored"], 15, "{again}");
+    assert_eq!(source.requests().resources, 15);
+    laptop.sync(&source.well_known()).exits(0);
+    assert_eq!(listed(&fleet.destination()), listed(&laptop));
+}
+
+#[tokio::test]
+async fn one_process_with_all_services_harvests_and_stops_cleanly() {
+    let source = source(SourceSpec::default().resources(50)).await;
+    let fleet = fleet().await;
+    let all = fleet.start(&[], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    assert_eq!(all.terminate().await, Some(0));
+}
+
+#[tokio::test]
+async fn every_service_stops_in_mid_transfer_with_exit_0_and_others_finish_the_work() {
+    let spec = SourceSpec::default().resources(400).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let first: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
+    fleet.add(&source.well_known(), &[]);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    while source.requests().resources < 100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let _others: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
+    for service in first {
+        assert_eq!(service.terminate().await, Some(0));
+    }
+    fleet.watch(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    // Fetchers finish what they have in hand; the next scheduler asks anew for what it was not told of: one window at most.
+    let asked = source.requests().resources;
+    assert!(asked <= 400 + 80, "{asked} requests for 400 resources");
+}
+
+#[tokio::test]
+async fn the_limit_of_an_origin_holds_over_all_fetchers() {
+    let spec = SourceSpec::default().resources(300).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _schedulers = [fleet.start(&["scheduler", "verifier"], "")];
+    let _fetchers: Vec<_> = (0..6).map(|_| fleet.start(&["fetcher"], "")).collect();
+    fleet.add(&source.well_known(), &["--concurrency", "8"]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    let most = source.requests().max_in_flight;
+    assert!((5..=8).contains(&most), "{most} requests were open at a time");
+}
+
+#[tokio::test]
+async fn a_scheduler_that_dies_is_replaced_and_no_document_is_read_again() {
+    let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _stages = fleet.start(&["fetcher", "verifier"], "");
+    let first = fleet.start(&["scheduler"], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    while source.requests().resources < 100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let documents = source.requests().documents;
+    let second = fleet.start(&["scheduler"], "");
+    first.kill();
+    fleet.watch(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    assert_eq!(source.requests().documents, documents, "{}", second.log());
+}
+
+#[tokio::test]
+async fn a_scheduler_that_slept_through_its_end_is_kept_out_and_gives_up_cleanly() {
+    let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _stages = fleet.start(&["fetcher", "verifier"], "");
+    let sleeper = fleet.start(&["scheduler"], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    while source.requests().resources < 100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    sleeper.signal("STOP");
+    let _second = fleet.start(&["scheduler"], "");
+    fleet.watch(&source.well_known()).await.exits(0);
+    sleeper.signal("CONT");
+    assert_eq!(fleet.destination().present(), truth(&source));
+    // It lives on as an ordinary member, and stops like one.
+    fleet.harvest(&source.well_known()).await.exits(0);
+    assert_eq!(sleeper.terminate().await, Some(0));
+    assert_eq!(fleet.destination().present(), truth(&source));
+}
+
+#[tokio::test]
+async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
+    let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let (fleet, url) = (fleet().await, source.well_known());
+    let _all = fleet.start(&[], "");
+    fleet.add(&url, &[]);
+    fleet.run("submit", &url, &[]).exits(0);
+    while source.requests().resources < 50 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fleet.run("pause", &url, &[]).exits(0);
+    until_state(&fleet, "paused").await;
+    let asked = source.requests().resources;
+    assert!(asked < 600, "{asked}");
+    fleet.run("resume", &url, &[]).exits(0);
+    while source.requests().resources < asked + 50 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fleet.run("cancel", &url, &[]).exits(0);
+    until_state(&fleet, "cancelled").await;
+    assert!(source.requests().resources < 600);
+
+    // What was still to be done is found out again.
+    fleet.harvest(&url).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+}
+
+async fn until_state(fleet: &Fleet, state: &str) {
+    loop {
+        let runs = fleet.run("ls", "--json", &[]).exits(0);
+        if runs.json()["state"] == state {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
