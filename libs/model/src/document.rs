@@ -51,15 +51,31 @@ pub struct DocumentRecord {
     /// `until`: present when the document is closed (RS-5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// The latest change it told of.
+    /// The last instant that `until` can mean: the end of its second, or day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_latest: Option<Timestamp>,
+    /// The earliest change that the version read whole tells of, as far as its entries say when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_change: Option<Timestamp>,
+    /// The latest change that the version read whole tells of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_change: Option<Timestamp>,
+    /// Changes before this moment fell off the end of the document, maybe unseen: it has no `from`, and the changes that
+    /// it told of before are not in it any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen_before: Option<Timestamp>,
     /// Entries it had when it was last read whole.
     #[serde(default)]
     pub entries: u64,
     /// Entries among them that could not be read.
     #[serde(default)]
     pub bad: u64,
+    /// Entries among them that lead to other documents, as all those of an index do.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub documents: u64,
+    /// Entries among them that lead to packages, which are not read: what they hold is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packages: u64,
     /// Whether something about it casts doubt on what it does not say: nothing is concluded from absence.
     #[serde(default)]
     pub doubtful: bool,
@@ -80,11 +96,54 @@ pub enum DocumentState {
         planned: u64,
         /// The version they belong to.
         version: Validators,
+        /// The changes that they told of.
+        #[serde(default)]
+        told: Told,
     },
     /// Read to its end, or unchanged since it last was.
     Done,
     /// Given up in this run; a problem record says why.
     Failed,
+}
+
+/// The changes that entries tell of, as far as they say when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Told {
+    /// The earliest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<Timestamp>,
+    /// The latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
+}
+
+impl DocumentRecord {
+    /// Whether its entries lead to other documents: an index, whatever its root element.
+    pub fn leads_to_documents(&self) -> bool {
+        self.root == Some(Root::SitemapIndex) || self.documents > 0
+    }
+
+    /// Whether everything it tells of is known: it was read to its end, and none of its entries was passed over.
+    pub fn is_read_whole(&self) -> bool {
+        self.state == DocumentState::Done && self.packages == 0
+    }
+}
+
+impl Told {
+    /// Adds a change.
+    pub fn add(&mut self, time: Timestamp) {
+        self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
+        self.latest = self.latest.max(Some(time));
+    }
+
+    /// Adds what other entries tell of.
+    pub fn merge(&mut self, other: Self) {
+        other.oldest.into_iter().chain(other.latest).for_each(|time| self.add(time));
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Validators {

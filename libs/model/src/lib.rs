@@ -20,7 +20,7 @@ mod wire;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
-pub use document::{DocumentRecord, DocumentState, Validators};
+pub use document::{DocumentRecord, DocumentState, Told, Validators};
 pub use ids::{IdError, JobId, PackId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};

@@ -75,6 +75,7 @@ quirks! {
     RepeatedCapability "repeated-capability" false true "a Capability List has several entries of one capability; only together are they the set's";
     MissingEntryCapability "missing-entry-capability" false true "an entry does not say what the document it leads to is";
     UrlsetAsIndex "urlset-as-index" true true "a urlset lists lists, where an index would be a sitemapindex";
+    IndexAsUrlset "index-as-urlset" true true "a sitemapindex lists changes of resources, where a list would be a urlset";
     IndexNotAllowed "index-not-allowed" false true "a sitemapindex is used where the specification has none";
     WrongEntryElement "wrong-entry-element" false true "a sitemap stands in a urlset, or a url in a sitemapindex";
     LateHeader "late-header" true true "the document's own metadata or links follow an entry";

@@ -162,6 +162,11 @@ impl Quirk {
                 Section::FORMATS,
                 "Use a sitemapindex as the root element of a document that lists other lists.",
             ),
+            Self::IndexAsUrlset => (
+                Must,
+                Section::FORMATS,
+                "Use a urlset as the root element of a document that lists resources.",
+            ),
             Self::IndexNotAllowed => (
                 Should,
                 Section::CAPABILITY_LIST,

@@ -78,6 +78,10 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
             urlset(&format!(r#"<rs:md capability="capabilitylist"/>{}{}"#, list("1.xml"), list("2.xml")))
         }
         Quirk::MissingEntryCapability => urlset(&format!(r#"<rs:md capability="capabilitylist"/>{ONE}"#)),
+        Quirk::IndexAsUrlset => {
+            change_list(&change("1", r#"change="updated" datetime="2013-01-02T00:00:00Z""#))
+                .replace("urlset", "sitemapindex")
+        }
         Quirk::UrlsetAsIndex => entry(r#"<rs:md capability="resourcelist"/>"#),
         Quirk::IndexNotAllowed => {
             format!(r#"<sitemapindex {NAMESPACES}><rs:md capability="capabilitylist"/></sitemapindex>"#)

@@ -95,6 +95,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::RepeatedCapability => "WEKO: several Resource Lists and Dumps in one Capability List",
         Quirk::MissingEntryCapability => "—",
         Quirk::UrlsetAsIndex => "POD (pod4lib aggregator): lists listed in a `urlset`",
+        Quirk::IndexAsUrlset => "—",
         Quirk::IndexNotAllowed => "—",
         Quirk::WrongEntryElement => "—",
         Quirk::LateHeader => "—",

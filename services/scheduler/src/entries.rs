@@ -6,9 +6,9 @@ use catalog::Batch;
 use jiff::Timestamp;
 use model::{
     Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
-    Subject, Validators,
+    Subject, Told, Validators,
 };
-use resourcesync::{Capability, Datetime, Item};
+use resourcesync::{Capability, Datetime, Entry, Item};
 
 use crate::decide::{Decision, Known, decide};
 use crate::entry::{Context, Horizon, Planned};
@@ -17,13 +17,15 @@ use crate::harvest::Harvest;
 use crate::queue;
 
 impl Harvest {
-    /// Entries of a list become pending records where something is to be done. Gives the latest change among them.
+    /// Entries of a list become pending records where something is to be done. Gives the changes that they tell of, those of
+    /// resources that are not wanted too.
     pub(crate) async fn plan_entries(
         &mut self,
         batch: &mut Batch,
         context: &Context,
         items: Vec<Item>,
-    ) -> Result<Option<Timestamp>, HarvestError> {
+    ) -> Result<Told, HarvestError> {
+        let mut told = Told::default();
         let mut entries: Vec<Planned> = Vec::with_capacity(items.len());
         for item in items {
             let entry = match item {
@@ -38,6 +40,7 @@ impl Harvest {
             let position = entry.position;
             match context.read(entry) {
                 Ok(planned) => {
+                    planned.listing.change_time.into_iter().for_each(|time| told.add(time));
                     if planned.listing.change.is_none() {
                         self.note_named(&context.set, &planned.uri);
                     }
@@ -60,7 +63,6 @@ impl Harvest {
         let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
             uris.into_iter().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
         let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
-        let latest = entries.iter().filter_map(|planned| planned.listing.change_time).max();
         for (planned, record) in entries.into_iter().zip(&records) {
             let known = Known {
                 record: record.as_ref(),
@@ -70,7 +72,7 @@ impl Harvest {
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
             self.apply(batch, planned, decision, record.as_ref(), &mut plans);
         }
-        Ok(latest)
+        Ok(told)
     }
 
     fn apply(
@@ -151,18 +153,11 @@ impl Harvest {
         batch: &mut Batch,
         index: &str,
         parent: &DocumentRecord,
-        items: Vec<Item>,
+        entries: Vec<Entry>,
     ) -> Result<(), HarvestError> {
         let horizon = Horizon::at(self.clock.now());
-        for item in items {
-            let entry = match item {
-                Item::Entry(entry) => *entry,
-                Item::Bad(bad) => {
-                    self.bad_entry(batch, index, &bad);
-                    continue;
-                }
-            };
-            let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+        let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+        for entry in entries {
             let until = certain(entry.metadata.until);
             let before = self.catalog.document(&entry.loc).await?;
             if before
@@ -178,7 +173,7 @@ impl Harvest {
                 child.validators = Validators::default();
             }
             child.parent = Some(index.to_owned());
-            child.from = from.or(child.from);
+            child.from = from;
             batch.put_document(&entry.loc, &child);
         }
         Ok(())

@@ -1,26 +1,19 @@
 //! The end of a run.
 
 use catalog::Batch;
-use futures::TryStreamExt;
 use model::Phase;
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::ways;
+use crate::{queue, ways};
 
 impl Harvest {
     /// Every change is settled or recorded as a problem: now the sets may move on.
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
-        let mut documents = self.catalog.scan_documents().await?;
-        let mut read = Vec::new();
-        while let Some((_, record)) = documents.try_next().await? {
-            if record.run == self.run.id {
-                read.push(record);
-            }
-        }
+        let mut documents = queue::by_set(&self.catalog).await?;
         for (id, set) in &mut self.sets {
-            if ways::advance(set, read.iter().filter(|record| record.set == *id)) {
+            if ways::advance(set, self.run.id, &documents.remove(id).unwrap_or_default()) {
                 batch.put_set(id, set);
             }
         }

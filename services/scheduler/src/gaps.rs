@@ -1,25 +1,40 @@
 //! Gaps: changes that do not join on to what is synchronized were never seen, so the lists have to be compared.
 
+use std::fmt;
+
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, ProblemReason, SetId, SetRecord, Subject, Validators};
+use model::{DocumentState, ProblemReason, SetId, SetRecord, Subject, Validators};
 use resourcesync::Capability;
 
+use crate::continuity::{self, Hole};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::{queue, ways};
 
+/// Holes that a message names.
+const SHOWN: usize = 3;
+
+/// A set of which changes are missing.
+#[derive(Debug)]
+pub(crate) struct Gap {
+    pub(crate) id: SetId,
+    /// The set, as far as the Resource Lists of this run have brought it.
+    pub(crate) set: SetRecord,
+    pub(crate) holes: Vec<Hole>,
+}
+
 impl Harvest {
     /// Queues the Resource Lists of sets with a gap, where they are not read in this run anyway. Returns whether anything
     /// was queued.
-    pub(crate) async fn queue_lists(&mut self, gaps: &[(SetId, SetRecord)]) -> Result<bool, HarvestError> {
+    pub(crate) async fn queue_lists(&mut self, gaps: &[Gap]) -> Result<bool, HarvestError> {
         let mut batch = Batch::new();
-        for (id, set) in gaps {
+        for Gap { id, set, .. } in gaps {
             for uri in set.documents(&Capability::ResourceList) {
                 let before = self.catalog.document(uri).await?;
                 if before.as_ref().is_some_and(|record| record.run == self.run.id) {
                     continue;
                 }
-                tracing::info!(set.id = %id, "changes do not join on to what is synchronized; the Resource List is read");
+                tracing::info!(set.id = %id, "changes are missing between what is synchronized and what is told; the Resource List is read");
                 let mut list = queue::queued(self.run.id, id, &Capability::ResourceList, before);
                 list.validators = Validators::default();
                 batch.put_document(uri, &list);
@@ -33,16 +48,11 @@ impl Harvest {
     /// A gap that no Resource List closes is a problem, and its set does not move on: the next run looks again.
     pub(crate) async fn record_gaps(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
-        for (_, set) in self.gaps().await? {
-            let Some(uri) = set.documents(&Capability::ChangeList).next() else { continue };
+        for gap in self.gaps().await? {
+            let Some(uri) = gap.set.documents(&Capability::ChangeList).next() else { continue };
             let subject = Subject::Document(uri.to_owned());
             let before = self.catalog.problem(&subject).await?;
-            let reached = set.synchronized_to.map_or("nothing".to_owned(), |moment| moment.to_string());
-            let message = format!(
-                "its changes begin after {reached}, up to which this set is synchronized, and no Resource List of a later \
-                 moment closes the gap: changes in between were never seen. A newer Resource List of the Source will \
-                 settle it"
-            );
+            let message = gap.to_string();
             let problem = self.problem(before, ProblemReason::Gap, message);
             self.has_problems = true;
             batch.put_problem(&subject, &problem);
@@ -50,26 +60,44 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// The sets whose changes do not join on, each with what it would be synchronized to after this run's lists.
-    pub(crate) async fn gaps(&self) -> Result<Vec<(SetId, SetRecord)>, HarvestError> {
-        let documents: Vec<DocumentRecord> =
-            queue::documents(&self.catalog).await?.into_iter().map(|(_, record)| record).collect();
+    /// The sets of which changes are missing, after the Resource Lists of this run.
+    pub(crate) async fn gaps(&self) -> Result<Vec<Gap>, HarvestError> {
+        let mut documents = queue::by_set(&self.catalog).await?;
         let mut gaps = Vec::new();
         for (id, set) in &self.sets {
-            let of_set = || documents.iter().filter(|record| record.set == *id);
-            let in_run = || of_set().filter(|record| record.run == self.run.id);
-            let changes_read = in_run().any(|record| {
-                record.capability == Capability::ChangeList && record.state == DocumentState::Done
+            let documents = documents.remove(id).unwrap_or_default();
+            let changes_read = documents.iter().any(|record| {
+                record.run == self.run.id
+                    && record.capability == Capability::ChangeList
+                    && record.state == DocumentState::Done
             });
-            let mut reached = set.clone();
-            ways::advance(
-                &mut reached,
-                in_run().filter(|record| record.capability == Capability::ResourceList),
-            );
-            if changes_read && !ways::joins_on(&reached, of_set()) {
-                gaps.push((id.clone(), reached));
+            if !changes_read {
+                continue;
+            }
+            let mut set = set.clone();
+            ways::take_lists(&mut set, self.run.id, &documents);
+            let holes = continuity::follow(set.synchronized_to, self.run.id, documents.iter()).holes;
+            if !holes.is_empty() {
+                gaps.push(Gap { id: id.clone(), set, holes });
             }
         }
         Ok(gaps)
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing tells what changed ")?;
+        for (n, hole) in self.holes.iter().take(SHOWN).enumerate() {
+            let and = if n == 0 { "" } else { ", and " };
+            write!(f, "{and}between {} and {}", hole.after, hole.before)?;
+        }
+        if let more @ 1.. = self.holes.len().saturating_sub(SHOWN) {
+            write!(f, ", and in {more} more intervals")?;
+        }
+        f.write_str(
+            ": the Change Lists leave that out, and no Resource List of a later moment closes the gap, so these changes were never \
+             seen. A newer Resource List of the Source will settle it",
+        )
     }
 }

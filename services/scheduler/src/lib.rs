@@ -3,9 +3,11 @@
 mod abandon;
 mod absent;
 mod candidate;
+mod continuity;
 mod decide;
 mod discover;
 mod dispatch;
+mod document;
 mod entries;
 mod entry;
 mod error;

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, ProblemReason, Subject, Validators};
-use resourcesync::{Capability, Datetime, Header, Mode as ReadMode, Quirk, Quirks, ReadError, Root, Summary};
+use model::{DocumentRecord, DocumentState, ProblemReason, Validators};
+use resourcesync::{Mode as ReadMode, Quirks};
 use url::Url;
 
-use crate::entry::{Context, Horizon};
+use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
-use crate::read::{self, DocumentError, DocumentStream, Opened, Part};
+use crate::read::{self, Opened};
 
 impl Harvest {
     /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too.
     pub(crate) async fn plan(&mut self) -> Result<(), HarvestError> {
         self.read_queued().await?;
         let gaps = self.gaps().await?;
-        self.run.counters.gaps += gaps.len() as u64;
+        self.run.counters.gaps += gaps.iter().map(|gap| gap.holes.len() as u64).sum::<u64>();
         if self.queue_lists(&gaps).await? {
             self.read_queued().await?;
         }
@@ -70,7 +70,7 @@ impl Harvest {
         self.count_unmodified(uri, &record);
         self.unmodified.insert(uri.to_owned());
         let mut batch = Batch::new();
-        if names_parts(&record) {
+        if record.leads_to_documents() {
             // The index is the same; the documents it names may have changed all the same.
             for (child, mut known) in queue::children(&self.catalog, uri).await? {
                 if !queue::is_settled_child(&known, known.until) {
@@ -82,16 +82,17 @@ impl Harvest {
         }
         record.state = DocumentState::Done;
         batch.put_document(uri, &record);
-        batch.delete_problem(&Subject::Document(uri.to_owned()));
+        self.settle_document_problem(&mut batch, uri, &record).await?;
         self.commit(batch).await
     }
 
     /// What an unmodified document says is as it was.
     fn count_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
-        if !names_parts(record) {
+        if !record.leads_to_documents() {
             let requeued = self.requeued.get(uri).copied().unwrap_or_default();
-            self.run.counters.listed += record.entries;
-            self.run.counters.unchanged += record.entries.saturating_sub(requeued);
+            let listed = record.entries.saturating_sub(record.packages);
+            self.run.counters.listed += listed;
+            self.run.counters.unchanged += listed.saturating_sub(requeued);
         }
         self.run.counters.add_quirks(&record.quirks);
     }
@@ -99,145 +100,15 @@ impl Harvest {
     /// It is read nevertheless, and counted then.
     pub(crate) fn uncount_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
         let counters = &mut self.run.counters;
-        if !names_parts(record) {
+        if !record.leads_to_documents() {
             let requeued = self.requeued.get(uri).copied().unwrap_or_default();
-            counters.listed = counters.listed.saturating_sub(record.entries);
-            counters.unchanged = counters.unchanged.saturating_sub(record.entries.saturating_sub(requeued));
+            let listed = record.entries.saturating_sub(record.packages);
+            counters.listed = counters.listed.saturating_sub(listed);
+            counters.unchanged = counters.unchanged.saturating_sub(listed.saturating_sub(requeued));
         }
         for (name, times) in &record.quirks {
             let counted = counters.quirks.remove(name).unwrap_or_default();
             counters.quirks.extend((counted > *times).then(|| (name.clone(), counted - times)));
-        }
-    }
-
-    async fn read_document(
-        &mut self,
-        uri: &str,
-        mut record: DocumentRecord,
-        mut stream: DocumentStream,
-        horizon: Horizon,
-    ) -> Result<(), HarvestError> {
-        self.run.counters.requests += u64::from(stream.requests);
-        let version = stream.validators.clone();
-        // After a crash, what was planned of this very version is not planned again.
-        let mut skip = match &record.state {
-            DocumentState::Reading { planned, version: before }
-                if !version.is_empty() && *before == version =>
-            {
-                *planned
-            }
-            DocumentState::Reading { planned, .. } => {
-                self.run.counters.listed = self.run.counters.listed.saturating_sub(*planned);
-                0
-            }
-            _ => 0,
-        };
-        let mut planned = skip;
-        let mut context = None;
-        if skip == 0 {
-            self.forget_entry_problems(uri).await?;
-            self.read_whole.insert(uri.to_owned());
-        }
-        while let Some(part) = stream.next().await {
-            match part {
-                Part::Header(header) => {
-                    if let Err(why) = expect_kind(&header, &record.capability) {
-                        return self.fail_document(uri, record, ProblemReason::WrongKind, &why).await;
-                    }
-                    record.root = Some(header.root);
-                    let certain =
-                        |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
-                    record.at = certain(header.at);
-                    record.at_latest = header.at.and_then(|time| horizon.latest_instant(&time));
-                    record.from = certain(header.from).or(record.from);
-                    record.until = certain(header.until);
-                    self.expect_names(&record);
-                    context = Some(Context {
-                        document: uri.to_owned(),
-                        set: record.set.clone(),
-                        changes: record.capability == Capability::ChangeList,
-                        at: header.at,
-                        completed: header.completed,
-                        kind: header.capability,
-                        horizon,
-                    });
-                }
-                Part::Items(mut items) => {
-                    let known = usize::try_from(skip).unwrap_or(usize::MAX).min(items.len());
-                    items.drain(..known);
-                    skip -= known as u64;
-                    planned += items.len() as u64;
-                    let Some(context) = &context else { continue };
-                    record.state = DocumentState::Reading { planned, version: version.clone() };
-                    let mut batch = Batch::new();
-                    let is_index = record.root == Some(Root::SitemapIndex);
-                    let (parts, items): (Vec<_>, Vec<_>) =
-                        items.into_iter().partition(|item| is_index || context.is_part(item));
-                    self.queue_children(&mut batch, uri, &record, parts).await?;
-                    let latest = self.plan_entries(&mut batch, context, items).await?;
-                    record.latest_change = record.latest_change.max(latest);
-                    batch.put_document(uri, &record);
-                    self.commit(batch).await?;
-                }
-                Part::End(summary) => return self.document_done(uri, record, version, summary).await,
-                Part::Broken(DocumentError::Web(error), _) => {
-                    return self.fail_document_web(uri, record, &error).await;
-                }
-                Part::Broken(error, summary) => {
-                    self.run.counters.add_quirks(&names(&summary.quirks));
-                    let reason = reason_of(&error);
-                    return self.fail_document(uri, record, reason, &error.to_string()).await;
-                }
-            }
-        }
-        self.fail_document(uri, record, ProblemReason::Malformed, &DocumentError::Stopped.to_string()).await
-    }
-
-    async fn document_done(
-        &mut self,
-        uri: &str,
-        mut record: DocumentRecord,
-        version: Validators,
-        summary: Summary,
-    ) -> Result<(), HarvestError> {
-        record.state = DocumentState::Done;
-        record.entries = summary.entries;
-        record.bad = summary.bad;
-        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
-        // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
-        record.validators = if summary.bad == 0 { version } else { Validators::default() };
-        record.quirks = names(&summary.quirks);
-        self.run.counters.add_quirks(&record.quirks);
-        let mut batch = Batch::new();
-        batch.put_document(uri, &record);
-        batch.delete_problem(&Subject::Document(uri.to_owned()));
-        self.commit(batch).await
-    }
-}
-
-/// Whether its entries lead to further documents.
-fn names_parts(record: &DocumentRecord) -> bool {
-    record.root == Some(Root::SitemapIndex) || record.quirks.contains_key(Quirk::UrlsetAsIndex.as_str())
-}
-
-/// A document must be what it is read as; one that does not say (a plain sitemap) is taken at the operator's word.
-fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String> {
-    match &header.capability {
-        None => Ok(()),
-        Some(found) if found == expected => Ok(()),
-        Some(found) => Err(format!("it is a {found}, but was announced as a {expected}")),
-    }
-}
-
-fn reason_of(error: &DocumentError) -> ProblemReason {
-    match error {
-        DocumentError::Read(ReadError::Truncated { .. }) => ProblemReason::Truncated,
-        DocumentError::Read(
-            ReadError::Html { .. } | ReadError::NotXml { .. } | ReadError::UnknownRoot { .. },
-        ) => ProblemReason::WrongKind,
-        DocumentError::Web(error) => error.reason(),
-        DocumentError::Read(_) | DocumentError::NothingSent | DocumentError::Stopped => {
-            ProblemReason::Malformed
         }
     }
 }

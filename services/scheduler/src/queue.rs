@@ -1,5 +1,7 @@
 //! The documents of a run, in the order they are to be read. The queue is the catalog itself, so a crash loses nothing.
 
+use std::collections::HashMap;
+
 use catalog::Catalog;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -47,9 +49,14 @@ pub(crate) fn queued(
         at_latest: None,
         from: None,
         until: None,
+        until_latest: None,
+        oldest_change: None,
         latest_change: None,
+        unseen_before: None,
         entries: 0,
         bad: 0,
+        documents: 0,
+        packages: 0,
         doubtful: false,
         quirks: Default::default(),
     });
@@ -75,6 +82,16 @@ pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Ti
 /// Every document that is known, by its URI.
 pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
     Ok(catalog.scan_documents().await?.try_collect().await?)
+}
+
+/// What is known of each set's documents.
+pub(crate) async fn by_set(catalog: &Catalog) -> Result<HashMap<SetId, Vec<DocumentRecord>>, HarvestError> {
+    let mut sets: HashMap<SetId, Vec<DocumentRecord>> = HashMap::new();
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((_, record)) = documents.try_next().await? {
+        sets.entry(record.set.clone()).or_default().push(record);
+    }
+    Ok(sets)
 }
 
 /// The documents that an index named when it was last read.

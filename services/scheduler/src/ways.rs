@@ -1,7 +1,9 @@
 //! Which way each set is brought in step, and how far it has come afterwards. Pure.
 
-use model::{DocumentRecord, DocumentState, Mode, SetId, SetRecord};
+use model::{DocumentRecord, DocumentState, Mode, RunId, SetId, SetRecord};
 use resourcesync::Capability;
+
+use crate::continuity;
 
 /// The documents of a run, before any index was opened.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,45 +54,44 @@ pub(crate) fn offers(sets: &[(SetId, SetRecord)]) -> String {
     if names.is_empty() { "no capability at all".to_owned() } else { names.join(", ") }
 }
 
-/// Moves a set on after a run that read `documents` of it. A document that was not read to its end moves nothing.
-/// Returns whether it moved.
-pub(crate) fn advance<'a>(set: &mut SetRecord, documents: impl Iterator<Item = &'a DocumentRecord>) -> bool {
+/// Moves a set on after `run`. `documents` are all that are known of it. A document that was not read to its end moves nothing,
+/// and no change moves a set over a hole. Returns whether it moved.
+pub(crate) fn advance(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) -> bool {
     let before = set.clone();
-    let (lists, changes): (Vec<_>, Vec<_>) =
-        documents.partition(|record| record.capability == Capability::ResourceList);
-    let whole = |records: &[&DocumentRecord]| {
-        !records.is_empty() && records.iter().all(|record| record.state == DocumentState::Done)
-    };
-    if whole(&lists) {
-        set.has_baseline = true;
-        // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
-        let at = lists.iter().map(|record| record.at).min().flatten();
-        set.baseline_at = at.or(set.baseline_at);
-        let reached = lists.iter().map(|record| record.at_latest).min().flatten();
-        set.synchronized_to = set.synchronized_to.max(reached);
-    }
-    if whole(&changes) && joins_on(set, changes.iter().copied()) {
-        let reached = changes.iter().filter_map(|record| record.until.max(record.latest_change)).max();
-        set.synchronized_to = set.synchronized_to.max(reached);
+    take_lists(set, run, documents);
+    let mut changes = of_run(documents, run, &Capability::ChangeList).peekable();
+    if changes.peek().is_some() && changes.all(|record| record.state == DocumentState::Done) {
+        set.synchronized_to = continuity::follow(set.synchronized_to, run, documents.iter()).reached;
     }
     *set != before
 }
 
-/// Whether the change documents of a set begin no later than what is synchronized: nothing can be missing in between.
-/// Where either side gives no time, nothing speaks for a gap.
-pub(crate) fn joins_on<'a>(set: &SetRecord, documents: impl Iterator<Item = &'a DocumentRecord>) -> bool {
-    let changes = documents
-        .filter(|record| record.capability == Capability::ChangeList && record.state == DocumentState::Done);
-    match (changes.filter_map(|record| record.from).min(), set.synchronized_to) {
-        (Some(from), Some(reached)) => from <= reached,
-        _ => true,
+/// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
+pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
+    let lists: Vec<&DocumentRecord> = of_run(documents, run, &Capability::ResourceList).collect();
+    if lists.is_empty() || !lists.iter().all(|record| record.state == DocumentState::Done) {
+        return;
     }
+    set.has_baseline = true;
+    // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
+    let at = lists.iter().map(|record| record.at).min().flatten();
+    set.baseline_at = at.or(set.baseline_at);
+    let reached = lists.iter().map(|record| record.at_latest).min().flatten();
+    set.synchronized_to = set.synchronized_to.max(reached);
+}
+
+fn of_run<'a>(
+    documents: &'a [DocumentRecord],
+    run: RunId,
+    capability: &'a Capability,
+) -> impl Iterator<Item = &'a DocumentRecord> {
+    documents.iter().filter(move |record| record.run == run && record.capability == *capability)
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use model::{CapabilityLink, RunId};
+    use model::CapabilityLink;
 
     use super::*;
 
@@ -107,12 +108,13 @@ mod tests {
     }
 
     fn document(
+        run: RunId,
         capability: Capability,
         state: DocumentState,
         at: Option<i64>,
         until: Option<i64>,
     ) -> DocumentRecord {
-        let mut record = crate::queue::queued(RunId::fresh(), &SetId::new("s"), &capability, None);
+        let mut record = crate::queue::queued(run, &SetId::new("s"), &capability, None);
         record.state = state;
         record.at = at.map(second);
         record.at_latest = record.at;
@@ -162,50 +164,55 @@ mod tests {
     }
 
     #[test]
-    fn a_set_moves_on_to_the_earliest_at_of_its_lists() {
+    fn a_set_moves_on_to_the_earliest_at_of_its_lists_and_from_there_with_its_changes() {
         let (_, mut set) = set(&BOTH);
-        let lists = [
-            document(Capability::ResourceList, DocumentState::Done, Some(20), None),
-            document(Capability::ResourceList, DocumentState::Done, Some(10), None),
-            document(Capability::ChangeList, DocumentState::Done, None, Some(30)),
+        let run = RunId::fresh();
+        let mut documents = vec![
+            document(run, Capability::ResourceList, DocumentState::Done, Some(20), None),
+            document(run, Capability::ResourceList, DocumentState::Done, Some(10), None),
+            document(run, Capability::ChangeList, DocumentState::Done, None, Some(30)),
         ];
-        assert!(advance(&mut set, lists.iter()));
+        documents[2].from = Some(second(5));
+        assert!(advance(&mut set, run, &documents));
         assert!(set.has_baseline);
         assert_eq!((set.baseline_at, set.synchronized_to), (Some(second(10)), Some(second(30))));
-        assert!(!advance(&mut set, lists.iter()));
+        assert!(!advance(&mut set, run, &documents));
     }
 
     #[test]
     fn changes_that_begin_later_do_not_join_on_and_move_nothing() {
         let (_, mut set) = set(&BOTH);
         set.synchronized_to = Some(second(10));
-        let mut changes = document(Capability::ChangeList, DocumentState::Done, None, Some(30));
+        let run = RunId::fresh();
+        let mut changes = document(run, Capability::ChangeList, DocumentState::Done, None, Some(30));
         changes.from = Some(second(20));
-        assert!(!joins_on(&set, [&changes].into_iter()));
-        assert!(!advance(&mut set, [&changes].into_iter()));
+        assert!(!advance(&mut set, run, &[changes.clone()]));
         changes.from = Some(second(10));
-        assert!(joins_on(&set, [&changes].into_iter()));
-        assert!(advance(&mut set, [&changes].into_iter()));
+        assert!(advance(&mut set, run, &[changes]));
         assert_eq!(set.synchronized_to, Some(second(30)));
     }
 
     #[test]
     fn an_open_list_moves_its_set_to_its_latest_change() {
         let (_, mut set) = set(&BOTH);
-        let mut changes = document(Capability::ChangeList, DocumentState::Done, None, None);
+        let run = RunId::fresh();
+        let mut changes = document(run, Capability::ChangeList, DocumentState::Done, None, None);
         changes.latest_change = Some(second(25));
-        assert!(advance(&mut set, [&changes].into_iter()));
+        assert!(advance(&mut set, run, &[changes]));
         assert_eq!(set.synchronized_to, Some(second(25)));
     }
 
     #[test]
     fn a_list_that_was_not_read_whole_moves_nothing() {
         let (_, mut set) = set(&BOTH);
-        let lists = [
-            document(Capability::ResourceList, DocumentState::Done, Some(10), None),
-            document(Capability::ResourceList, DocumentState::Failed, Some(10), None),
-        ];
-        assert!(!advance(&mut set, lists.iter()));
+        let run = RunId::fresh();
+        for capability in BOTH {
+            let lists = [
+                document(run, capability.clone(), DocumentState::Done, Some(10), Some(10)),
+                document(run, capability, DocumentState::Failed, Some(10), None),
+            ];
+            assert!(!advance(&mut set, run, &lists));
+        }
         assert!(!set.has_baseline);
     }
 }

@@ -84,6 +84,9 @@ impl Checks {
         }
         let metadata = &entry.metadata;
         let unexplained = metadata.change.is_none() && header.capability == Some(Capability::ChangeList);
+        if header.is_index() && metadata.change.is_some() {
+            notes.add(Quirk::IndexAsUrlset);
+        }
         match self.role {
             Role::Changes if unexplained && entry.names_package() => {
                 notes.add(Quirk::PackageInChangeList);

@@ -5,22 +5,17 @@ use crate::common::{Destination, resource, urlset};
 
 const XZ: &str = "type=\"application/x-xz\"";
 
-/// Dumps are not harvested yet. A package that a Change List names is held as what it is: one resource, whole.
+/// Dumps are not harvested yet. Packages that a Change List names are said to be that, and are taken for no resources.
 #[tokio::test]
 async fn oddity_01_change_list_of_dump_packages_without_change_time_or_link_upwards() {
     let case = Case::new().await;
     let packages = case.bodies(["/2020-06-01.tar.xz", "/2020-06-02.tar.xz"]);
     let entries = packages.each_ref().map(|uri| resource(uri, XZ));
     let url = case.changes("capability=\"changelist\" from=\"2020-06-01T00:00:00Z\"", &entries);
-    let run = case.sync(&url).exits(0);
+    let run = case.sync(&url).exits(1).says(&[&url, "2 of its entries", "packages"]);
     counted(&run, &[("package-in-change-list", 2)]);
-    assert_eq!(run.count("stored"), 2, "{run}");
-    case.holds_only(&packages);
-
-    // What is not named any more was not deleted by anybody.
-    case.changes("capability=\"changelist\" from=\"2020-06-02T00:00:00Z\"", &entries[1..]);
-    nothing_lost(&case.sync(&url).exits(0));
-    case.holds_only(&packages);
+    assert_eq!((run.count("stored"), run.count("failed")), (0, 0), "{run}");
+    case.holds_only(&[]);
 }
 
 /// Dumps are not harvested yet: a set that has nothing else is refused with that word, and no package is touched.
@@ -94,7 +89,7 @@ async fn oddity_04_packages_in_no_order_with_intervals_that_overlap_or_are_empty
         |uri, from, until| resource(uri, &format!("from=\"2020-06-{from}\" until=\"2020-06-{until}\""));
     let entries = [entry(week, "01", "08"), entry(day, "03", "04"), entry(none, "02", "02")];
     let url = case.changes("capability=\"changelist\" from=\"2020-06-01T00:00:00Z\"", &entries);
-    let run = case.sync(&url).exits(0);
+    let run = case.sync(&url).exits(1).says(&["3 of its entries"]);
     counted(
         &run,
         &[
@@ -104,7 +99,7 @@ async fn oddity_04_packages_in_no_order_with_intervals_that_overlap_or_are_empty
             ("out-of-order", 1),
         ],
     );
-    case.holds_only(&packages);
+    case.holds_only(&[]);
 }
 
 #[tokio::test]

@@ -1,0 +1,255 @@
+//! One document, from its first entry to its end.
+
+use catalog::Batch;
+use model::{DocumentRecord, DocumentState, ProblemReason, Subject, Told, Validators};
+use resourcesync::{Capability, Datetime, Entry, Header, Item, ReadError, Root, Summary};
+
+use crate::entry::{Context, Horizon};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::plan::names;
+use crate::queue;
+use crate::read::{DocumentError, DocumentStream, Part};
+
+/// What is known while a document is read.
+struct Reading {
+    record: DocumentRecord,
+    /// The version that is read.
+    version: Validators,
+    horizon: Horizon,
+    context: Option<Context>,
+    /// Entries planned before a crash, which come by again.
+    skip: u64,
+    planned: u64,
+    told: Told,
+}
+
+impl Harvest {
+    pub(crate) async fn read_document(
+        &mut self,
+        uri: &str,
+        record: DocumentRecord,
+        mut stream: DocumentStream,
+        horizon: Horizon,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.requests += u64::from(stream.requests);
+        let mut reading = self.take_up(uri, record, stream.validators.clone(), horizon).await?;
+        while let Some(part) = stream.next().await {
+            match part {
+                Part::Header(header) => {
+                    if let Err(why) = expect_kind(&header, &reading.record.capability) {
+                        return self.fail_document(uri, reading.record, ProblemReason::WrongKind, &why).await;
+                    }
+                    reading.take_header(uri, header);
+                    self.expect_names(&reading.record);
+                }
+                Part::Items(items) => self.plan_items(uri, &mut reading, items).await?,
+                Part::End(summary) => return self.document_done(uri, reading, summary).await,
+                Part::Broken(DocumentError::Web(error), _) => {
+                    return self.fail_document_web(uri, reading.record, &error).await;
+                }
+                Part::Broken(error, summary) => {
+                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    let reason = reason_of(&error);
+                    return self.fail_document(uri, reading.record, reason, &error.to_string()).await;
+                }
+            }
+        }
+        let why = DocumentError::Stopped.to_string();
+        self.fail_document(uri, reading.record, ProblemReason::Malformed, &why).await
+    }
+
+    /// Begins at the document's first entry, or after a crash at the first one of this very version that is not planned.
+    async fn take_up(
+        &mut self,
+        uri: &str,
+        record: DocumentRecord,
+        version: Validators,
+        horizon: Horizon,
+    ) -> Result<Reading, HarvestError> {
+        let (skip, told) = match &record.state {
+            DocumentState::Reading { planned, version: before, told }
+                if !version.is_empty() && *before == version =>
+            {
+                (*planned, *told)
+            }
+            DocumentState::Reading { planned, .. } => {
+                self.run.counters.listed = self.run.counters.listed.saturating_sub(*planned);
+                (0, Told::default())
+            }
+            _ => (0, Told::default()),
+        };
+        let mut reading = Reading { record, version, horizon, context: None, skip, planned: skip, told };
+        if skip == 0 {
+            (reading.record.documents, reading.record.packages) = (0, 0);
+            self.forget_entry_problems(uri).await?;
+            self.read_whole.insert(uri.to_owned());
+        }
+        Ok(reading)
+    }
+
+    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package, which is only counted.
+    async fn plan_items(
+        &mut self,
+        uri: &str,
+        reading: &mut Reading,
+        mut items: Vec<Item>,
+    ) -> Result<(), HarvestError> {
+        let known = usize::try_from(reading.skip).unwrap_or(usize::MAX).min(items.len());
+        items.drain(..known);
+        reading.skip -= known as u64;
+        reading.planned += items.len() as u64;
+        let (resources, documents) = reading.sort(items);
+        let Some(context) = &reading.context else { return Ok(()) };
+        let mut batch = Batch::new();
+        reading.told.merge(self.plan_entries(&mut batch, context, resources).await?);
+        self.queue_children(&mut batch, uri, &reading.record, documents).await?;
+        let (planned, version) = (reading.planned, reading.version.clone());
+        reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
+        batch.put_document(uri, &reading.record);
+        self.commit(batch).await
+    }
+
+    async fn document_done(
+        &mut self,
+        uri: &str,
+        reading: Reading,
+        summary: Summary,
+    ) -> Result<(), HarvestError> {
+        let Reading { mut record, version, told, .. } = reading;
+        record.state = DocumentState::Done;
+        record.entries = summary.entries;
+        record.bad = summary.bad;
+        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+        // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
+        record.validators = if summary.bad == 0 { version } else { Validators::default() };
+        record.quirks = names(&summary.quirks);
+        self.run.counters.add_quirks(&record.quirks);
+        if has_lost(&record, told) {
+            let moment = told.oldest.unwrap_or_else(|| self.clock.now());
+            record.unseen_before = record.unseen_before.max(Some(moment));
+        }
+        (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
+        let mut batch = Batch::new();
+        batch.put_document(uri, &record);
+        if record.leads_to_documents() {
+            self.let_go_of_children(&mut batch, uri).await?;
+        }
+        self.settle_document_problem(&mut batch, uri, &record).await?;
+        self.commit(batch).await
+    }
+
+    /// Documents that an index named before and does not name any more are not asked for again, and nothing about them is
+    /// to be put right. A closed one stays known for what it told.
+    async fn let_go_of_children(&mut self, batch: &mut Batch, index: &str) -> Result<(), HarvestError> {
+        for (uri, mut child) in queue::children(&self.catalog, index).await? {
+            if child.run != self.run.id && !queue::is_settled_child(&child, child.until) {
+                child.parent = None;
+                batch.put_document(&uri, &child);
+                batch.delete_problem(&Subject::Document(uri));
+            }
+        }
+        Ok(())
+    }
+
+    /// A document that was read is no problem any more, unless what it leads to cannot be read.
+    pub(crate) async fn settle_document_problem(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &DocumentRecord,
+    ) -> Result<(), HarvestError> {
+        let subject = Subject::Document(uri.to_owned());
+        if record.packages == 0 {
+            batch.delete_problem(&subject);
+            return Ok(());
+        }
+        let before = self.catalog.problem(&subject).await?;
+        let message = format!(
+            "{} of its entries say of no change, and lead to packages where a Change List should tell of resources. These              are packages, not read by this version: what they hold is not harvested, and nothing is deleted or created for              them. If the Source also offers the resources in a Resource List, give that",
+            record.packages
+        );
+        let problem = self.problem(before, ProblemReason::WrongKind, message);
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn take_header(&mut self, uri: &str, header: Header) {
+        let (record, horizon) = (&mut self.record, self.horizon);
+        let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+        let latest = |time: Option<Datetime>| time.and_then(|time| horizon.latest_instant(&time));
+        record.root = Some(header.root);
+        record.at = certain(header.at);
+        record.at_latest = latest(header.at);
+        // What its index says of a part holds where the part itself says nothing.
+        let from_index = record.from.filter(|_| record.parent.is_some());
+        record.from = certain(header.from).or(from_index);
+        record.until = certain(header.until);
+        record.until_latest = latest(header.until);
+        self.context = Some(Context {
+            document: uri.to_owned(),
+            set: record.set.clone(),
+            changes: record.capability == Capability::ChangeList,
+            at: header.at,
+            completed: header.completed,
+            kind: header.capability,
+            horizon,
+        });
+    }
+
+    /// Parts entries by what they lead to: resources, with which unreadable ones go, and documents. Packages are only counted.
+    fn sort(&mut self, items: Vec<Item>) -> (Vec<Item>, Vec<Entry>) {
+        let is_index = self.record.root == Some(Root::SitemapIndex);
+        let (mut resources, mut documents) = (Vec::with_capacity(items.len()), Vec::new());
+        for item in items {
+            let is_part = self.context.as_ref().is_some_and(|context| context.is_part(&item));
+            match item {
+                // An entry that says what changed is a resource, whatever it stands in.
+                Item::Entry(entry) if is_part || is_index && entry.metadata.change.is_none() => {
+                    documents.push(*entry);
+                }
+                Item::Entry(entry) if self.is_package(&entry) => self.record.packages += 1,
+                item => resources.push(item),
+            }
+        }
+        self.record.documents += documents.len() as u64;
+        (resources, documents)
+    }
+
+    /// Whether an entry leads to a package where a change of a resource should be told.
+    fn is_package(&self, entry: &Entry) -> bool {
+        let kind = self.context.as_ref().and_then(|context| context.kind.as_ref());
+        kind == Some(&Capability::ChangeList) && entry.metadata.change.is_none() && entry.names_package()
+    }
+}
+
+/// Whether a document that does not say where it begins has nothing in it any more of what it told of before.
+fn has_lost(record: &DocumentRecord, told: Told) -> bool {
+    let Some(known) = record.latest_change else { return false };
+    record.from.is_none() && told.oldest.is_none_or(|oldest| oldest > known)
+}
+
+/// A document must be what it is read as; one that does not say (a plain sitemap) is taken at the operator's word.
+fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String> {
+    match &header.capability {
+        None => Ok(()),
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(format!("it is a {found}, but was announced as a {expected}")),
+    }
+}
+
+fn reason_of(error: &DocumentError) -> ProblemReason {
+    match error {
+        DocumentError::Read(ReadError::Truncated { .. }) => ProblemReason::Truncated,
+        DocumentError::Read(
+            ReadError::Html { .. } | ReadError::NotXml { .. } | ReadError::UnknownRoot { .. },
+        ) => ProblemReason::WrongKind,
+        DocumentError::Web(error) => error.reason(),
+        DocumentError::Read(_) | DocumentError::NothingSent | DocumentError::Stopped => {
+            ProblemReason::Malformed
+        }
+    }
+}
