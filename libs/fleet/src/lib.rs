@@ -4,10 +4,12 @@ mod bus;
 mod control;
 mod http;
 mod patience;
+mod rests;
 mod store;
 
 pub use self::bus::{NatsConfig, open_bus, open_consumer};
 pub use self::control::open_control;
 pub use http::HttpConfig;
 pub use patience::{Stopped, connect};
+pub use rests::{SharedRests, share_rests};
 pub use store::{StoreConfig, open_store, watch_store};

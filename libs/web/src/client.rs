@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use model::{Clock, Lane, SystemClock};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::address_guard::Guard;
 use crate::credentials::Credentials;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
 use crate::{ErrorKind, WebConfig, WebError, classify};
+
+/// Rests that are kept for a listener who is busy.
+const RESTS_KEPT: usize = 256;
 
 /// The HTTP client. Clones share connections, budgets and counts, and cost nothing.
 #[derive(Clone)]
@@ -28,6 +31,18 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     robots: RobotsCache,
     crawl_delays: watch::Sender<Option<CrawlDelay>>,
+    rests: broadcast::Sender<OriginRest>,
+}
+
+/// An origin that asked to be left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginRest {
+    /// The origin.
+    pub lane: Lane,
+    /// How long, from the answer on that said so.
+    pub wait: Duration,
+    /// That answer's status: 429 or 503.
+    pub status: u16,
 }
 
 /// What an origin's robots.txt asks for between two requests, and what is kept of it.
@@ -91,6 +106,7 @@ impl Client {
             clock,
             robots: RobotsCache::default(),
             crawl_delays: watch::Sender::new(None),
+            rests: broadcast::Sender::new(RESTS_KEPT),
         })))
     }
 
@@ -104,9 +120,26 @@ impl Client {
         self.0.politeness.resting(lane)
     }
 
+    /// Puts an origin to rest for so long, at most for the configuration's longest `Retry-After`: somebody else was asked to
+    /// leave it alone. A rest that lasts longer already is left as it is.
+    pub fn rest(&self, lane: &Lane, wait: Duration) {
+        self.0.politeness.rest(lane, wait.min(self.config().retry_after_max));
+    }
+
+    /// Tells of each answer that puts an origin to rest or makes its rest last longer; not of [`Client::rest`]. Who
+    /// listens too slowly misses the oldest ones.
+    pub fn rests(&self) -> broadcast::Receiver<OriginRest> {
+        self.0.rests.subscribe()
+    }
+
     /// Tells of each crawl-delay when it is first kept. Only the latest is there for whoever comes late.
     pub fn crawl_delays(&self) -> watch::Receiver<Option<CrawlDelay>> {
         self.0.crawl_delays.subscribe()
+    }
+
+    pub(crate) fn tell_rest(&self, rest: OriginRest) {
+        // An error says that nobody listens.
+        let _ = self.0.rests.send(rest);
     }
 
     pub(crate) fn tell(&self, delay: CrawlDelay) {

@@ -22,7 +22,7 @@ mod send;
 mod travel;
 
 pub use address_guard::{AddressClass, AddressPolicy, Network};
-pub use client::{Client, CrawlDelay};
+pub use client::{Client, CrawlDelay, OriginRest};
 pub use config::WebConfig;
 pub use credentials::{Credential, CredentialError, Secret};
 pub use error::{ConnectFault, ErrorKind, Phase, WebError};

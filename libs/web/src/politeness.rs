@@ -97,14 +97,17 @@ enum Turn {
 /// shorten a rest; other answers, which may have been under way before, change nothing.
 pub(crate) fn decide(rest: Rest, signal: Signal, now: Instant) -> Rest {
     match signal {
-        Signal { status: 429 | 503, retry_after: Some(wait) } => {
-            Rest { until: rest.until.max(Some(now + wait)) }
-        }
+        Signal { status: 429 | 503, retry_after: Some(wait) } => rest.at_least(now + wait),
         _ => rest,
     }
 }
 
 impl Rest {
+    /// Until then, or as long as before if that is longer.
+    fn at_least(self, until: Instant) -> Self {
+        Self { until: self.until.max(Some(until)) }
+    }
+
     /// How much longer, if at all.
     fn left(self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
@@ -147,6 +150,13 @@ impl Politeness {
                 }
             }
         }
+    }
+
+    /// Puts a lane to rest on somebody else's word. A rest that lasts longer already is left as it is.
+    pub(crate) fn rest(&self, lane: &Lane, wait: Duration) {
+        let origin = self.origin(lane);
+        let mut state = lock(&origin.state);
+        state.rest = state.rest.at_least(Instant::now() + wait);
     }
 
     /// How much longer a lane rests, if at all.
@@ -205,10 +215,12 @@ impl Origin {
 }
 
 impl Permit {
-    /// Takes note of an answer.
-    pub(crate) fn note(&self, signal: Signal) {
+    /// Takes note of an answer. How long the origin rests now, if this answer made its rest begin or last longer.
+    pub(crate) fn note(&self, signal: Signal) -> Option<Duration> {
         let mut state = lock(&self.origin.state);
-        state.rest = decide(state.rest, signal, Instant::now());
+        let (before, now) = (state.rest, Instant::now());
+        state.rest = decide(before, signal, now);
+        state.rest.left(now).filter(|_| state.rest != before)
     }
 }
 

@@ -9,7 +9,7 @@ use url::Url;
 use crate::client::Inner;
 use crate::politeness::{Permit, Resting, Signal};
 use crate::retry_after::retry_after;
-use crate::{Client, Errand, ErrorKind, GetRequest, Phase, WebError, classify, redacted};
+use crate::{Client, Errand, ErrorKind, GetRequest, OriginRest, Phase, WebError, classify, redacted};
 
 /// The head of an answer, whose body is still to come.
 pub(crate) struct Answer {
@@ -61,8 +61,11 @@ impl Client {
             }
         };
         let retry_after = retry_after(http.headers(), self.0.clock.now(), config.retry_after_max);
-        permit.note(Signal { status: http.status().as_u16(), retry_after });
-        tracing::debug!(url.full = redacted(at), http.status = http.status().as_u16(), "answered");
+        let status = http.status().as_u16();
+        if let Some(wait) = permit.note(Signal { status, retry_after }) {
+            self.tell_rest(OriginRest { lane, wait, status });
+        }
+        tracing::debug!(url.full = redacted(at), http.status = status, "answered");
         Ok(Answer { http, permit, retry_after, authorized })
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::future::try_join_all;
 use futures::poll;
@@ -96,4 +97,18 @@ async fn a_redirect_takes_the_place_of_each_origin_in_turn() {
     assert_eq!(client.requests(), 4, "a request was sent while the place of its origin was taken");
     drop(held);
     waiting.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_listens_is_told_of_an_origin_that_wants_to_be_left_alone() {
+    let server = ScriptedServer::start().await.unwrap();
+    server.always("/busy", Reply::status(429).header("retry-after", "60"));
+    let client = client(1);
+    let mut rests = client.rests();
+    let lane: model::Lane = server.url().parse().unwrap();
+    client.rest(&lane, Duration::ZERO);
+    client.get(request(&server.uri("/busy"))).await.unwrap_err();
+    let told = rests.try_recv().unwrap();
+    assert_eq!((&told.lane, told.wait.as_secs_f64().ceil() as u64, told.status), (&lane, 60, 429));
+    assert!(rests.try_recv().is_err());
 }

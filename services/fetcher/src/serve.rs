@@ -71,6 +71,9 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
     let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
     // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
     let client = Client::new(config.http.web(jobs_at_a_time))?;
+    let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    // Until the jobs in hand have ended: they still hear what others should know.
+    let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
     tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
 

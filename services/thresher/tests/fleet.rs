@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{Destination, Fleet, source, truth};
 use serde_json::Value;
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::{Changes, Size, SourceSpec};
+use testkit::source::{Changes, Fault, Size, SourceSpec};
 
 async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
@@ -91,6 +91,31 @@ async fn the_limit_of_an_origin_holds_over_all_fetchers() {
     fleet.harvest(&source.well_known()).await.exits(0);
     let most = source.requests().max_in_flight;
     assert!((5..=8).contains(&most), "{most} requests were open at a time");
+}
+
+#[tokio::test]
+async fn an_origin_that_asks_one_process_for_patience_is_left_alone_by_all() {
+    let spec = SourceSpec::default().resources(1_500).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _services: Vec<_> = ["scheduler", "verifier", "fetcher", "fetcher", "fetcher", "fetcher"]
+        .iter()
+        .map(|service| fleet.start(&[service], ""))
+        .collect();
+    fleet.add(&source.well_known(), &["--concurrency", "8"]);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    while source.requests().resources < 100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for code in [429, 503] {
+        let fault = Fault::Status { code, retry_after: Some(3), times: Some(1) };
+        source.set_fault(if code == 429 { 700 } else { 1_300 }, fault);
+    }
+    fleet.watch(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    let asked = source.requests();
+    assert_eq!((asked.by_status.get(&429), asked.by_status.get(&503)), (Some(&1), Some(&1)));
+    assert_eq!(asked.impatient, 0, "{asked:?}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -22,6 +23,7 @@ use crate::serving::cut_off;
 /// The one handler: counts, waits, and hands over to what lies at the path.
 pub(crate) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Response {
     let path = request.uri().path();
+    inner.counters.arrived();
     let open = if inner.is_resource_path(path) {
         Some(inner.counters.resource())
     } else {
@@ -55,6 +57,7 @@ fn respond(
             let code = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut response = text(code, "text/plain", format!("{code}, as the test wants it\n"));
             if let Some(seconds) = retry_after {
+                inner.counters.rest(Duration::from_secs(*seconds));
                 response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
             }
             return response;

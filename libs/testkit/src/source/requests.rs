@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// By then, all who send requests know that the Source wants to be left alone.
+const HEARD: Duration = Duration::from_secs(1);
 
 /// A count of the requests so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct RequestLog {
     pub max_in_flight: u64,
     /// Requests by path; empty unless the plan asks to count them.
     pub per_path: BTreeMap<String, u64>,
+    /// Requests that came later than one second after an answer with `Retry-After`, and before the time it asked for was over.
+    pub impatient: u64,
 }
 
 /// Counts while requests run.
@@ -33,6 +39,9 @@ pub(crate) struct Counters {
 struct Tables {
     by_status: BTreeMap<u16, u64>,
     per_path: BTreeMap<String, u64>,
+    impatient: u64,
+    /// When requests are impatient.
+    rests: Vec<(Instant, Instant)>,
 }
 
 /// Held while a resource request is open.
@@ -48,6 +57,20 @@ impl Counters {
         let open = self.in_flight.fetch_add(1, Relaxed) + 1;
         self.max_in_flight.fetch_max(open, Relaxed);
         InFlight(Arc::clone(self))
+    }
+
+    /// Counts a request that comes while the Source wants to be left alone.
+    pub(crate) fn arrived(&self) {
+        let mut tables = self.tables.lock().expect("no holder panics");
+        let now = Instant::now();
+        let impatient = tables.rests.iter().any(|(heard, over)| (*heard..*over).contains(&now));
+        tables.impatient += u64::from(impatient);
+    }
+
+    /// The Source asks to be left alone.
+    pub(crate) fn rest(&self, wait: Duration) {
+        let now = Instant::now();
+        self.tables.lock().expect("no holder panics").rests.push((now + HEARD, now + wait));
     }
 
     pub(crate) fn path(&self, path: &str) {
@@ -68,6 +91,7 @@ impl Counters {
             by_status: tables.by_status.clone(),
             max_in_flight: self.max_in_flight.load(Relaxed),
             per_path: tables.per_path.clone(),
+            impatient: tables.impatient,
         }
     }
 

@@ -49,6 +49,26 @@ async fn the_budget_is_per_origin_and_given_back_when_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rest_on_the_word_of_others_holds_and_never_shortens_one() {
+    let (politeness, lane) = (politeness(1), lane(1));
+    politeness.rest(&lane, Duration::from_secs(20));
+    assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(20)));
+    politeness.rest(&lane, Duration::from_secs(5));
+    let start = Instant::now();
+    politeness.enter(&lane, NONE).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() {
+    let politeness = politeness(1);
+    let permit = politeness.enter(&lane(1), NONE).await.unwrap();
+    let told =
+        [asks_for(200, 9), asks_for(503, 5), asks_for(429, 4), asks_for(429, 6)].map(|s| permit.note(s));
+    assert_eq!(told, [None, Some(Duration::from_secs(5)), None, Some(Duration::from_secs(6))]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn others_wait_until_the_rest_is_over_without_holding_a_place() {
     let politeness = politeness(1);
     let lane = lane(1);

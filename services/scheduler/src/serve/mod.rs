@@ -63,6 +63,7 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
     let crew = Crew {
         me: me.clone(),
