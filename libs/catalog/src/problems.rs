@@ -1,5 +1,5 @@
-//! Problems: one for each resource, document or entry that could not be brought in step. Keyed by the kind of the
-//! subject and its URI, since a document may be a resource too.
+//! Problems: one for each resource, document or entry that could not be brought in step, and for each message that was given
+//! up. Keyed by the kind of the subject and its URI, since a document may be a resource too.
 
 use model::{ProblemRecord, Subject};
 
@@ -7,12 +7,13 @@ use crate::keyspace::{Key, KeySpace, read_text};
 use crate::scan::ProblemScan;
 use crate::{Batch, CatalogError, Lookups};
 
-/// `xr<uri>`, `xd<uri>`, `xe<uri>#<line>:<column>`
+/// `xr<uri>`, `xd<uri>`, `xe<uri>#<line>:<column>`, `xm<message>`
 pub(crate) enum Problems {}
 
 const RESOURCE: u8 = b'r';
 const DOCUMENT: u8 = b'd';
 const ENTRY: u8 = b'e';
+const MESSAGE: u8 = b'm';
 
 impl KeySpace for Problems {
     const PREFIX: u8 = b'x';
@@ -25,7 +26,8 @@ impl KeySpace for Problems {
             Some((&RESOURCE, uri)) => read_text(uri).map(Subject::Resource),
             Some((&DOCUMENT, uri)) => read_text(uri).map(Subject::Document),
             Some((&ENTRY, at)) => read_text(at).map(Subject::Entry),
-            _ => Err("its key names no kind of subject (r, d or e)".to_owned()),
+            Some((&MESSAGE, id)) => read_text(id).map(Subject::Message),
+            _ => Err("its key names no kind of subject (r, d, e or m)".to_owned()),
         }
     }
 
@@ -43,6 +45,7 @@ impl Problems {
             Subject::Resource(_) => RESOURCE,
             Subject::Document(_) => DOCUMENT,
             Subject::Entry(_) => ENTRY,
+            Subject::Message(_) => MESSAGE,
         };
         Key::of([&[kind], subject.uri().as_bytes()].concat())
     }
@@ -68,12 +71,20 @@ impl Lookups {
         self.get_many(subjects.iter().map(Problems::key)).await
     }
 
-    /// All problems: documents, then entries, then resources, each in the order of their URIs' bytes.
+    /// All problems: documents, then entries, then messages, then resources, each in the order of their URIs' bytes.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
     pub async fn scan_problems(&self) -> Result<ProblemScan, CatalogError> {
         self.scan::<Problems>(b"", None).await
+    }
+
+    /// The problems with messages, in the order of their names.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_message_problems(&self) -> Result<ProblemScan, CatalogError> {
+        self.scan::<Problems>(&[MESSAGE], None).await
     }
 
     /// How many problems are open, by counting them.

@@ -3,6 +3,7 @@
 mod clock;
 mod discovery;
 mod document;
+mod given_up;
 mod ids;
 mod job;
 mod lane;
@@ -21,6 +22,7 @@ mod wire;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use document::{DocumentRecord, DocumentState, Told, Validators};
+pub use given_up::{GivenUp, KeptPayload};
 pub use ids::{IdError, JobId, PackId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};

@@ -4,7 +4,9 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
-use crate::{Assurance, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream};
+use crate::{
+    Assurance, GivenUp, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream,
+};
 
 /// What came of one job's resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +105,9 @@ pub struct Evidence {
     /// What was received instead: a later version than the one listed. Kept, and not served until a list declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
+    /// The message that nobody could work on, where the problem is one of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<Box<GivenUp>>,
 }
 
 impl Message for Outcomes {

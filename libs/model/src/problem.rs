@@ -17,6 +17,8 @@ pub enum Subject {
     Document(String),
     /// An entry of a document that names no resource we could keep: `<document>#<line>:<column>`.
     Entry(String),
+    /// A message of ours that nobody could work on, by its name.
+    Message(String),
 }
 
 /// The closed list of reasons.
@@ -71,11 +73,11 @@ pub enum ProblemReason {
     Guard,
     /// The stored bytes are not there.
     MissingBytes,
-    /// A message that could not be read.
+    /// A message of ours that could not be worked on, whatever was tried.
     Poison,
 }
 
-/// A problem: one for each resource, document or entry, visible until it is settled.
+/// A problem: one for each resource, document, entry or message, visible until it is settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProblemRecord {
     /// Why.
@@ -141,10 +143,10 @@ impl fmt::Display for ProblemReason {
 }
 
 impl Subject {
-    /// The URI (with the position, for an entry).
+    /// The URI (with the position, for an entry; the name, for a message).
     pub fn uri(&self) -> &str {
         match self {
-            Self::Resource(uri) | Self::Document(uri) | Self::Entry(uri) => uri,
+            Self::Resource(uri) | Self::Document(uri) | Self::Entry(uri) | Self::Message(uri) => uri,
         }
     }
 }
@@ -155,6 +157,7 @@ impl fmt::Display for Subject {
             Self::Resource(uri) => write!(f, "resource {uri}"),
             Self::Document(uri) => write!(f, "document {uri}"),
             Self::Entry(at) => write!(f, "entry {at}"),
+            Self::Message(id) => write!(f, "message {id}"),
         }
     }
 }

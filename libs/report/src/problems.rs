@@ -32,7 +32,9 @@ pub(crate) async fn group(
             let finding = findings.add(fact.name, fact.what, fact.rule, 1);
             match &subject {
                 Subject::Document(uri) => finding.in_document(uri),
-                Subject::Resource(place) | Subject::Entry(place) => finding.at_with(|| place.clone()),
+                Subject::Resource(place) | Subject::Entry(place) | Subject::Message(place) => {
+                    finding.at_with(|| place.clone())
+                }
             };
         }
         let reason = record.reason;
@@ -56,5 +58,6 @@ fn shown_subject(subject: &Subject) -> Subject {
         Subject::Resource(uri) => Subject::Resource(shown::uri(uri)),
         Subject::Document(uri) => Subject::Document(shown::uri(uri)),
         Subject::Entry(at) => Subject::Entry(shown::uri(at)),
+        Subject::Message(id) => Subject::Message(id.clone()),
     }
 }

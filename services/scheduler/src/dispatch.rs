@@ -8,6 +8,7 @@ use catalog::PendingScan;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Action, FetchItem, FetchJob, Fetched, JobId, Lane, PendingRecord, ResourceUri, VerifyJob};
+use tokio::time::Instant;
 
 use crate::candidate::{self, Step, next_step};
 use crate::error::HarvestError;
@@ -21,6 +22,8 @@ const DELETE_BATCH: usize = 500;
 const OUTCOMES: usize = 8;
 /// How long to wait for outcomes before looking round again.
 const OUTCOME_WAIT: Duration = Duration::from_millis(500);
+/// How often to look for dead letters while outcomes come; where none come, each time.
+const LETTERS_EVERY: Duration = Duration::from_secs(5);
 
 /// One pass over the pending records.
 struct Pass {
@@ -30,6 +33,8 @@ struct Pass {
     due: Option<Timestamp>,
     /// Whether anything was left behind that another pass must look at.
     left: bool,
+    /// When dead letters were looked for.
+    letters_at: Instant,
 }
 
 impl Harvest {
@@ -40,6 +45,8 @@ impl Harvest {
         }
         self.open_queues().await?;
         let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
+        // Those of jobs that an earlier process sent.
+        self.take_letters(&mut window).await?;
         loop {
             let (due, left) = self.pass(&mut window).await?;
             let down = window.take_down();
@@ -61,7 +68,8 @@ impl Harvest {
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
         let scan = Some(self.catalog.scan_pending(None).await?);
-        let mut pass = Pass { scan, deletions: Vec::new(), due: None, left: false };
+        let mut pass =
+            Pass { scan, deletions: Vec::new(), due: None, left: false, letters_at: Instant::now() };
         loop {
             self.check_stop()?;
             pass.left |= window.shed_down();
@@ -91,7 +99,12 @@ impl Harvest {
                 trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };
+            let quiet = deliveries.is_empty();
             let again = self.settle(deliveries, window).await?;
+            if quiet || pass.letters_at.elapsed() >= LETTERS_EVERY {
+                pass.letters_at = Instant::now();
+                self.take_letters(window).await?;
+            }
             for (lane, until) in &again.resting {
                 window.rest(lane, *until);
             }

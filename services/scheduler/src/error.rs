@@ -60,9 +60,6 @@ pub enum HarvestError {
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] bus::BusError),
-    /// A message on the bus was not one of ours.
-    #[error(transparent)]
-    Wire(#[from] model::WireError),
     /// Somebody asked to stop.
     #[error("stopped as asked; nothing is lost: run the same command again to go on")]
     Stopped,

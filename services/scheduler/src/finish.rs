@@ -17,6 +17,7 @@ impl Harvest {
                 batch.put_set(id, set);
             }
         }
+        self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
         self.commit(batch).await

@@ -13,16 +13,19 @@ use crate::harvest::Harvest;
 const ACK_WAIT: Duration = Duration::from_secs(60);
 /// Deliveries of one message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
-/// Outcome messages handed out at a time.
+/// Outcome messages, and dead letters, handed out at a time.
 const OUTCOMES_IN_FLIGHT: usize = 64;
 /// Lanes closed side by side.
 const SIDE_BY_SIDE: usize = 16;
 
 impl Harvest {
-    /// Opens the way back, and drops what an earlier owner left on the way out: it is rescanned, and would only be done twice.
+    /// Opens the ways back, and drops what an earlier owner left on the way out: it is rescanned, and would only be done twice.
     pub(crate) async fn open_queues(&self) -> Result<(), HarvestError> {
         let outcomes = Filter::Outcomes(self.source.clone());
-        self.bus.open(ConsumerSpec::new(outcomes, OUTCOMES_IN_FLIGHT, ACK_WAIT, MAX_DELIVER)).await?;
+        let letters = Filter::Dead(self.source.clone());
+        for filter in [outcomes, letters] {
+            self.bus.open(ConsumerSpec::new(filter, OUTCOMES_IN_FLIGHT, ACK_WAIT, MAX_DELIVER)).await?;
+        }
         self.bus.purge(&self.source).await?;
         Ok(())
     }
@@ -43,8 +46,8 @@ impl Harvest {
 
     /// Closes what nobody needs any more. What other Sources still use stays open.
     pub(crate) async fn close_queues(&self, lanes: impl IntoIterator<Item = Lane>) {
-        let outcomes = Filter::Outcomes(self.source.clone());
-        close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain([outcomes])).await;
+        let ways_back = [Filter::Outcomes(self.source.clone()), Filter::Dead(self.source.clone())];
+        close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
     async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {

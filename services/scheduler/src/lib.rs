@@ -16,6 +16,7 @@ mod finish;
 mod gaps;
 mod harvest;
 mod lanes;
+mod letters;
 mod look;
 mod offer;
 mod options;

@@ -45,8 +45,10 @@ impl Harvest {
         }
         let mut jobs = Vec::with_capacity(deliveries.len());
         let mut outcomes = Vec::new();
-        for delivery in &deliveries {
-            let mut job = decode(self.bus.as_ref(), delivery).await?;
+        let mut readable = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            let Some(mut job) = decode(self.bus.as_ref(), &delivery).await? else { continue };
+            readable.push(delivery);
             let items = std::mem::take(&mut job.items);
             let tried = items.iter().filter(|outcome| was_tried(outcome)).count();
             if window.asks(job.id) {
@@ -78,7 +80,7 @@ impl Harvest {
             self.run.counters.requests += job.requests;
         }
         self.commit(batch).await?;
-        try_join_all(deliveries.iter().map(Delivery::ack)).await?;
+        try_join_all(readable.iter().map(Delivery::ack)).await?;
         for (job, tried) in jobs {
             window.job_done(job.id, job.elapsed_ms, tried);
         }
@@ -235,14 +237,14 @@ impl Harvest {
 }
 
 /// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for
-/// ever; what it spoke of is still pending.
-async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Outcomes, HarvestError> {
+/// ever; what it spoke of is still pending, and its letter tells of it.
+async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, HarvestError> {
     match model::decode(&delivery.payload) {
-        Ok(outcomes) => Ok(outcomes),
+        Ok(outcomes) => Ok(Some(outcomes)),
         Err(error) => {
             DeadLetter::bury(bus, delivery, &format!("these are no outcomes: {error}")).await?;
             delivery.term().await?;
-            Err(error.into())
+            Ok(None)
         }
     }
 }
@@ -317,7 +319,7 @@ mod tests {
         let queue = Queue::Outcomes { source: source() };
         bus.publish(queue, MessageId::new("a"), "gibberish".into()).await.unwrap();
         let delivery = bus.pull(&outcomes, 1, Duration::ZERO).await.unwrap().pop().unwrap();
-        assert!(matches!(decode(&bus, &delivery).await, Err(HarvestError::Wire(_))));
+        assert!(decode(&bus, &delivery).await.unwrap().is_none());
         assert_eq!(bus.depth(&outcomes).await.unwrap(), Depth::default());
         let buried = bus.pull(&dead, 1, Duration::ZERO).await.unwrap().pop().expect("a dead letter");
         let letter: DeadLetter = model::decode(&buried.payload).unwrap();

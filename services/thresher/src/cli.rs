@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Write the verified bytes of one resource to standard output.
     Cat(ResourceArgs),
-    /// Tell the story of one resource.
+    /// Tell the story of one resource, or of a message that was given up: its name instead of a URI.
     Explain(ExplainArgs),
     /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
     Report(ReportArgs),

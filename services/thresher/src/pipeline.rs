@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::worker::{Trouble, Work, Worker};
-use bus::{Bus, BusError, ConsumerSpec, Filter, MemoryBus, Message};
+use bus::{Bus, BusError, ConsumerSpec, Filter, Message};
 use fetcher::{Fetcher, FetcherConfig};
 use model::SystemClock;
 use store::Store;
@@ -15,15 +15,14 @@ use tokio_util::sync::CancellationToken;
 use verifier::Verifier;
 use web::Client;
 
-/// Messages that wait in one queue of the in-process bus at most.
-const BUS_CAPACITY: usize = 1024;
 /// Verify jobs judged side by side.
 const VERIFIERS: usize = 2;
 /// How long a verify job may be silent before it counts as lost.
 const ACK_WAIT: Duration = Duration::from_secs(60);
 /// Deliveries of one message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
-/// Deliveries of one message that end in trouble before the run stops: on a laptop somebody is there to look at it.
+/// Deliveries of one message that end in trouble before the run stops: on a laptop somebody is there to look at it. A
+/// message that is poison is no such trouble: the run goes on, and records it as a problem.
 const PATIENCE: u32 = 4;
 
 /// The running stages.
@@ -35,9 +34,8 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts fetcher and verifier.
-    pub(crate) async fn start(client: &Client, store: &Store) -> Result<Self, BusError> {
-        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(BUS_CAPACITY));
+    /// Starts fetcher and verifier on `bus`.
+    pub(crate) async fn start(bus: Arc<dyn Bus>, client: &Client, store: &Store) -> Result<Self, BusError> {
         let stop = CancellationToken::new();
         let (report, trouble) = watch::channel(None);
         let mut stages = JoinSet::new();
@@ -98,7 +96,7 @@ where
 {
     Worker::new(Arc::clone(bus), handler).observed(move |trouble: Trouble| {
         tracing::warn!(message.id = %trouble.id, attempt = trouble.attempt, why = trouble.why, "a job has to wait");
-        if trouble.given_up || trouble.attempt >= PATIENCE {
+        if !trouble.given_up && trouble.attempt >= PATIENCE {
             report.send_replace(Some(trouble.why));
         }
     })

@@ -17,6 +17,8 @@ use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
 
 /// Signs of life within one `ack_wait`: two of them may get lost.
 const SIGNS_OF_LIFE: u32 = 3;
+/// The attempt whose panic makes a message poison: what is wrong with it will not pass, and nobody may wait for it for long.
+const LAST_PANIC: u32 = 3;
 
 impl<H, F> Worker<H>
 where
@@ -73,7 +75,10 @@ where
         tokio::select! {
             biased;
             work = &mut handler => {
-                work.unwrap_or_else(|panic| Work::Later { after: None, why: panic_message(&*panic) })
+                work.unwrap_or_else(|panic| match panic_message(&*panic) {
+                    why if delivery.attempt >= LAST_PANIC => Work::Poison { why },
+                    why => Work::Later { after: None, why },
+                })
             }
             never = alive => match never {},
         }

@@ -132,8 +132,9 @@ where
     /// Works the messages of one consumer, which must be open, up to `max_in_flight` at a time, until `stop` is cancelled:
     /// then it pulls no more, finishes what runs and returns.
     ///
-    /// While a handler works, the bus hears of it well within `ack_wait`. A handler that panics, or says
-    /// [`Work::Later`], has its message handed out again, until `max_deliver` is reached; then it becomes a dead letter.
+    /// While a handler works, the bus hears of it well within `ack_wait`. A handler that says [`Work::Later`] has its
+    /// message handed out again, until `max_deliver` is reached; then it becomes a dead letter. One that panics has it handed
+    /// out three times at most.
     /// Dropped, the worker drops what it holds, and that is handed out again.
     ///
     /// # Errors

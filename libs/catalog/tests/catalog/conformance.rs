@@ -39,6 +39,7 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
         Subject::Resource(same.to_owned()),
         Subject::Document(same.to_owned()),
         Subject::Entry(same.to_owned()),
+        Subject::Message(same.to_owned()),
     ];
     let set = SetId::new("https://example.org/capabilitylist.xml");
     let document_record = document();
@@ -69,12 +70,15 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     let messages: Vec<String> = problems.into_iter().map(|problem| problem.unwrap().message).collect();
     assert_eq!(
         messages,
-        ["0", "1", "2"],
-        "a resource, a document and an entry of one name are three subjects"
+        ["0", "1", "2", "3"],
+        "a resource, a document, an entry and a message of one name are four subjects"
     );
     let scanned: Vec<(Subject, _)> = catalog.scan_problems().await.unwrap().try_collect().await.unwrap();
     assert!(scanned.iter().all(|(subject, _)| subjects.contains(subject)));
-    assert_eq!(catalog.count_problems().await.unwrap(), 3);
+    assert_eq!(catalog.count_problems().await.unwrap(), 4);
+    let scanned = catalog.scan_message_problems().await.unwrap();
+    let scanned: Vec<Subject> = scanned.map_ok(|(subject, _)| subject).try_collect().await.unwrap();
+    assert_eq!(scanned, [subjects[3].clone()]);
     assert_eq!(catalog.sets().await.unwrap(), [(set.clone(), SetRecord::default())]);
     assert_eq!(catalog.run(first.id).await.unwrap(), Some(first));
     assert_eq!(catalog.last_run().await.unwrap(), Some(second));

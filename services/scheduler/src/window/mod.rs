@@ -119,6 +119,11 @@ impl Window {
         Some((id, lane, items))
     }
 
+    /// The resources of a job that is out; none of a job that is not ours.
+    pub(crate) fn resources_of(&self, id: JobId) -> &[ResourceUri] {
+        self.jobs.get(&id).map_or(&[], |job| &job.uris)
+    }
+
     /// Notes the end of a job. A job that is not ours (of an earlier owner) is nothing to note.
     pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
         let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };

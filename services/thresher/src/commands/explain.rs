@@ -1,4 +1,6 @@
-//! `thresher explain`: the story of one resource.
+//! `thresher explain`: the story of one resource, or of a message that was given up.
+
+mod message;
 
 use catalog::CatalogReader;
 use futures::TryStreamExt;
@@ -26,29 +28,40 @@ struct Story {
 
 /// Runs the command.
 pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
-    let uri: ResourceUri = args.resource.uri.parse().map_err(usage)?;
+    print!("{}", told(&args).await?);
+    Ok(Exit::Good)
+}
+
+/// What the command prints.
+pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     let harvested = target::open_for_reading(&args.resource.harvest.into).await?;
-    let mut found = false;
+    let uri: ResourceUri = match args.resource.uri.parse() {
+        Ok(uri) => uri,
+        Err(error) => {
+            let told = message::told(&harvested, &args.resource.uri, args.json).await?;
+            return told.ok_or_else(|| usage(error));
+        }
+    };
+    let mut told = String::new();
     for (note, catalog) in &harvested.sources {
         let story = gather(&note.url, catalog, &uri).await?;
         if story.is_empty() {
             continue;
         }
-        found = true;
         if args.json {
-            println!("{}", serde_json::to_string(&story)?);
+            told += &(serde_json::to_string(&story)? + "\n");
         } else {
-            print!("{}", story.tell());
+            told += &story.tell();
         }
     }
-    if !found {
+    if told.is_empty() {
         let error = anyhow::anyhow!(
             "nothing is known of {uri}: no document that was read has listed it. Mind that URIs are compared as the Source \
              writes them; `thresher ls` shows those"
         );
         return Err(Failed { exit: Exit::Problems, error });
     }
-    Ok(Exit::Good)
+    Ok(told)
 }
 
 async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Failed> {

@@ -1,9 +1,13 @@
 //! `thresher sync`: bring a copy of a Source in step.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
 use scheduler::{
@@ -23,6 +27,9 @@ use crate::notices::Notices;
 use crate::pipeline::Pipeline;
 use crate::show;
 use crate::target;
+
+/// Messages that wait in one queue of the in-process bus at most.
+const BUS_CAPACITY: usize = 1024;
 
 /// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -105,6 +112,14 @@ pub(crate) async fn harvest(
     request: Request,
     progress: watch::Sender<Progress>,
 ) -> Result<(Report, Store), Failed> {
+    harvest_over(Arc::new(MemoryBus::new(BUS_CAPACITY)), request, progress).await
+}
+
+async fn harvest_over(
+    bus: Arc<dyn Bus>,
+    request: Request,
+    progress: watch::Sender<Progress>,
+) -> Result<(Report, Store), Failed> {
     if !matches!(request.url.scheme(), "http" | "https") {
         return Err(usage(format!(
             "{} is no http or https URL; Sources are harvested over HTTP",
@@ -139,7 +154,7 @@ pub(crate) async fn harvest(
 
     let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
-    let pipeline = Pipeline::start(&client, &store).await?;
+    let pipeline = Pipeline::start(bus, &client, &store).await?;
     let parts = Parts {
         source,
         entry: request.url,

@@ -199,6 +199,19 @@ async fn panic_costs_an_attempt_and_at_last_the_message_but_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn third_panic_makes_a_message_poison_however_often_it_might_be_handed_out() {
+    let bus = bus_with(1).await;
+    let patient = ConsumerSpec::new(Filter::Verify, 1, Duration::from_secs(60), 20);
+    let (stop, worker) = start(&bus, patient, |_| async { panic!("cannot work on this") });
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
+    let letters = dead_letters(&bus).await;
+    assert_eq!((letters.len(), letters[0].attempts), (1, 3));
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn stop_finishes_what_runs_and_takes_nothing_new() {
     let bus = bus_with(5).await;
     let (stop, worker) = start(&bus, spec(2), |_| async {

@@ -1,0 +1,191 @@
+//! Dead letters: a message that nobody could work on ends as problems, its own and those of the resources it was about.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::{DeadLetter, DeadPayload, Delivery, Filter, MessageId};
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{
+    Action, Disposition, Evidence, Failure, GivenUp, JobId, KeptPayload, ProblemReason, ProblemRecord,
+    Subject,
+};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::settle::subject;
+use crate::window::Window;
+
+/// Letters taken at a time.
+const LETTERS: usize = 8;
+/// Bytes of a payload that are kept in the catalog: enough to see what is wrong with it, even of thousands.
+const KEPT: usize = 16 * 1024;
+/// Bytes of a reason that are told with each resource.
+const WHY: usize = 500;
+/// Bytes of a message's name. Ours are much shorter; whatever a stranger writes must fit a key.
+const NAME: usize = 200;
+
+impl Harvest {
+    /// Settles the dead letters of the Source that lie there. Only when what they tell is durable they are acknowledged; one
+    /// that comes again after a crash says the same again.
+    pub(crate) async fn take_letters(&mut self, window: &mut Window) -> Result<bool, HarvestError> {
+        let filter = Filter::Dead(self.source.clone());
+        let bus = Arc::clone(&self.bus);
+        let mut any = false;
+        loop {
+            let deliveries = bus.pull(&filter, LETTERS, Duration::ZERO).await?;
+            if deliveries.is_empty() {
+                return Ok(any);
+            }
+            any = true;
+            for delivery in deliveries {
+                self.settle_letter(&delivery, window).await?;
+            }
+        }
+    }
+
+    async fn settle_letter(&mut self, delivery: &Delivery, window: &mut Window) -> Result<(), HarvestError> {
+        let letter = read(delivery);
+        let job = job_of(&letter.id);
+        let uris = job.map_or_else(Vec::new, |job| window.resources_of(job).to_vec());
+        let pending = self.catalog.pending_many(&uris).await?;
+        let mut batch = Batch::new();
+        let mut given_up = 0;
+        for (uri, pending) in uris.into_iter().zip(pending) {
+            // What was settled meanwhile, by an earlier delivery, is settled.
+            let Some(pending) = pending.filter(|pending| matches!(pending.action, Action::Fetch { .. }))
+            else {
+                continue;
+            };
+            let before = self.catalog.problem(&subject(&uri)).await?;
+            let message = format!(
+                "the job with {uri} was given up after {}: {}. That tells nothing against the resource: the next run tries it \
+                 again. `thresher explain {}` shows the message",
+                deliveries(letter.attempts),
+                cut(&letter.why, WHY),
+                name_of(&letter.id),
+            );
+            let failure = Failure {
+                reason: ProblemReason::Poison,
+                message,
+                disposition: Disposition::Retry { after: None },
+                evidence: Evidence::default(),
+            };
+            let attempts = pending.attempts + 1;
+            self.record_problem(&mut batch, &uri, failure, pending, attempts, before);
+            given_up += 1;
+        }
+        self.record_letter(&mut batch, letter, given_up).await?;
+        self.commit(batch).await?;
+        delivery.ack().await?;
+        if let Some(job) = job {
+            // Nobody tried any of its resources, as far as one can tell: that says nothing of its origin.
+            window.job_done(job, 0, 0);
+        }
+        Ok(())
+    }
+
+    async fn record_letter(
+        &mut self,
+        batch: &mut Batch,
+        letter: DeadLetter,
+        given_up: usize,
+    ) -> Result<(), HarvestError> {
+        let subject = Subject::Message(name_of(&letter.id).to_owned());
+        let follows = match given_up {
+            0 => "No resource waits for it: what it was about is settled, or was sent again".to_owned(),
+            1 => "One resource became a problem with it, and is tried again by the next run".to_owned(),
+            more => format!("{more} resources became problems with it, and are tried again by the next run"),
+        };
+        let message = format!(
+            "a message in {} was given up after {}: {}. {follows}. Should it come again, look at its payload",
+            letter.subject,
+            deliveries(letter.attempts),
+            cut(&letter.why, WHY)
+        );
+        tracing::warn!(message.id = %letter.id, resources = given_up, why = letter.why, "a message was given up");
+        let before = self.catalog.problem(&subject).await?;
+        let now = self.clock.now();
+        let payload = match letter.payload {
+            DeadPayload::Text(text) => KeptPayload::Text(text),
+            DeadPayload::Base64(text) => KeptPayload::Base64(text),
+        };
+        let kept = GivenUp {
+            run: self.run.id,
+            queue: letter.subject,
+            why: letter.why,
+            attempts: letter.attempts,
+            length: letter.length as u64,
+            payload: payload.cut_to(KEPT),
+        };
+        let problem = ProblemRecord {
+            reason: ProblemReason::Poison,
+            message,
+            first_seen: before.map_or(now, |before| before.first_seen),
+            last_seen: now,
+            attempts: kept.attempts,
+            // The message is not; its resources are.
+            retry: false,
+            evidence: Evidence { given_up: Some(Box::new(kept)), ..Evidence::default() },
+            declaration: None,
+            listing: None,
+        };
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
+        Ok(())
+    }
+
+    /// At the end of a run: messages that only earlier runs met are settled. Resources that became problems with them have
+    /// problems of their own.
+    pub(crate) async fn forget_letters(&self, batch: &mut Batch) -> Result<(), HarvestError> {
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut messages = self.catalog.scan_message_problems().await?;
+        while let Some((subject, problem)) = messages.try_next().await? {
+            if problem.evidence.given_up.is_none_or(|kept| kept.run != self.run.id) {
+                batch.delete_problem(&subject);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The letter in a delivery. One that cannot be read is taken for the message that was given up.
+fn read(delivery: &Delivery) -> DeadLetter {
+    model::decode(&delivery.payload)
+        .unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))
+}
+
+/// The job a message is about. Every stage names its messages after it, so a damaged payload does not matter.
+fn job_of(id: &MessageId) -> Option<JobId> {
+    let (_, job) = id.as_str().rsplit_once('-')?;
+    job.parse().ok()
+}
+
+fn name_of(id: &MessageId) -> &str {
+    cut(id.as_str(), NAME)
+}
+
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+fn deliveries(attempts: u32) -> String {
+    if attempts == 1 { "one delivery".to_owned() } else { format!("{attempts} deliveries") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_messages_of_every_stage_and_their_letters_name_their_job() {
+        let job = JobId::fresh();
+        for stage in ["fetch", "verify", "outcomes", "dead-fetch"] {
+            assert_eq!(job_of(&MessageId::new(format!("{stage}-{job}"))), Some(job), "{stage}");
+        }
+        assert_eq!(job_of(&MessageId::new("unnamed-17")), None);
+        assert_eq!(job_of(&MessageId::new("")), None);
+    }
+}

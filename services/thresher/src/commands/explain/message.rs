@@ -1,0 +1,61 @@
+//! What is kept of a message that was given up.
+
+use model::{GivenUp, KeptPayload, ProblemRecord, Subject};
+use serde::Serialize;
+
+use crate::exit::Failed;
+use crate::target::Harvested;
+
+/// All that is known of a message, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Story<'a> {
+    message: &'a str,
+    source: &'a str,
+    problem: &'a ProblemRecord,
+}
+
+/// The story of the message called `name`; nothing where no problem is recorded with it.
+pub(super) async fn told(harvested: &Harvested, name: &str, json: bool) -> Result<Option<String>, Failed> {
+    let mut told = None;
+    for (note, catalog) in &harvested.sources {
+        let Some(problem) = catalog.problem(&Subject::Message(name.to_owned())).await? else { continue };
+        let story = Story { message: name, source: &note.url, problem: &problem };
+        let text = if json { serde_json::to_string(&story)? + "\n" } else { story.tell() };
+        *told.get_or_insert_with(String::new) += &text;
+    }
+    Ok(told)
+}
+
+impl Story<'_> {
+    fn tell(&self) -> String {
+        let Self { message, source, problem } = self;
+        let mut lines =
+            vec![format!("message {message}"), format!("  of the Source {source}"), String::new()];
+        lines.push(format!("Problem: {}", problem.reason));
+        lines.push(format!("  {}", problem.message));
+        lines.push(format!(
+            "  first seen {}, last seen {}; settled by the next run that ends without it",
+            problem.first_seen, problem.last_seen
+        ));
+        if let Some(kept) = &problem.evidence.given_up {
+            lines.extend(payload(kept));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn payload(kept: &GivenUp) -> Vec<String> {
+    let form = match kept.payload {
+        KeptPayload::Text(_) => "text",
+        KeptPayload::Base64(_) => "base64",
+    };
+    let mut lines = vec![format!("  why: {}", kept.why), format!("  met by run {}", kept.run), String::new()];
+    lines.push(format!("Payload ({} bytes in all; its beginning as {form})", kept.length));
+    lines.extend(kept.payload.as_str().lines().map(|line| format!("  {}", harmless(line))));
+    lines
+}
+
+/// The text without what would command a terminal.
+fn harmless(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}

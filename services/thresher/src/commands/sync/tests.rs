@@ -1,0 +1,180 @@
+//! Harvests over a bus that does harm, with the very stages of a laptop.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bus::{BusError, ConsumerSpec, DeadLetter, Delivery, Depth, Lanes, Message, MessageId, Published, Queue};
+use bytes::Bytes;
+use futures::TryStreamExt;
+use model::{ProblemReason, ProblemRecord, Subject};
+use testkit::source::{SimulatedSource, SourceSpec};
+
+use super::*;
+use crate::cli::{ExplainArgs, HarvestArgs, ResourceArgs};
+use crate::commands::explain;
+
+const RESOURCES: u64 = 12;
+
+/// A bus that damages the payloads of the first so many messages of a stage.
+#[derive(Debug)]
+struct Damaging {
+    bus: MemoryBus,
+    stage: &'static str,
+    left: AtomicUsize,
+}
+
+impl Damaging {
+    fn of(stage: &'static str, messages: usize) -> Arc<dyn Bus> {
+        Arc::new(Self { bus: MemoryBus::new(BUS_CAPACITY), stage, left: AtomicUsize::new(messages) })
+    }
+}
+
+#[async_trait]
+impl Bus for Damaging {
+    async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
+        self.bus.open(spec).await
+    }
+    async fn close(&self, filter: &bus::Filter) -> Result<bool, BusError> {
+        self.bus.close(filter).await
+    }
+    fn lanes(&self) -> watch::Receiver<Lanes> {
+        self.bus.lanes()
+    }
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+        let hit = queue.subject().starts_with(self.stage)
+            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let payload = if hit { payload.slice(..payload.len() / 2) } else { payload };
+        self.bus.publish(queue, id, payload).await
+    }
+    async fn pull(
+        &self,
+        filter: &bus::Filter,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, BusError> {
+        self.bus.pull(filter, max, wait).await
+    }
+    async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.bus.purge(source).await
+    }
+    async fn depth(&self, filter: &bus::Filter) -> Result<Depth, BusError> {
+        self.bus.depth(filter).await
+    }
+}
+
+/// A Source and the directory it is harvested into.
+struct Bench {
+    source: SimulatedSource,
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let spec = SourceSpec::default().seed(7).resources(RESOURCES);
+        let source = SimulatedSource::start(spec).await.expect("a Source");
+        Self { source, folder: tempfile::tempdir().expect("a directory") }
+    }
+
+    fn into(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    async fn harvest(&self, bus: Arc<dyn Bus>) -> Report {
+        let web = WebConfig { per_origin: 2, ..WebConfig::default() };
+        let url = Url::parse(&self.source.url()).expect("a URL");
+        let options = HarvestOptions::default();
+        let request = Request { url, into: self.into(), view: None, web, options };
+        harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
+    }
+
+    async fn explain(&self, name: &str) -> String {
+        let harvest = HarvestArgs { into: self.into() };
+        let args = ExplainArgs { resource: ResourceArgs { uri: name.to_owned(), harvest }, json: false };
+        explain::told(&args).await.expect("a story")
+    }
+
+    /// All problems, those of messages apart from those of resources.
+    async fn problems(&self) -> [Vec<(Subject, ProblemRecord)>; 2] {
+        let harvested = target::open_for_reading(&self.into()).await.expect("a harvest");
+        let all: Vec<_> = harvested.sources[0].1.scan_problems().await.unwrap().try_collect().await.unwrap();
+        let (messages, rest) =
+            all.into_iter().partition(|(subject, _)| matches!(subject, Subject::Message(_)));
+        [messages, rest]
+    }
+}
+
+async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'static str) {
+    let bench = Bench::new().await;
+    let report = bench.harvest(Damaging::of(stage, 1)).await;
+    assert!(!report.in_sync());
+    let [messages, resources] = bench.problems().await;
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(!resources.is_empty());
+    assert_eq!(report.run.counters.failed, resources.len() as u64);
+    assert_eq!(report.run.counters.stored + report.run.counters.failed, RESOURCES);
+    assert_eq!(report.open_problems, 1 + resources.len() as u64);
+
+    let Subject::Message(name) = &messages[0].0 else { panic!("no message: {messages:?}") };
+    assert!(name.starts_with(stage), "{name}");
+    let story = bench.explain(name).await;
+    assert!(story.contains("Problem: poison") && story.contains("bytes in all"), "{story}");
+    assert!(story.contains(&format!(r#"  {{"kind":"{stage}"#)), "its payload can be read: {story}");
+    for (subject, problem) in &resources {
+        assert_eq!(problem.reason, ProblemReason::Poison);
+        assert!(problem.retry && problem.message.contains(name.as_str()), "{}", problem.message);
+        assert!(bench.explain(subject.uri()).await.contains("was given up after one delivery"));
+    }
+
+    let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
+    assert!(report.in_sync(), "{:?}", report.first_problems);
+    assert_eq!(report.run.counters.stored, resources.len() as u64);
+    assert_eq!(bench.problems().await, [vec![], vec![]]);
+}
+
+#[tokio::test]
+async fn a_damaged_fetch_job_ends_as_problems_and_the_next_run_heals() {
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("fetch").await;
+}
+
+#[tokio::test]
+async fn a_damaged_verify_job_ends_as_problems_and_the_next_run_heals() {
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("verify").await;
+}
+
+#[tokio::test]
+async fn damaged_outcomes_end_as_problems_and_the_next_run_heals() {
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("outcomes").await;
+}
+
+#[tokio::test]
+async fn where_every_message_is_poison_the_run_ends_all_the_same() {
+    let bench = Bench::new().await;
+    let report = bench.harvest(Damaging::of("fetch", usize::MAX)).await;
+    assert_eq!((report.run.counters.stored, report.run.counters.failed), (0, RESOURCES));
+    let [messages, resources] = bench.problems().await;
+    assert_eq!(resources.len() as u64, RESOURCES);
+    assert!(!messages.is_empty());
+}
+
+#[tokio::test]
+async fn the_letter_of_an_earlier_job_is_a_problem_of_one_run_and_of_no_resource() {
+    let bench = Bench::new().await;
+    let bus = Arc::new(MemoryBus::new(BUS_CAPACITY));
+    let source = SourceId::of_entry(&Url::parse(&bench.source.url()).unwrap());
+    let (id, queue) = (MessageId::new(format!("fetch-{}", model::JobId::fresh())), Queue::Verify { source });
+    let message = Message { id: id.clone(), queue, payload: Bytes::from_static(&[0xff, 0x00]), attempt: 3 };
+    DeadLetter::bury(&*bus, &message, "it was never any good").await.unwrap();
+
+    let report = bench.harvest(bus).await;
+    assert_eq!((report.run.counters.stored, report.run.counters.failed), (RESOURCES, 0));
+    assert_eq!(report.open_problems, 1);
+    let [messages, resources] = bench.problems().await;
+    assert_eq!((messages.len(), resources), (1, vec![]));
+    assert!(messages[0].1.message.contains("after 3 deliveries: it was never any good"), "{messages:?}");
+    let story = bench.explain(id.as_str()).await;
+    assert!(story.contains("Payload (2 bytes in all; its beginning as base64)\n  /wA="), "{story}");
+
+    let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
+    assert!(report.in_sync(), "{:?}", report.first_problems);
+}
