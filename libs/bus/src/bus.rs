@@ -86,4 +86,11 @@ pub trait Bus: Debug + Send + Sync {
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError>;
+
+    /// How many messages of a Source are under way: waiting or handed out, in the queues of every stage. Dead letters do not
+    /// count. A message that moves on meanwhile is counted once at least, so none is overlooked.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn under_way(&self, source: &SourceId) -> Result<usize, BusError>;
 }

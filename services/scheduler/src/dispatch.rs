@@ -35,6 +35,8 @@ struct Pass {
     left: bool,
     /// When dead letters were looked for.
     letters_at: Instant,
+    /// When something went out or came back.
+    heard_at: Instant,
 }
 
 impl Harvest {
@@ -68,8 +70,9 @@ impl Harvest {
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
         let scan = Some(self.catalog.scan_pending(None).await?);
+        let now = Instant::now();
         let mut pass =
-            Pass { scan, deletions: Vec::new(), due: None, left: false, letters_at: Instant::now() };
+            Pass { scan, deletions: Vec::new(), due: None, left: false, letters_at: now, heard_at: now };
         loop {
             self.check_stop()?;
             pass.left |= window.shed_down();
@@ -79,10 +82,12 @@ impl Harvest {
             let last = pass.scan.is_none();
             while let Some((id, lane, items)) = window.next_candidates(last) {
                 self.send_candidates(id, lane, items).await?;
+                pass.heard_at = Instant::now();
             }
             while let Some((id, lane, items)) = window.next_job(last) {
                 self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items })
                     .await?;
+                pass.heard_at = Instant::now();
             }
             self.progress.send_modify(|progress| progress.in_flight = window.in_flight());
             if window.is_idle() {
@@ -99,11 +104,16 @@ impl Harvest {
                 trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };
-            let quiet = deliveries.is_empty();
+            let mut quiet = deliveries.is_empty();
             let again = self.settle(deliveries, window).await?;
             if quiet || pass.letters_at.elapsed() >= LETTERS_EVERY {
                 pass.letters_at = Instant::now();
-                self.take_letters(window).await?;
+                quiet &= !self.take_letters(window).await?;
+            }
+            if quiet {
+                pass.left |= self.look_for_lost(window, &mut pass.heard_at).await?;
+            } else {
+                (pass.heard_at, self.vanished) = (Instant::now(), 0);
             }
             for (lane, until) in &again.resting {
                 window.rest(lane, *until);

@@ -60,6 +60,17 @@ pub enum HarvestError {
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] bus::BusError),
+    /// Jobs vanish from the bus again and again.
+    #[error(
+        "{jobs} jobs vanished from the message bus, and so did those sent instead, {times} times in a row; look at its servers. \
+         Nothing is lost: run the same command again when they keep what they are given"
+    )]
+    Vanishing {
+        /// Jobs that were out at last.
+        jobs: usize,
+        /// How often in a row.
+        times: u32,
+    },
     /// Somebody asked to stop.
     #[error("stopped as asked; nothing is lost: run the same command again to go on")]
     Stopped,

@@ -85,6 +85,8 @@ pub struct Harvest {
     pub(crate) unmodified: HashSet<String>,
     /// Set when more would have been deleted than is allowed.
     pub(crate) guard: Option<Guard>,
+    /// How often in a row all that was out has vanished from the bus.
+    pub(crate) vanished: u32,
     resumed: bool,
 }
 
@@ -167,6 +169,7 @@ impl Harvest {
             read_whole: HashSet::new(),
             unmodified: HashSet::new(),
             guard: None,
+            vanished: 0,
             resumed: interrupted.is_some(),
         };
         if interrupted.is_some() {

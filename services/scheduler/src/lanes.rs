@@ -50,7 +50,7 @@ impl Harvest {
         close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
-    async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
+    pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
         let limit = self.options.jobs_per_lane.get();
         let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, ACK_WAIT, MAX_DELIVER);
         Ok(self.bus.open(spec).await?)

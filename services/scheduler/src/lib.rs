@@ -18,6 +18,7 @@ mod harvest;
 mod lanes;
 mod letters;
 mod look;
+mod lost;
 mod offer;
 mod options;
 mod plan;

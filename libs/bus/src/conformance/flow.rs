@@ -205,3 +205,25 @@ pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     let ids: HashSet<_> = out.iter().map(|delivery| &delivery.id).collect();
     assert_eq!(ids.len(), 2);
 }
+
+/// Messages of a Source are counted wherever they lie and whoever holds them, but not those of others and no dead letters.
+pub async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("under_way_counts_the_messages_of_one_source_in_all_stages", pace);
+    let source = names.source.clone();
+    assert_eq!(bus.under_way(&source).await.unwrap(), 0);
+    bus.open(names.spec(2, pace)).await.unwrap();
+    let (_, other) = names.other_source();
+    let outcomes = Queue::Outcomes { source: source.clone() };
+    let dead = Queue::Dead { source: source.clone() };
+    for queue in [&names.fetch, &outcomes, &dead, &other] {
+        publish(bus, queue, names.id(&queue.subject())).await;
+    }
+    assert_eq!(bus.under_way(&source).await.unwrap(), 2);
+    let out = all(bus, &names.filter, pace).await;
+    assert_eq!(out.len(), 2);
+    assert_eq!(bus.under_way(&source).await.unwrap(), 2, "what is handed out is under way");
+    for delivery in &out {
+        delivery.ack().await.unwrap();
+    }
+    assert_eq!(bus.under_way(&source).await.unwrap(), 1);
+}

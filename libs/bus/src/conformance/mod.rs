@@ -62,6 +62,7 @@ macro_rules! conformance {
             purge_drops_the_jobs_of_one_source_in_all_lanes
             job_held_during_a_purge_is_not_handed_out_again
             depth_tells_waiting_and_in_flight
+            under_way_counts_the_messages_of_one_source_in_all_stages
             lanes_are_announced_changed_and_withdrawn
             lane_with_messages_stays_open
         }

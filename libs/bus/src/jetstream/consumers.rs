@@ -7,6 +7,7 @@ use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::ConsumerInfoErrorKind;
 use async_nats::jetstream::stream::ConsumerErrorKind;
 use futures::TryStreamExt;
+use model::SourceId;
 use tokio::time::sleep;
 
 use super::Shared;
@@ -212,8 +213,27 @@ impl Shared {
 
     /// Messages in the queues of a filter, handed out or not.
     async fn waiting(&self, filter: &Filter) -> Result<usize, BusError> {
-        let (stream, subject) = (self.stream(Stage::of(filter)), self.names.subject(&filter.subject()));
-        let action = || format!("count the messages of {filter}");
+        self.count(Stage::of(filter), &filter.subject()).await
+    }
+
+    /// How many messages of a Source lie in the queues of all stages but the dead letters.
+    pub(super) async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
+        let mut sum = 0;
+        // In the order in which messages follow from each other: what leaves a stage has reached the next one.
+        for (stage, subject) in [
+            (Stage::Fetch, format!("fetch.*.{source}")),
+            (Stage::Unpack, format!("unpack.{source}")),
+            (Stage::Verify, format!("verify.{source}")),
+            (Stage::Outcomes, format!("outcomes.{source}")),
+        ] {
+            sum += self.count(stage, &subject).await?;
+        }
+        Ok(sum)
+    }
+
+    async fn count(&self, stage: Stage, subject: &str) -> Result<usize, BusError> {
+        let (stream, subject) = (self.stream(stage), self.names.subject(subject));
+        let action = || format!("count the messages of {subject}");
         self.link
             .patiently(action, || async {
                 let subjects = stream.info_with_subjects(&subject).await.map_err(Failure::temporary)?;

@@ -134,6 +134,10 @@ impl Bus for JetStreamBus {
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
         self.0.depth(filter).await
     }
+
+    async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.0.under_way(source).await
+    }
 }
 
 impl Shared {

@@ -211,6 +211,12 @@ impl Bus for MemoryBus {
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
         Ok(self.0.state().stages.get(filter).map(Stage::depth).unwrap_or_default())
     }
+
+    async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
+        let state = self.0.state();
+        let stages = state.stages.iter().filter(|(filter, _)| !matches!(filter, Filter::Dead(_)));
+        Ok(stages.map(|(_, stage)| stage.count(source)).sum())
+    }
 }
 
 fn update(lanes: &mut BTreeMap<Lane, ConsumerSpec>, lane: &Lane, spec: Option<ConsumerSpec>) {

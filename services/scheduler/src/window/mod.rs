@@ -139,6 +139,20 @@ impl Window {
         }
     }
 
+    /// The lanes that jobs are out for.
+    pub(crate) fn lanes_out(&self) -> HashSet<Lane> {
+        self.jobs.values().filter(|job| job.asks).map(|job| job.lane.clone()).collect()
+    }
+
+    /// Forgets the jobs that are out: their resources are to be read anew. Returns how many there were.
+    pub(crate) fn forget_jobs(&mut self) -> usize {
+        let out: Vec<JobId> = self.jobs.keys().copied().collect();
+        for id in &out {
+            self.job_done(*id, 0, 0);
+        }
+        out.len()
+    }
+
     /// Notes whether the origin answered.
     pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
         if let Some(state) = self.lanes.get_mut(lane) {

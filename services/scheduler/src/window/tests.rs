@@ -142,3 +142,15 @@ fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
     assert!(window.is_idle() && window.in_flight() == 0);
     assert!(!window.holds(&candidate(0).uri));
 }
+
+#[test]
+fn forgotten_jobs_free_their_resources_and_the_places_of_their_lane() {
+    let mut window = filled(1, 10_000_000, 3 * LARGEST_JOB);
+    while window.next_job(false).is_some() {}
+    assert_eq!(window.in_flight(), 2 * LARGEST_JOB);
+    assert_eq!(window.lanes_out(), HashSet::from([lane()]));
+    assert_eq!(window.forget_jobs(), 2);
+    assert_eq!((window.in_flight(), window.lanes_out()), (0, HashSet::new()));
+    assert!(!window.holds(&"http://h/0".parse().unwrap()));
+    assert!(window.next_job(false).is_some(), "its places are free again");
+}

@@ -82,6 +82,9 @@ impl Bus for Failing {
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
         self.bus.depth(filter).await
     }
+    async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.bus.under_way(source).await
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! Harvests over a bus that does harm, with the very stages of a laptop.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,22 +17,77 @@ use crate::commands::explain;
 
 const RESOURCES: u64 = 12;
 
-/// A bus that damages the payloads of the first so many messages of a stage.
+/// A bus that does harm to messages of a stage.
 #[derive(Debug)]
-struct Damaging {
+struct Harming {
     bus: MemoryBus,
     stage: &'static str,
-    left: AtomicUsize,
+    harm: Harm,
 }
 
-impl Damaging {
-    fn of(stage: &'static str, messages: usize) -> Arc<dyn Bus> {
-        Arc::new(Self { bus: MemoryBus::new(BUS_CAPACITY), stage, left: AtomicUsize::new(messages) })
+#[derive(Debug)]
+enum Harm {
+    /// Cuts the payloads of the first so many.
+    Damage(AtomicUsize),
+    /// Loses all that come within this time after the first. Nothing else happens meanwhile, so time passes at once.
+    Lose { time: Duration, first: OnceLock<tokio::time::Instant>, lost: AtomicUsize, healed: AtomicBool },
+}
+
+impl Harming {
+    fn damaging(stage: &'static str, messages: usize) -> Arc<Self> {
+        Self::new(stage, Harm::Damage(AtomicUsize::new(messages)))
+    }
+
+    fn losing(stage: &'static str, time: Duration) -> Arc<Self> {
+        Self::new(
+            stage,
+            Harm::Lose {
+                time,
+                first: OnceLock::new(),
+                lost: AtomicUsize::new(0),
+                healed: AtomicBool::new(false),
+            },
+        )
+    }
+
+    fn new(stage: &'static str, harm: Harm) -> Arc<Self> {
+        Arc::new(Self { bus: MemoryBus::new(BUS_CAPACITY), stage, harm })
+    }
+
+    /// What is left of a payload; nothing where the message is lost.
+    fn harm(&self, payload: Bytes) -> Option<Bytes> {
+        match &self.harm {
+            Harm::Damage(left) => {
+                let hit = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+                Some(if hit.is_ok() { payload.slice(..payload.len() / 2) } else { payload })
+            }
+            Harm::Lose { time, first, lost, healed } => {
+                let begin = first.get_or_init(|| {
+                    tokio::time::pause();
+                    tokio::time::Instant::now()
+                });
+                if begin.elapsed() < *time {
+                    lost.fetch_add(1, Ordering::SeqCst);
+                    return None;
+                }
+                if !healed.swap(true, Ordering::SeqCst) {
+                    tokio::time::resume();
+                }
+                Some(payload)
+            }
+        }
+    }
+
+    fn lost(&self) -> usize {
+        match &self.harm {
+            Harm::Damage(_) => 0,
+            Harm::Lose { lost, .. } => lost.load(Ordering::SeqCst),
+        }
     }
 }
 
 #[async_trait]
-impl Bus for Damaging {
+impl Bus for Harming {
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
         self.bus.open(spec).await
     }
@@ -42,9 +98,9 @@ impl Bus for Damaging {
         self.bus.lanes()
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
-        let hit = queue.subject().starts_with(self.stage)
-            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-        let payload = if hit { payload.slice(..payload.len() / 2) } else { payload };
+        let concerned = queue.subject().starts_with(self.stage);
+        let left = if concerned { self.harm(payload) } else { Some(payload) };
+        let Some(payload) = left else { return Ok(Published { duplicate: false }) };
         self.bus.publish(queue, id, payload).await
     }
     async fn pull(
@@ -60,6 +116,9 @@ impl Bus for Damaging {
     }
     async fn depth(&self, filter: &bus::Filter) -> Result<Depth, BusError> {
         self.bus.depth(filter).await
+    }
+    async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
+        self.bus.under_way(source).await
     }
 }
 
@@ -81,11 +140,15 @@ impl Bench {
     }
 
     async fn harvest(&self, bus: Arc<dyn Bus>) -> Report {
+        self.try_harvest(bus).await.expect("a run that ends")
+    }
+
+    async fn try_harvest(&self, bus: Arc<dyn Bus>) -> Result<Report, Failed> {
         let web = WebConfig { per_origin: 2, ..WebConfig::default() };
         let url = Url::parse(&self.source.url()).expect("a URL");
         let options = HarvestOptions::default();
         let request = Request { url, into: self.into(), view: None, web, options };
-        harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
+        Ok(harvest_over(bus, request, watch::Sender::new(Progress::default())).await?.0)
     }
 
     async fn explain(&self, name: &str) -> String {
@@ -106,7 +169,7 @@ impl Bench {
 
 async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'static str) {
     let bench = Bench::new().await;
-    let report = bench.harvest(Damaging::of(stage, 1)).await;
+    let report = bench.harvest(Harming::damaging(stage, 1)).await;
     assert!(!report.in_sync());
     let [messages, resources] = bench.problems().await;
     assert_eq!(messages.len(), 1, "{messages:?}");
@@ -150,7 +213,7 @@ async fn damaged_outcomes_end_as_problems_and_the_next_run_heals() {
 #[tokio::test]
 async fn where_every_message_is_poison_the_run_ends_all_the_same() {
     let bench = Bench::new().await;
-    let report = bench.harvest(Damaging::of("fetch", usize::MAX)).await;
+    let report = bench.harvest(Harming::damaging("fetch", usize::MAX)).await;
     assert_eq!((report.run.counters.stored, report.run.counters.failed), (0, RESOURCES));
     let [messages, resources] = bench.problems().await;
     assert_eq!(resources.len() as u64, RESOURCES);
@@ -177,4 +240,29 @@ async fn the_letter_of_an_earlier_job_is_a_problem_of_one_run_and_of_no_resource
 
     let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
     assert!(report.in_sync(), "{:?}", report.first_problems);
+}
+
+async fn jobs_that_vanish_are_sent_again(stage: &'static str) {
+    let bench = Bench::new().await;
+    let bus = Harming::losing(stage, Duration::from_secs(30));
+    let report = bench.harvest(bus.clone()).await;
+    assert!(bus.lost() > 0);
+    assert!(report.in_sync(), "{:?}", report.first_problems);
+    assert_eq!((report.run.counters.stored, report.run.counters.failed), (RESOURCES, 0));
+}
+
+#[tokio::test]
+async fn fetch_jobs_that_vanish_from_the_bus_are_sent_again() {
+    jobs_that_vanish_are_sent_again("fetch").await;
+}
+
+#[tokio::test]
+async fn a_run_whose_jobs_vanish_again_and_again_ends_and_says_so() {
+    let bench = Bench::new().await;
+    let bus = Harming::losing("fetch", Duration::MAX);
+    let failed = bench.try_harvest(bus.clone()).await.expect_err("nothing ever comes");
+    assert!(failed.error.to_string().contains("vanished from the message bus"), "{}", failed.error);
+    tokio::time::resume();
+    let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
+    assert!(report.in_sync(), "nothing is lost: {:?}", report.first_problems);
 }
