@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bus::jetstream::Health;
 use bus::{Bus, BusError, ConsumerSpec, JetStreamBus};
 use service::{Readiness, Vars};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connect;
@@ -27,7 +29,31 @@ pub async fn open_bus(
     })
     .await?;
     tracing::info!(bus.namespace = config.namespace, "the message bus is reached");
+    tokio::spawn(watch(bus.health(), readiness.clone(), stop.clone()));
     Ok(Arc::new(bus))
+}
+
+/// As long as the server cannot be reached the service is not ready and says why. Ends with `stop`.
+async fn watch(mut health: watch::Receiver<Health>, readiness: Readiness, stop: CancellationToken) {
+    let mut latch = None;
+    loop {
+        let now = health.borrow_and_update().clone();
+        match (now.up, latch.take()) {
+            (false, held) => {
+                let held = held.unwrap_or_else(|| readiness.latch("bus", "the connection is lost"));
+                if let Some(trouble) = &now.trouble {
+                    held.waits_for(trouble);
+                }
+                latch = Some(held);
+            }
+            (true, Some(held)) => held.release(),
+            (true, None) => {}
+        }
+        tokio::select! {
+            changed = health.changed() => if changed.is_err() { return },
+            () = stop.cancelled() => return,
+        }
+    }
 }
 
 /// Opens a consumer, as soon as the bus lets it.
@@ -41,4 +67,31 @@ pub async fn open_consumer(
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     connect("consumer", readiness, stop, BusError::is_temporary, || bus.open(spec.clone())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lost_connection_takes_the_readiness_and_a_new_one_gives_it_back() {
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        readiness.latch("service", "starting").release();
+        let up = Health { up: true, connections: 1, trouble: None };
+        let (said, health) = watch::channel(up.clone());
+        let watching = tokio::spawn(watch(health, readiness.clone(), stop.clone()));
+        let until = async |ready: bool| {
+            while readiness.is_ready() != ready {
+                tokio::task::yield_now().await;
+            }
+        };
+        until(true).await;
+        said.send_replace(Health { up: false, connections: 1, trouble: Some("refused".to_owned()) });
+        until(false).await;
+        assert_eq!(readiness.waiting_for(), ["bus: refused"]);
+        said.send_replace(Health { connections: 2, ..up });
+        until(true).await;
+        stop.cancel();
+        watching.await.unwrap();
+    }
 }

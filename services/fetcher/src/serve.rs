@@ -59,6 +59,10 @@ impl ServiceConfig for Config {
 /// # Errors
 /// When the configuration is wrong, or a job says that nothing works before a person has acted.
 pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, metrics, stop } = context;
     let Settings { jobs_at_a_time, jobs } = config.fetcher;
     let jobs_at_a_time = jobs_at_a_time.max(1);

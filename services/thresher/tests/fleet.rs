@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use common::{Destination, Fleet, source, truth};
@@ -187,6 +190,44 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     // What was still to be done is found out again.
     fleet.harvest(&url).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
+}
+
+#[tokio::test]
+async fn the_page_of_metrics_lists_what_a_fleet_counts_and_nothing_else() {
+    let source = source(SourceSpec::default().resources(3)).await;
+    let fleet = fleet().await;
+    let all = fleet.start(&[], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    let text = get(&all.admin(), "/metrics");
+    let counted: BTreeSet<String> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(metric).collect();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/METRICS.md")).unwrap();
+    let names = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: BTreeSet<String> =
+        names.map(|line| line.split(['`', '{']).next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(listed, counted, "docs/METRICS.md and what is counted");
+    assert_eq!(get(&all.admin(), "/readyz"), "ready\n");
+}
+
+/// The name under which a metric is asked for, from its line of type.
+fn metric(line: &str) -> String {
+    match line.split_once(' ') {
+        Some((name, "counter")) => format!("{name}_total"),
+        Some((name, "info")) => format!("{name}_info"),
+        Some((name, _)) => name.to_owned(),
+        None => line.to_owned(),
+    }
+}
+
+/// A page of an admin port.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
 async fn until_state(fleet: &Fleet, state: &str) {

@@ -60,6 +60,10 @@ impl ServiceConfig for Config {
 /// # Errors
 /// When the configuration is wrong.
 pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, metrics, stop } = context;
     let jobs_at_a_time = config.verifier.jobs_at_a_time.max(1);
     // The job that came, and the outcomes that go.

@@ -50,6 +50,10 @@ struct Crew {
 /// # Errors
 /// When the configuration is wrong.
 pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, metrics, stop } = context;
     let settings = Arc::new(config.scheduler);
     metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());

@@ -138,6 +138,13 @@ impl Service {
         assert!(status.expect("a system with kill").success());
     }
 
+    /// The address of its admin port, once it has said it.
+    pub(crate) fn admin(&self) -> String {
+        let log = self.log();
+        let (_, rest) = log.split_once("admin.address=").expect("it says where its admin port is");
+        rest.split_whitespace().next().expect("an address").to_owned()
+    }
+
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
