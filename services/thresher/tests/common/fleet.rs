@@ -47,7 +47,8 @@ impl Fleet {
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
         let (nats, namespace) = (&self.nats, &self.namespace);
-        writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}}}").expect("a String");
+        writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}")
+            .expect("a String");
         let (bucket, endpoint, region) = (&self.s3.bucket, &self.s3.endpoint, &self.s3.region);
         writeln!(
             text,
