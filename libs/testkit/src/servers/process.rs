@@ -53,6 +53,25 @@ impl ServerProcess {
         Ok(())
     }
 
+    /// Stops the process where it is (SIGSTOP): it still accepts connections, and answers none.
+    pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
+        self.signal("STOP")
+    }
+
+    /// Lets a process go on that was paused.
+    pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
+        self.signal("CONT")
+    }
+
+    fn signal(&mut self, signal: &str) -> anyhow::Result<()> {
+        // Not yet reaped, so its id is nobody else's.
+        self.check()?;
+        let status =
+            Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status()?;
+        anyhow::ensure!(status.success(), "{} could not be sent SIG{signal} ({status})", self.name);
+        Ok(())
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -156,6 +175,32 @@ mod tests {
         let (id, folder) = (server.child.id(), server.folder().to_owned());
         drop(server);
         assert!(!is_alive(id) && !folder.exists());
+    }
+
+    /// The state that Linux gives for a process, such as `T` for stopped.
+    fn state(id: u32) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+    }
+
+    #[test]
+    fn one_that_is_paused_stands_still_until_it_goes_on_and_can_be_killed_meanwhile() {
+        let mut server = sleeper();
+        let id = server.child.id();
+        server.pause().unwrap();
+        assert_eq!(state(id), 'T');
+        server.resume().unwrap();
+        assert_ne!(state(id), 'T');
+        server.pause().unwrap();
+        drop(server);
+        assert!(!is_alive(id));
+    }
+
+    #[test]
+    fn one_that_has_ended_cannot_be_paused() {
+        let mut server = sleeper();
+        server.kill();
+        assert!(server.pause().is_err() && server.resume().is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ static OWN: OnceCell<SeaweedServer> = OnceCell::const_new();
 #[derive(Debug)]
 pub struct SeaweedServer {
     endpoint: String,
-    _process: ServerProcess,
+    process: ServerProcess,
 }
 
 /// The S3 server of this run, and a bucket that nobody else has.
@@ -91,7 +91,23 @@ impl SeaweedServer {
             }
             sleep(Duration::from_millis(100)).await;
         }
-        Ok(SeaweedServer { endpoint: server.endpoint, _process: process })
+        Ok(SeaweedServer { endpoint: server.endpoint, process })
+    }
+
+    /// Stops it where it is: connections are still accepted, requests are not answered.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it go on after a [`pause`](Self::pause); what was asked meanwhile is answered now.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
     }
 
     /// `http://127.0.0.1:<port>`
