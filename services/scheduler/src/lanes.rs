@@ -9,8 +9,10 @@ use model::{FetchJob, Lane};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
-/// How long a message may be silent before it counts as lost.
-const ACK_WAIT: Duration = Duration::from_secs(60);
+/// How long a job may be silent before it counts as lost. A fetcher that was killed keeps its places at the origin so long.
+const JOB_WAIT: Duration = Duration::from_secs(15);
+/// How long outcomes and dead letters may be silent. Nobody gives a sign of life while they are settled, and a store may take its time.
+const OUTCOMES_WAIT: Duration = Duration::from_secs(60);
 /// Deliveries of one message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
 /// Outcome messages, and dead letters, handed out at a time.
@@ -24,7 +26,7 @@ impl Harvest {
         let outcomes = Filter::Outcomes(self.source.clone());
         let letters = Filter::Dead(self.source.clone());
         for filter in [outcomes, letters] {
-            self.bus.open(ConsumerSpec::new(filter, OUTCOMES_IN_FLIGHT, ACK_WAIT, MAX_DELIVER)).await?;
+            self.bus.open(ConsumerSpec::new(filter, OUTCOMES_IN_FLIGHT, OUTCOMES_WAIT, MAX_DELIVER)).await?;
         }
         self.bus.purge(&self.source).await?;
         Ok(())
@@ -52,7 +54,7 @@ impl Harvest {
 
     pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
         let limit = self.options.jobs_per_lane.get();
-        let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, ACK_WAIT, MAX_DELIVER);
+        let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, JOB_WAIT, MAX_DELIVER);
         Ok(self.bus.open(spec).await?)
     }
 }
@@ -80,7 +82,7 @@ mod tests {
         let bus = MemoryBus::new(10);
         let [idle, busy]: [Lane; 2] = ["http://a", "http://b"].map(|lane| lane.parse().unwrap());
         for lane in [&idle, &busy] {
-            bus.open(ConsumerSpec::new(Filter::Fetch(lane.clone()), 1, ACK_WAIT, MAX_DELIVER)).await.unwrap();
+            bus.open(ConsumerSpec::new(Filter::Fetch(lane.clone()), 1, JOB_WAIT, MAX_DELIVER)).await.unwrap();
         }
         let queue = Queue::Fetch { lane: busy.clone(), source: "other".parse().unwrap() };
         bus.publish(queue, MessageId::new("a"), "".into()).await.unwrap();

@@ -122,6 +122,25 @@ async fn an_origin_that_asks_one_process_for_patience_is_left_alone_by_all() {
 }
 
 #[tokio::test]
+async fn a_fetcher_that_is_killed_gives_its_places_at_the_origin_back() {
+    let spec = SourceSpec::default().resources(400).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _stages = fleet.start(&["scheduler", "verifier"], "");
+    let only = fleet.start(&["fetcher"], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    while source.requests().resources < 100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // It has all places; nobody can do anything before they count as lost.
+    only.kill();
+    let _next = fleet.start(&["fetcher"], "");
+    fleet.watch(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+}
+
+#[tokio::test]
 async fn a_scheduler_that_dies_is_replaced_and_no_document_is_read_again() {
     let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
     let source = source(spec).await;

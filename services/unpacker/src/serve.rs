@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 
 use crate::{Unpacker, UnpackerMetrics};
 
-/// How long a job may be silent before it counts as lost.
-const ACK_WAIT: Duration = Duration::from_secs(60);
+/// How long a job may be silent before it counts as lost. A worker gives three signs of life in this time.
+const ACK_WAIT: Duration = Duration::from_secs(15);
 /// Deliveries of one message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
 /// Unpack jobs that may be out over the whole fleet.
