@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -118,6 +118,11 @@ async fn wait(mut command: Command) -> Run {
 impl Service {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How it ended, if it did so by itself.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child")
     }
 
     /// `kill -9`
