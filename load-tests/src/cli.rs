@@ -26,6 +26,8 @@ pub(crate) enum Case {
     MillionUnchanged(Options),
     /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.
     ReadLists(Options),
+    /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.
+    ScaleOut(Options),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),

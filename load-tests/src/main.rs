@@ -4,6 +4,7 @@ mod cases;
 mod check;
 mod cli;
 mod documents;
+mod fleet;
 mod folder;
 mod machine;
 mod measure;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
+        Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

@@ -19,6 +19,14 @@ pub(crate) fn process_cpu_seconds(id: u32) -> f64 {
     fs::read_to_string(format!("/proc/{id}/stat")).ok().and_then(|stat| used(&stat)).unwrap_or_default()
 }
 
+/// The most memory that a process had resident at any time so far, in bytes. 0 once it has ended.
+pub(crate) fn process_peak_rss_bytes(id: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.unwrap_or_default() * 1024
+}
+
 /// The children of a process.
 pub(crate) fn children(id: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();

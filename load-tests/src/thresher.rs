@@ -61,6 +61,11 @@ impl Thresher {
         Ok(Self { program, version })
     }
 
+    /// The program, to be given arguments.
+    pub(crate) fn command(&self) -> Command {
+        Command::new(&self.program)
+    }
+
     /// `sync` of a list into `into`, a name in the folder that the command will run in.
     pub(crate) fn sync(&self, list: &str, view: View, concurrency: Option<u16>) -> CommandLine {
         let view = if view == View::Files { "files" } else { "none" };

@@ -2,6 +2,7 @@
 
 pub(crate) mod million_unchanged;
 pub(crate) mod read_lists;
+pub(crate) mod scale_out;
 pub(crate) mod small_files;
 
 use std::path::Path;

@@ -1,0 +1,140 @@
+//! `scale-out`: the same Source is harvested by a fleet with one fetcher and by one with four.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::servers::{NatsServer, SeaweedServer};
+use testkit::source::{Size, SourceSpec};
+
+use crate::check::Check;
+use crate::cli::Options;
+use crate::fleet::Fleet;
+use crate::folder::WorkFolder;
+use crate::machine::Machine;
+use crate::measure::Usage;
+use crate::meter;
+use crate::report::{Report, Round, Row};
+use crate::source::Source;
+use crate::stats::rounded;
+use crate::thresher::{Held, Thresher};
+
+const RESOURCES: u64 = 6_000;
+const BYTES_EACH: u64 = 2048;
+const LATENCY: Duration = Duration::from_millis(50);
+/// What the origin bears: far more than four fetchers take.
+const ORIGIN_LIMIT: u64 = 64;
+/// What one fetcher takes. So it is the fetchers that hold the harvest back.
+const JOBS_EACH: u64 = 4;
+/// The rows, by their number of fetchers.
+const FLEETS: [(&str, u64); 2] = [("1 fetcher", 1), ("4 fetchers", 4)];
+
+/// What every run needs.
+struct Bench {
+    thresher: Thresher,
+    nats: NatsServer,
+    s3: SeaweedServer,
+    source: Source,
+    /// The digest of each resource.
+    truth: HashMap<String, String>,
+    work: WorkFolder,
+}
+
+/// Runs the case.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    let resources = options.resources.unwrap_or(RESOURCES);
+    let thresher = Thresher::get(options)?;
+    let work = WorkFolder::new(options, "scale-out")?;
+    let machine = Machine::here(work.path());
+    let spec = SourceSpec::default().resources(resources).size(Size::Fixed(BYTES_EACH)).latency(LATENCY);
+    let source = Source::simulated(spec)?;
+    let Source::Simulated(simulated) = &source else { unreachable!("it was made just now") };
+    let truth = simulated.expected().map(|resource| (resource.uri, resource.sha256)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
+    let (nats, s3) = runtime.block_on(start)?;
+    let versions = vec![thresher.version.clone(), source.version()];
+    let bench = Bench { thresher, nats, s3, source, truth, work };
+
+    let mut rows = FLEETS.map(|(name, _)| Row::new(name, resources));
+    for round in 0..options.rounds.get() {
+        for turn in 0..rows.len() {
+            let place = (turn + round) % rows.len();
+            let (name, fetchers) = FLEETS[place];
+            eprintln!("round {}: {name}", round + 1);
+            let done = bench.run(round, fetchers)?;
+            rows[place].command = "thresher run submit $SOURCE --watch".to_owned();
+            rows[place].rounds.push(done);
+        }
+    }
+    let setup = BTreeMap::from([
+        ("resources", json!(resources)),
+        ("bytes_each", json!(BYTES_EACH)),
+        ("latency_ms", json!(LATENCY.as_millis())),
+        ("requests_at_a_time_at_the_origin", json!(ORIGIN_LIMIT)),
+        ("fetcher.jobs_at_a_time", json!(JOBS_EACH)),
+        ("rounds", json!(options.rounds)),
+        ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
+    ]);
+    let finished_at = jiff::Timestamp::now();
+    let report = Report { case: "scale-out", finished_at, machine, setup, versions, rows: rows.into() };
+    Ok(report.summed_up(&["1 fetcher"]))
+}
+
+impl Bench {
+    /// One harvest into an empty bucket, by a fleet that was started for it.
+    fn run(&self, round: usize, fetchers: u64) -> anyhow::Result<Round> {
+        let name = format!("round-{round}-with-{fetchers}");
+        let folder = self.work.make(&name)?;
+        let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, self.s3.fixture(), &folder);
+        for service in ["scheduler", "verifier"] {
+            fleet.start(service, "")?;
+        }
+        for _ in 0..fetchers {
+            fleet.start("fetcher", &format!("fetcher: {{jobs_at_a_time: {JOBS_EACH}}}"))?;
+        }
+        let url = self.source.list();
+        fleet.add(&url, &["--concurrency", &ORIGIN_LIMIT.to_string()])?;
+        let Source::Simulated(source) = &self.source else { unreachable!("this case has no other") };
+        source.reset_requests();
+
+        nix::unistd::sync();
+        let (machine, served, used) =
+            (meter::machine_cpu_seconds()?, self.source.cpu_seconds(), fleet.cpu_seconds());
+        let start = Instant::now();
+        fleet.harvest(&url)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (served, used) = (self.source.cpu_seconds() - served, fleet.cpu_seconds() - used);
+        let all = meter::machine_cpu_seconds()? - machine;
+        let usage = Usage {
+            seconds: rounded(seconds),
+            cpu_seconds: rounded(used),
+            peak_rss_bytes: fleet.peak_rss_bytes(),
+            exit_status: Some(0),
+        };
+        let requests = source.requests();
+        let counted = BTreeMap::from([
+            ("resource_requests".to_owned(), requests.resources),
+            ("most_requests_at_a_time".to_owned(), requests.max_in_flight),
+        ]);
+        let checks = self.checks(&fleet, fetchers, requests.max_in_flight)?;
+        let other_cpu_seconds = rounded((all - served - used).max(0.0));
+        Ok(Round { usage, source_cpu_seconds: rounded(served), other_cpu_seconds, checks, counted })
+    }
+
+    fn checks(&self, fleet: &Fleet, fetchers: u64, most: u64) -> anyhow::Result<Vec<Check>> {
+        let held = fleet.held()?;
+        let (mut lines, mut right) = (0, 0);
+        for line in held.lines() {
+            let held: Held = serde_json::from_str(line)?;
+            lines += 1;
+            right += u64::from(held.sha256.is_some() && held.sha256.as_ref() == self.truth.get(&held.uri));
+        }
+        let all = self.truth.len() as u64;
+        Ok(vec![
+            Check::equal("held with the right sha-256 by thresher ls", all, right),
+            Check::equal("lines of thresher ls", all, lines),
+            Check::at_most("requests at a time", fetchers * JOBS_EACH, most),
+        ])
+    }
+}
