@@ -18,7 +18,8 @@ pub struct HttpConfig {
     pub first_byte_timeout_seconds: u64,
     /// The longest time that a body may stand still, in seconds.
     pub stall_timeout_seconds: u64,
-    /// The most requests in a second that one process sends to one origin; none = no limit.
+    /// The most requests in a second that the whole fleet sends to one origin; none = no limit. The same in all services:
+    /// it is split evenly among fetchers and schedulers, whether they have work or not.
     pub requests_per_second: Option<NonZeroU32>,
     /// Let private, loopback and link-local addresses be reached too. Otherwise a Source could make the fleet look around
     /// in the operator's own network.

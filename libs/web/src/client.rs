@@ -126,6 +126,18 @@ impl Client {
         self.0.politeness.rest(lane, wait.min(self.config().retry_after_max));
     }
 
+    /// The time that is left between the beginnings of two requests to an origin, beside what the configuration and a
+    /// crawl-delay ask for. Zero until it is set.
+    pub fn pace(&self) -> Duration {
+        self.0.politeness.pace()
+    }
+
+    /// Leaves so much time between the beginnings of two requests to an origin from now on: this client's share of a rate
+    /// that it has in common with others. A request that waits already waits as long as the slower of both has it.
+    pub fn set_pace(&self, pace: Duration) {
+        self.0.politeness.set_pace(pace);
+    }
+
     /// Tells of each answer that puts an origin to rest or makes its rest last longer; not of [`Client::rest`]. Who
     /// listens too slowly misses the oldest ones.
     pub fn rests(&self) -> broadcast::Receiver<OriginRest> {

@@ -32,6 +32,8 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Politeness {
     limits: Limits,
+    /// The time between the beginnings of two requests to an origin.
+    pace: Mutex<Duration>,
     table: Mutex<Table>,
 }
 
@@ -117,7 +119,7 @@ impl Rest {
 impl Politeness {
     pub(crate) fn new(limits: Limits) -> Self {
         let table = Table { origins: HashMap::new(), sweep_at: SWEEP_FIRST };
-        Self { limits, table: Mutex::new(table) }
+        Self { limits, pace: Mutex::default(), table: Mutex::new(table) }
     }
 
     /// Waits for a place in the lane's budget, its turn (`spacing` after the last request began), and the end of its
@@ -141,7 +143,7 @@ impl Politeness {
                 rate.turn().await;
             }
             loop {
-                match origin.turn(spacing) {
+                match origin.turn(spacing.max(self.pace())) {
                     Turn::Now => return Ok(Permit { origin, _place: place }),
                     // Whoever waits for this place would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
@@ -150,6 +152,15 @@ impl Politeness {
                 }
             }
         }
+    }
+
+    /// The time that is left between the beginnings of two requests to any origin.
+    pub(crate) fn pace(&self) -> Duration {
+        *lock(&self.pace)
+    }
+
+    pub(crate) fn set_pace(&self, pace: Duration) {
+        *lock(&self.pace) = pace;
     }
 
     /// Puts a lane to rest on somebody else's word. A rest that lasts longer already is left as it is.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use control::{MemberId, Role};
 use fleet::{HttpConfig, NatsConfig, StoreConfig};
-use model::SystemClock;
+use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
 use store::PackLimits;
@@ -78,6 +79,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in hand have ended: they still hear what others should know.
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
+    let members = control.members();
+    let member = members.join(MemberId::fresh("fetcher"), Role::Fetcher, SystemClock.now()).await?;
+    let rate = config.http.requests_per_second;
+    let _rate = fleet::share_rate(&client, &control, rate, &readiness, &stop).await?;
     tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
 
@@ -86,6 +91,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         async move { fetcher.work(message.payload).await }
     });
     worker.within(Arc::new(Semaphore::new(jobs_at_a_time))).run_lanes(stop).await?;
+    member.leave().await;
     Ok(())
 }
 

@@ -141,6 +141,22 @@ async fn a_fetcher_that_is_killed_gives_its_places_at_the_origin_back() {
 }
 
 #[tokio::test]
+async fn the_rate_of_an_origin_holds_over_all_processes() {
+    let source = source(SourceSpec::default().resources(100)).await;
+    let fleet = fleet().await;
+    let _services: Vec<_> = ["scheduler", "verifier", "fetcher", "fetcher", "fetcher", "fetcher", "fetcher"]
+        .iter()
+        .map(|service| fleet.start_asking(&[service], "requests_per_second: 20", ""))
+        .collect();
+    fleet.add(&source.well_known(), &["--concurrency", "10"]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    let most = source.requests().most_in_a_second;
+    // Each of the six begins anywhere in the second; five fetchers on their own would send 100.
+    assert!(most <= 20 + 6, "{most} requests came within a second");
+}
+
+#[tokio::test]
 async fn a_scheduler_that_dies_is_replaced_and_no_document_is_read_again() {
     let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
     let source = source(spec).await;

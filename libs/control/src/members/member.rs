@@ -24,9 +24,9 @@ pub struct MemberIdError(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It owns Sources.
+    /// It owns Sources, and asks for their documents.
     Scheduler,
-    /// It sends requests to Sources.
+    /// It asks for resources.
     Fetcher,
 }
 

@@ -1,6 +1,6 @@
 //! What was asked of a Source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub struct RequestLog {
     pub per_path: BTreeMap<String, u64>,
     /// Requests that came later than one second after an answer with `Retry-After`, and before the time it asked for was over.
     pub impatient: u64,
+    /// The most requests that came within a second.
+    pub most_in_a_second: u64,
 }
 
 /// Counts while requests run.
@@ -42,6 +44,9 @@ struct Tables {
     impatient: u64,
     /// When requests are impatient.
     rests: Vec<(Instant, Instant)>,
+    /// When the requests of the last second came.
+    lately: VecDeque<Instant>,
+    most_in_a_second: u64,
 }
 
 /// Held while a resource request is open.
@@ -59,12 +64,17 @@ impl Counters {
         InFlight(Arc::clone(self))
     }
 
-    /// Counts a request that comes while the Source wants to be left alone.
+    /// Counts a request in its time: how many come in a second, and whether it comes while the Source wants to be left alone.
     pub(crate) fn arrived(&self) {
         let mut tables = self.tables.lock().expect("no holder panics");
         let now = Instant::now();
         let impatient = tables.rests.iter().any(|(heard, over)| (*heard..*over).contains(&now));
         tables.impatient += u64::from(impatient);
+        tables.lately.push_back(now);
+        while tables.lately.front().is_some_and(|came| now - *came >= Duration::from_secs(1)) {
+            tables.lately.pop_front();
+        }
+        tables.most_in_a_second = tables.most_in_a_second.max(tables.lately.len() as u64);
     }
 
     /// The Source asks to be left alone.
@@ -92,6 +102,7 @@ impl Counters {
             max_in_flight: self.max_in_flight.load(Relaxed),
             per_path: tables.per_path.clone(),
             impatient: tables.impatient,
+            most_in_a_second: tables.most_in_a_second,
         }
     }
 

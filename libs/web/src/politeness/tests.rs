@@ -136,6 +136,24 @@ async fn a_pace_is_kept_between_requests() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pace_that_changes_holds_also_for_a_request_that_waits() {
+    let politeness = politeness(4);
+    politeness.set_pace(Duration::from_secs(2));
+    let start = Instant::now();
+    drop(politeness.enter(&lane(1), NONE).await.unwrap());
+    let second = lane(1);
+    let mut waiting = pin!(politeness.enter(&second, NONE));
+    assert!(poll!(&mut waiting).is_pending());
+    politeness.set_pace(Duration::from_secs(6));
+    drop(waiting.await.unwrap());
+    assert_eq!(start.elapsed().as_secs(), 6);
+    drop(politeness.enter(&lane(1), Duration::from_secs(10)).await.unwrap());
+    assert_eq!(start.elapsed().as_secs(), 16, "a longer space that an origin asks for is left");
+    drop(politeness.enter(&lane(2), NONE).await.unwrap());
+    assert_eq!(start.elapsed().as_secs(), 16, "each origin has a pace of its own");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
     let (politeness, lane, space) = (politeness(4), lane(1), Duration::from_secs(10));
     let start = Instant::now();

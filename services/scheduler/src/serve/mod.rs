@@ -63,6 +63,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let client = Client::new(config.http.web(1))?;
+    let rate = config.http.requests_per_second;
     tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
@@ -89,6 +90,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     };
     let members = crew.control.members().view().await?;
     let membership = crew.control.members().join(me, Role::Scheduler, clock.now()).await?;
+    let _rate = fleet::share_rate(&crew.client, &crew.control, rate, &readiness, &stop).await?;
     tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
     claims::look_after(crew, members, stop).await;
     membership.leave().await;

@@ -42,6 +42,11 @@ impl Fleet {
 
     /// Starts `services` (such as `fetcher`) in one process, with `more` lines of configuration.
     pub(crate) fn start(&self, services: &[&str], more: &str) -> Service {
+        self.start_asking(services, "", more)
+    }
+
+    /// The same, with more fields of how Sources are asked.
+    pub(crate) fn start_asking(&self, services: &[&str], http: &str, more: &str) -> Service {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
         let mut text = String::new();
@@ -55,7 +60,7 @@ impl Fleet {
             "store: {{url: 's3://{bucket}/harvests/one', endpoint: '{endpoint}', region: {region}}}"
         )
         .expect("a String");
-        writeln!(text, "http: {{allow_private_addresses: true}}\n{more}").expect("a String");
+        writeln!(text, "http: {{allow_private_addresses: true, {http}}}\n{more}").expect("a String");
         std::fs::write(&config, text).expect("our own folder");
         let mut command = thresher();
         command.arg("serve").arg("--config").arg(&config);
