@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
@@ -12,6 +13,9 @@ use tempfile::TempDir;
 /// Waits until the test process ends. Told so by a line, it has nothing to do; when its input just ends, the test
 /// process was killed or did not care, and the server and its folder are left to it.
 const WATCH: &str = r#"if read -r line; then exit 0; fi; kill -9 "$1"; sleep 0.2; rm -rf -- "$2""#;
+
+/// How long a signal may take to be heeded; a loaded machine takes its time.
+const SIGNALLED: Duration = Duration::from_secs(10);
 
 /// A server with a folder of its own. It is killed and the folder deleted when this is dropped, and
 /// also when the process that holds it dies without dropping anything.
@@ -53,14 +57,27 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// Stops the process where it is (SIGSTOP): it still accepts connections, and answers none.
+    /// Stops the process where it is (SIGSTOP): it still accepts connections, and answers none. It stands still when this
+    /// returns.
     pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
-        self.signal("STOP")
+        self.signal("STOP")?;
+        self.wait_until_stopped(true)
     }
 
     /// Lets a process go on that was paused.
     pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
-        self.signal("CONT")
+        self.signal("CONT")?;
+        self.wait_until_stopped(false)
+    }
+
+    /// A signal is sent, and then delivered when the process has its next turn.
+    fn wait_until_stopped(&self, stopped: bool) -> anyhow::Result<()> {
+        let deadline = Instant::now() + SIGNALLED;
+        while state(self.child.id()).is_some_and(|state| (state == 'T') != stopped) {
+            anyhow::ensure!(Instant::now() < deadline, "{} does not heed its signal", self.name);
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     fn signal(&mut self, signal: &str) -> anyhow::Result<()> {
@@ -129,6 +146,12 @@ fn describe(status: ExitStatus) -> String {
     format!("ended before it was ready ({status})")
 }
 
+/// The state that Linux gives for a process, such as `T` for stopped; none where there is no such process, or no Linux.
+fn state(id: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,20 +200,14 @@ mod tests {
         assert!(!is_alive(id) && !folder.exists());
     }
 
-    /// The state that Linux gives for a process, such as `T` for stopped.
-    fn state(id: u32) -> char {
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
-    }
-
     #[test]
     fn one_that_is_paused_stands_still_until_it_goes_on_and_can_be_killed_meanwhile() {
         let mut server = sleeper();
         let id = server.child.id();
         server.pause().unwrap();
-        assert_eq!(state(id), 'T');
+        assert_eq!(state(id), Some('T'));
         server.resume().unwrap();
-        assert_ne!(state(id), 'T');
+        assert_ne!(state(id), Some('T'));
         server.pause().unwrap();
         drop(server);
         assert!(!is_alive(id));
