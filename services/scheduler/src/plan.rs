@@ -55,7 +55,10 @@ impl Harvest {
         };
         match read::open(&self.client, &url, held, horizon.options(mode)).await {
             Err(error) => self.fail_document_web(uri, record, &error).await,
-            Ok(Opened::NotModified) => self.document_unchanged(uri, record).await,
+            Ok(Opened::NotModified { requests }) => {
+                self.run.counters.requests += u64::from(requests);
+                self.document_unchanged(uri, record).await
+            }
             Ok(Opened::Document(stream)) => self.read_document(uri, record, stream, horizon).await,
         }
     }
@@ -66,7 +69,6 @@ impl Harvest {
         uri: &str,
         mut record: DocumentRecord,
     ) -> Result<(), HarvestError> {
-        self.run.counters.requests += 1;
         self.count_unmodified(uri, &record);
         self.unmodified.insert(uri.to_owned());
         let mut batch = Batch::new();

@@ -24,7 +24,10 @@ const BATCHES_AHEAD: usize = 2;
 /// The answer to a request for a document.
 pub enum Opened {
     /// Unchanged since the version with the given validators.
-    NotModified,
+    NotModified {
+        /// Requests it took, redirects and retries included.
+        requests: u32,
+    },
     /// The document, as it comes in.
     Document(DocumentStream),
 }
@@ -88,7 +91,7 @@ pub async fn open(
     let response =
         client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
     if response.status() == 304 {
-        return Ok(Opened::NotModified);
+        return Ok(Opened::NotModified { requests: response.requests() });
     }
     let url = response.final_url().clone();
     let validators = response.validators();
