@@ -74,7 +74,7 @@ impl DeadLetter {
     /// Where the letter goes, under which name, and as bytes. A message that is buried twice makes one letter.
     pub(crate) fn addressed(&self, source: &SourceId) -> (Queue, MessageId, Bytes) {
         let queue = Queue::Dead { source: source.clone() };
-        (queue, MessageId::new(format!("dead-{}", self.id)), model::encode(self).into())
+        (queue, self.id.of_letter(), model::encode(self).into())
     }
 }
 

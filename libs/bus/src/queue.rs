@@ -1,10 +1,8 @@
 //! Where messages go, and what a worker takes.
 
 use std::fmt;
-use std::sync::Arc;
 
 use model::{Lane, SourceId};
-use serde::{Deserialize, Serialize};
 
 /// Where a message goes: a stage of the pipeline, for one Source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,21 +51,26 @@ pub enum Filter {
     Dead(SourceId),
 }
 
-/// The name of a message, unique over all queues. Whoever sends the same message again gives it the same name, so
-/// that it is queued once.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageId(Arc<str>);
-
 impl Queue {
     /// The subject of its messages: `fetch.<lane>.<source>`, `verify.<source>` and so on.
     pub fn subject(&self) -> String {
         match self {
-            Self::Fetch { lane, source } => format!("fetch.{}.{source}", lane.token()),
-            Self::Verify { source } => format!("verify.{source}"),
-            Self::Unpack { source } => format!("unpack.{source}"),
-            Self::Outcomes { source } => format!("outcomes.{source}"),
-            Self::Dead { source } => format!("dead.{source}"),
+            Self::Fetch { lane, source } => format!("{}.{}.{source}", self.stage(), lane.token()),
+            Self::Verify { source }
+            | Self::Unpack { source }
+            | Self::Outcomes { source }
+            | Self::Dead { source } => format!("{}.{source}", self.stage()),
+        }
+    }
+
+    /// The stage's name, which leads its subjects and the names of its messages.
+    pub(crate) fn stage(&self) -> &'static str {
+        match self {
+            Self::Fetch { .. } => "fetch",
+            Self::Verify { .. } => "verify",
+            Self::Unpack { .. } => "unpack",
+            Self::Outcomes { .. } => "outcomes",
+            Self::Dead { .. } => "dead",
         }
     }
 
@@ -107,18 +110,6 @@ impl Filter {
     }
 }
 
-impl MessageId {
-    /// The name `id`.
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The text itself.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.subject())
@@ -128,12 +119,6 @@ impl fmt::Display for Queue {
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.subject())
-    }
-}
-
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -17,7 +17,7 @@ pub use bus::JetStreamConfig as NatsConfig;
 ///
 /// # Errors
 /// When the configuration is wrong, or the service is to stop.
-pub async fn open_bus(
+pub(crate) async fn open_bus(
     config: &NatsConfig,
     vars: &Vars,
     readiness: &Readiness,
@@ -60,7 +60,7 @@ async fn watch(mut health: watch::Receiver<Health>, readiness: Readiness, stop: 
 ///
 /// # Errors
 /// When the bus refuses, or the service is to stop.
-pub async fn open_consumer(
+pub(crate) async fn open_consumer(
     bus: &Arc<dyn Bus>,
     spec: &ConsumerSpec,
     readiness: &Readiness,

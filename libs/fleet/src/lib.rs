@@ -3,15 +3,19 @@
 mod bus;
 mod control;
 mod http;
+mod join;
 mod patience;
+mod queue;
 mod rate;
 mod rests;
 mod store;
 
-pub use self::bus::{NatsConfig, open_bus, open_consumer};
+pub use self::bus::NatsConfig;
 pub use self::control::open_control;
 pub use http::HttpConfig;
+pub use join::{Joined, join};
 pub use patience::{Stopped, connect, unless_stopped};
+pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};
 pub use rests::{SharedRests, share_rests};
-pub use store::{StoreConfig, open_store, watch_store};
+pub use store::StoreConfig;

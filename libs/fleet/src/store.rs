@@ -60,7 +60,7 @@ impl StoreConfig {
 ///
 /// # Errors
 /// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.
-pub async fn open_store(
+pub(crate) async fn open_store(
     config: &StoreConfig,
     vars: &Vars,
     readiness: &Readiness,
@@ -82,7 +82,7 @@ pub async fn open_store(
 }
 
 /// As long as the store is in trouble the service is not ready and says why. Ends with `stop`.
-pub async fn watch_store(store: Store, readiness: Readiness, stop: CancellationToken) {
+pub(crate) async fn watch_store(store: Store, readiness: Readiness, stop: CancellationToken) {
     let mut trouble = store.trouble();
     let mut latch = None;
     loop {

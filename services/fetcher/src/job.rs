@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bus::{Bus, MessageId, Queue, Work};
+use bus::{Bus, Queue, Work};
 use bytes::Bytes;
 use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, VerifyJob,
@@ -48,24 +48,17 @@ impl Fetcher {
 
     /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
     pub async fn work(&self, payload: Bytes) -> Work {
-        let job: FetchJob = match model::decode(&payload) {
-            Ok(job) => job,
-            Err(error) => return Work::Poison { why: error.to_string() },
-        };
+        Work::from_result(self.try_work(&payload).await)
+    }
+
+    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+        let job: FetchJob = model::decode(payload).map_err(Work::poison)?;
         let _in_hand = self.metrics.begin();
-        let done = match self.fetch(job).await {
-            Ok(done) => done,
-            Err(error) => return Work::Later { after: None, why: error.to_string() },
-        };
+        let done = self.fetch(job).await.map_err(Work::later)?;
         let queue = Queue::Verify { source: done.source.clone() };
-        let id = MessageId::new(format!("verify-{}", done.id));
-        match self.bus.publish(queue, id, model::encode(&done).into()).await {
-            Ok(_) => {
-                self.metrics.count(&done);
-                Work::Done
-            }
-            Err(error) => Work::Later { after: None, why: error.to_string() },
-        }
+        bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
+        self.metrics.count(&done);
+        Ok(())
     }
 
     /// Fetches the resources of a job and stores what came. What is not reached in the job's time, or after the origin

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::{MemberId, Role};
-use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use fleet::{HttpConfig, Joined, NatsConfig, StoreConfig};
 use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
@@ -64,16 +64,15 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
-    let Context { config, vars, readiness, metrics, stop } = context;
-    let Settings { jobs_at_a_time, jobs } = config.fetcher;
+    let Settings { jobs_at_a_time, jobs } = context.config.fetcher.clone();
     let jobs_at_a_time = jobs_at_a_time.max(1);
     // A job holds a pack that is being filled, and the body that is being received.
     let job_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
-    metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
-    let counted = FetcherMetrics::register(&metrics);
+    context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
+    let counted = FetcherMetrics::register(&context.metrics);
 
-    let bus = fleet::open_bus(&config.nats, &vars, &readiness, &stop).await?;
-    let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
+    let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
+    let Context { config, vars, readiness, stop, .. } = context;
     // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
     let client = Client::new(config.http.web(jobs_at_a_time))?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
@@ -83,7 +82,6 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let member = members.join(MemberId::fresh("fetcher"), Role::Fetcher, SystemClock.now()).await?;
     let rate = config.http.requests_per_second;
     let _rate = fleet::share_rate(&client, &control, rate, &readiness, &stop).await?;
-    tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
 
     let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {

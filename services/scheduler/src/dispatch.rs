@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{Filter as BusFilter, MessageId, Queue};
+use bus::{Filter as BusFilter, Queue};
 use catalog::PendingScan;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -177,7 +177,7 @@ impl Harvest {
         let (source, run) = (self.source.clone(), self.run.id);
         let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
         let queue = Queue::Verify { source: job.source.clone() };
-        self.bus.publish(queue, MessageId::new(format!("verify-{id}")), model::encode(&job).into()).await?;
+        bus::send(&*self.bus, queue, id, &job).await?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bus::{Bus, ConsumerSpec, Filter, MessageId, Queue};
+use bus::{Bus, ConsumerSpec, Filter, Queue};
 use futures::StreamExt;
 use model::{FetchJob, Lane};
 
@@ -36,8 +36,7 @@ impl Harvest {
     pub(crate) async fn queue_job(&self, job: &FetchJob) -> Result<(), HarvestError> {
         self.open_lane(&job.lane).await?;
         let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
-        let id = MessageId::new(format!("fetch-{}", job.id));
-        self.bus.publish(queue, id, model::encode(job).into()).await?;
+        bus::send(&*self.bus, queue, job.id, job).await?;
         let listed = self.bus.lanes().borrow().contains_key(&job.lane);
         if !listed {
             // Another Source that used this origin has closed the lane meanwhile.
@@ -73,7 +72,7 @@ async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) {
 
 #[cfg(test)]
 mod tests {
-    use bus::{BusError, MemoryBus};
+    use bus::{BusError, MemoryBus, MessageId};
 
     use super::*;
 

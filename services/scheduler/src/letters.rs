@@ -7,8 +7,7 @@ use bus::{DeadLetter, DeadPayload, Delivery, Filter, MessageId};
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{
-    Action, Disposition, Evidence, Failure, GivenUp, JobId, KeptPayload, ProblemReason, ProblemRecord,
-    Subject,
+    Action, Disposition, Evidence, Failure, GivenUp, KeptPayload, ProblemReason, ProblemRecord, Subject,
 };
 
 use crate::error::HarvestError;
@@ -46,7 +45,7 @@ impl Harvest {
 
     async fn settle_letter(&mut self, delivery: &Delivery, window: &mut Window) -> Result<(), HarvestError> {
         let letter = read(delivery);
-        let job = job_of(&letter.id);
+        let job = letter.id.job();
         let uris = job.map_or_else(Vec::new, |job| window.resources_of(job).to_vec());
         let pending = self.catalog.pending_many(&uris).await?;
         let mut batch = Batch::new();
@@ -157,12 +156,6 @@ fn read(delivery: &Delivery) -> DeadLetter {
         .unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))
 }
 
-/// The job a message is about. Every stage names its messages after it, so a damaged payload does not matter.
-fn job_of(id: &MessageId) -> Option<JobId> {
-    let (_, job) = id.as_str().rsplit_once('-')?;
-    job.parse().ok()
-}
-
 fn name_of(id: &MessageId) -> &str {
     cut(id.as_str(), NAME)
 }
@@ -173,19 +166,4 @@ fn cut(text: &str, bytes: usize) -> &str {
 
 fn deliveries(attempts: u32) -> String {
     if attempts == 1 { "one delivery".to_owned() } else { format!("{attempts} deliveries") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_messages_of_every_stage_and_their_letters_name_their_job() {
-        let job = JobId::fresh();
-        for stage in ["fetch", "verify", "outcomes", "dead-fetch"] {
-            assert_eq!(job_of(&MessageId::new(format!("{stage}-{job}"))), Some(job), "{stage}");
-        }
-        assert_eq!(job_of(&MessageId::new("unnamed-17")), None);
-        assert_eq!(job_of(&MessageId::new("")), None);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bus::{Bus, MessageId, Queue, Work};
+use bus::{Bus, Queue, Work};
 use bytes::Bytes;
 use model::{Disposition, Failure, Outcome, OutcomeResult, Outcomes, ProblemReason, UnpackJob};
 use store::{Store, StoreError};
@@ -31,23 +31,16 @@ impl Unpacker {
 
     /// Works one message. It may be acknowledged when this says so.
     pub async fn work(&self, payload: Bytes) -> Work {
-        let job: UnpackJob = match model::decode(&payload) {
-            Ok(job) => job,
-            Err(error) => return Work::Poison { why: error.to_string() },
-        };
-        let outcomes = match self.look(job).await {
-            Ok(outcomes) => outcomes,
-            Err(error) => return Work::Later { after: None, why: error.to_string() },
-        };
+        Work::from_result(self.try_work(&payload).await)
+    }
+
+    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+        let job: UnpackJob = model::decode(payload).map_err(Work::poison)?;
+        let outcomes = self.look(job).await.map_err(Work::later)?;
         let queue = Queue::Outcomes { source: outcomes.source.clone() };
-        let id = MessageId::new(format!("outcomes-{}", outcomes.id));
-        match self.bus.publish(queue, id, model::encode(&outcomes).into()).await {
-            Ok(_) => {
-                self.metrics.refused.inc();
-                Work::Done
-            }
-            Err(error) => Work::Later { after: None, why: error.to_string() },
-        }
+        bus::send(&*self.bus, queue, outcomes.id, &outcomes).await.map_err(Work::later)?;
+        self.metrics.refused.inc();
+        Ok(())
     }
 
     /// Looks whether the package is there, and says that it is not read.

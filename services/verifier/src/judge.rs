@@ -6,7 +6,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bus::{Bus, MessageId, Queue, Work};
+use bus::{Bus, Queue, Work};
 use bytes::Bytes;
 use fixity::Verdict;
 use futures::TryStreamExt;
@@ -42,23 +42,16 @@ impl Verifier {
 
     /// Works one message. It may be acknowledged when this says so.
     pub async fn work(&self, payload: Bytes) -> Work {
-        let job: VerifyJob = match model::decode(&payload) {
-            Ok(job) => job,
-            Err(error) => return Work::Poison { why: error.to_string() },
-        };
-        let outcomes = match self.judge(job).await {
-            Ok(outcomes) => outcomes,
-            Err(error) => return Work::Later { after: None, why: error.to_string() },
-        };
+        Work::from_result(self.try_work(&payload).await)
+    }
+
+    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+        let job: VerifyJob = model::decode(payload).map_err(Work::poison)?;
+        let outcomes = self.judge(job).await.map_err(Work::later)?;
         let queue = Queue::Outcomes { source: outcomes.source.clone() };
-        let id = MessageId::new(format!("outcomes-{}", outcomes.id));
-        match self.bus.publish(queue, id, model::encode(&outcomes).into()).await {
-            Ok(_) => {
-                self.metrics.count(&outcomes);
-                Work::Done
-            }
-            Err(error) => Work::Later { after: None, why: error.to_string() },
-        }
+        bus::send(&*self.bus, queue, outcomes.id, &outcomes).await.map_err(Work::later)?;
+        self.metrics.count(&outcomes);
+        Ok(())
     }
 
     /// Judges the bitstreams of a job.

@@ -1,22 +1,13 @@
 //! The verifier beside others: one of a fleet that shares a message bus and a store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bus::{ConsumerSpec, Filter};
-use fleet::{NatsConfig, StoreConfig};
+use bus::{Filter, Message};
+use fleet::{Joined, NatsConfig, StoreConfig};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
-use tokio::sync::Semaphore;
 
 use crate::{Verifier, VerifierMetrics};
-
-/// How long a job may be silent before it counts as lost. A worker gives three signs of life in this time.
-const ACK_WAIT: Duration = Duration::from_secs(15);
-/// Deliveries of one message before it is given up as poison.
-const MAX_DELIVER: u32 = 20;
-/// Verify jobs that may be out over the whole fleet.
-const MAX_IN_FLIGHT: usize = 1024;
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -64,25 +55,19 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
-    let Context { config, vars, readiness, metrics, stop } = context;
-    let jobs_at_a_time = config.verifier.jobs_at_a_time.max(1);
+    let Config { nats, store, verifier, .. } = &context.config;
+    let jobs_at_a_time = verifier.jobs_at_a_time.max(1);
     // The job that came, and the outcomes that go.
-    metrics.bound_memory("verifier-jobs", (jobs_at_a_time * 2 * bus::MAX_PAYLOAD) as u64);
-    let counted = VerifierMetrics::register(&metrics);
+    context.metrics.bound_memory("verifier-jobs", (jobs_at_a_time * 2 * bus::MAX_PAYLOAD) as u64);
+    let counted = VerifierMetrics::register(&context.metrics);
 
-    let bus = fleet::open_bus(&config.nats, &vars, &readiness, &stop).await?;
-    let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
-    tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
-    let spec = ConsumerSpec::new(Filter::Verify, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
-    fleet::open_consumer(&bus, &spec, &readiness, &stop).await?;
-
+    let Joined { bus, store } = fleet::join(&context, nats, store).await?;
     let verifier = Verifier::new(store, Arc::clone(&bus)).counted(counted);
-    let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {
+    let work = move |message: Message| {
         let verifier = verifier.clone();
         async move { verifier.work(message.payload).await }
-    });
-    worker.within(Arc::new(Semaphore::new(jobs_at_a_time))).run(spec, stop).await?;
-    Ok(())
+    };
+    fleet::work_queue(&context, bus, Filter::Verify, jobs_at_a_time, work).await
 }
 
 #[cfg(test)]

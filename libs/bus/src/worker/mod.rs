@@ -6,6 +6,7 @@
 mod handle;
 mod lanes;
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,23 @@ pub enum Work {
         /// What a person has to do.
         why: String,
     },
+}
+
+impl Work {
+    /// What is needed does not work now: again, after the usual wait.
+    pub fn later(why: impl fmt::Display) -> Self {
+        Self::Later { after: None, why: why.to_string() }
+    }
+
+    /// Another attempt would end the same way.
+    pub fn poison(why: impl fmt::Display) -> Self {
+        Self::Poison { why: why.to_string() }
+    }
+
+    /// The answer of a handler whose failures are answers: without one, it is done.
+    pub fn from_result(worked: Result<(), Self>) -> Self {
+        worked.err().unwrap_or(Self::Done)
+    }
 }
 
 /// Something that kept a message from being worked on, told to an observer: a full disk, a store that is down, a panic.
@@ -220,8 +238,8 @@ impl<H> Clone for Worker<H> {
     }
 }
 
-impl<H> std::fmt::Debug for Worker<H> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<H> fmt::Debug for Worker<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("bus", &self.bus).finish_non_exhaustive()
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use bus::Bus;
 use catalog::{CacheBudget, CatalogConfig};
 use control::{Control, MemberId, Role, Run, SourceSpec, View};
+use fleet::Joined;
 use model::{Clock, SystemClock};
 use service::Context;
 use store::Store;
@@ -54,17 +55,15 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
-    let Context { config, vars, readiness, metrics, stop } = context;
-    let settings = Arc::new(config.scheduler);
-    metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
-    let counted = SchedulerMetrics::register(&metrics);
+    let settings = Arc::new(context.config.scheduler.clone());
+    context.metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
+    let counted = SchedulerMetrics::register(&context.metrics);
 
-    let bus = fleet::open_bus(&config.nats, &vars, &readiness, &stop).await?;
-    let store = fleet::open_store(&config.store, &vars, &readiness, &stop).await?;
+    let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
+    let Context { config, vars, readiness, stop, .. } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let client = Client::new(config.http.web(1))?;
     let rate = config.http.requests_per_second;
-    tokio::spawn(fleet::watch_store(store.clone(), readiness.clone(), stop.clone()));
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);

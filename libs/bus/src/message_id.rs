@@ -1,0 +1,90 @@
+//! The names of messages: told from the job they are about, and read back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use model::JobId;
+use serde::{Deserialize, Serialize};
+
+use crate::Queue;
+
+/// The name of a message, unique over all queues. Whoever sends the same message again gives it the same name, so
+/// that it is queued once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageId(Arc<str>);
+
+impl Queue {
+    /// The name of the message about `job` in this queue: `<stage>-<job>`. A job has at most one message in each stage.
+    pub fn message_of(&self, job: JobId) -> MessageId {
+        MessageId::new(format!("{}-{job}", self.stage()))
+    }
+}
+
+impl MessageId {
+    /// The name `id`.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name of the dead letter of the message of this name.
+    pub fn of_letter(&self) -> Self {
+        Self::new(format!("dead-{self}"))
+    }
+
+    /// The job that the message is about, or the message in the letter: every stage names its messages after it, so a damaged
+    /// payload does not matter. None for a name that no stage gave.
+    pub fn job(&self) -> Option<JobId> {
+        let (_, job) = self.0.rsplit_once('-')?;
+        job.parse().ok()
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Lane, SourceId};
+
+    use super::*;
+
+    #[test]
+    fn the_messages_of_every_stage_and_their_letters_name_their_job() {
+        let source: SourceId = "example-1".parse().unwrap();
+        let lane: Lane = "https://a-b.example.org:8443".parse().unwrap();
+        let queues = [
+            Queue::Fetch { lane, source: source.clone() },
+            Queue::Verify { source: source.clone() },
+            Queue::Unpack { source: source.clone() },
+            Queue::Outcomes { source },
+        ];
+        let job = JobId::fresh();
+        let mut names = Vec::new();
+        for (queue, stage) in queues.iter().zip(["fetch", "verify", "unpack", "outcomes"]) {
+            let id = queue.message_of(job);
+            assert_eq!(id.as_str(), format!("{stage}-{job}"));
+            assert_eq!(id.job(), Some(job), "{id}");
+            let letter = id.of_letter();
+            assert_eq!(letter.job(), Some(job), "{letter}");
+            names.extend([id, letter]);
+        }
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 8, "each has a name of its own: {names:?}");
+    }
+
+    #[test]
+    fn a_name_that_no_stage_gave_names_no_job() {
+        assert_eq!(MessageId::new("unnamed-17").job(), None);
+        assert_eq!(MessageId::new("").job(), None);
+    }
+}

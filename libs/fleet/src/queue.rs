@@ -1,0 +1,94 @@
+//! A stage whose jobs lie in one queue for the whole fleet.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::worker::Worker;
+use bus::{Bus, ConsumerSpec, Filter, Message, Work};
+use service::Context;
+use tokio::sync::Semaphore;
+
+use crate::bus::open_consumer;
+
+/// How long a job may be silent before it counts as lost. A worker gives three signs of life in this time.
+const ACK_WAIT: Duration = Duration::from_secs(15);
+/// Deliveries of one message before it is given up as poison.
+const MAX_DELIVER: u32 = 20;
+/// Jobs that may be out over the whole fleet.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// Lets `handler` work on the messages of `filter`, at most `jobs_at_a_time` in this process, until the service is to stop;
+/// then it finishes what is in hand.
+///
+/// # Errors
+/// When the bus refuses the consumer, or a handler says that nothing works before a person has acted.
+pub async fn work_queue<C, H, F>(
+    context: &Context<C>,
+    bus: Arc<dyn Bus>,
+    filter: Filter,
+    jobs_at_a_time: usize,
+    handler: H,
+) -> anyhow::Result<()>
+where
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Work> + Send + 'static,
+{
+    let Context { readiness, stop, .. } = context;
+    let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
+    open_consumer(&bus, &spec, readiness, stop).await?;
+    let worker = Worker::new(bus, handler).within(Arc::new(Semaphore::new(jobs_at_a_time)));
+    worker.run(spec, stop.clone()).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bus::{MemoryBus, Queue};
+    use model::JobId;
+    use service::{About, Metrics, Readiness, Vars};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_jobs_than_told_are_worked_on_at_a_time_and_those_in_hand_are_finished_at_a_stop() {
+        let context = Context {
+            config: (),
+            vars: Vars::default(),
+            readiness: Readiness::default(),
+            metrics: Metrics::new(About { name: "test", version: "0" }),
+            stop: CancellationToken::new(),
+        };
+        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(16));
+        for _ in 0..12 {
+            let queue = Queue::Verify { source: "s".parse().unwrap() };
+            let id = queue.message_of(JobId::fresh());
+            bus.publish(queue, id, "a job".into()).await.unwrap();
+        }
+        let (at_a_time, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let counts = Arc::new((at_a_time, most, done));
+        let (seen, stop) = (Arc::clone(&counts), context.stop.clone());
+        let handler = move |_| {
+            let (seen, stop) = (Arc::clone(&seen), stop.clone());
+            async move {
+                let now = seen.0.fetch_add(1, Ordering::SeqCst) + 1;
+                seen.1.fetch_max(now, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                seen.0.fetch_sub(1, Ordering::SeqCst);
+                if seen.2.fetch_add(1, Ordering::SeqCst) == 2 {
+                    stop.cancel();
+                }
+                Work::Done
+            }
+        };
+        work_queue(&context, Arc::clone(&bus), Filter::Verify, 2, handler).await.unwrap();
+        assert_eq!(counts.1.load(Ordering::SeqCst), 2);
+        let done = counts.2.load(Ordering::SeqCst);
+        let left = bus.depth(&Filter::Verify).await.unwrap();
+        assert_eq!((counts.0.load(Ordering::SeqCst), left.waiting + done, left.in_flight), (0, 12, 0));
+        assert!(done >= 3, "stopped with {done} done");
+    }
+}
