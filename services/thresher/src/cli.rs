@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
-use regex::Regex;
 use url::Url;
 
 pub(crate) use crate::cli_fleet::{
     FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
+pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, WantedArgs};
 use crate::http::HttpArgs;
 
 /// Keeps a verified copy of what ResourceSync Sources offer.
@@ -67,9 +67,8 @@ pub(crate) struct SyncArgs {
     #[arg(long)]
     pub(crate) into: Option<String>,
 
-    /// The way to go. auto: a baseline the first time, then what has changed.
-    #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
-    pub(crate) mode: ModeArg,
+    #[command(flatten)]
+    pub(crate) wanted: WantedArgs,
 
     /// Ask the Source anew what it offers, even if it was asked a short time ago.
     #[arg(long)]
@@ -79,28 +78,6 @@ pub(crate) struct SyncArgs {
     /// also asked for when a document is not where it should be.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     pub(crate) rediscover_after: Duration,
-
-    /// Refuse documents that break the specification instead of tolerating and counting it.
-    #[arg(long)]
-    pub(crate) strict: bool,
-
-    /// Take only resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) include: Option<Regex>,
-
-    /// Leave out resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) exclude: Option<Regex>,
-
-    /// What becomes of resources that a Resource List does not name any more. confirm: they are deleted when a later list
-    /// does not name them either.
-    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
-    pub(crate) absent: AbsentArg,
-
-    /// The most resources deleted for their absence in one run, in percent of what is held; beyond it all are kept, and the
-    /// run asks for your word.
-    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
-    pub(crate) max_deletes: u8,
 
     /// Lay resources out as files under readable names. Default: files in a directory, none in s3://
     #[arg(long, value_enum)]
@@ -118,17 +95,6 @@ pub(crate) struct SyncArgs {
     pub(crate) http: HttpArgs,
 }
 
-/// The way to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// What is known decides.
-    Auto,
-    /// The whole Resource List.
-    Baseline,
-    /// The Change Lists.
-    Incremental,
-}
-
 /// Whether resources are laid out as files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewArg {
@@ -136,25 +102,6 @@ pub(crate) enum ViewArg {
     Files,
     /// Only in the store.
     None,
-}
-
-/// What becomes of resources that a list does not name any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AbsentArg {
-    /// Deleted at the second sighting.
-    Confirm,
-    /// Deleted at the first.
-    Delete,
-    /// Kept.
-    Keep,
-}
-
-pub(crate) fn percent(text: &str) -> Result<u8, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse() {
-        Ok(percent) if percent <= 100 => Ok(percent),
-        _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
-    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -271,14 +218,6 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn percentages_are_read_with_their_sign_or_without() {
-        assert_eq!(percent("5%"), Ok(5));
-        assert_eq!(percent("100"), Ok(100));
-        assert!(percent("101%").is_err());
-        assert!(percent("-1%").is_err());
     }
 
     #[test]

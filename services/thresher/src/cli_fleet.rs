@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::SignedDuration;
-use regex::Regex;
 use url::Url;
 
-use crate::cli::{AbsentArg, ModeArg, percent};
+use crate::cli_wanted::{ModeArg, WantedArgs};
 
 /// `serve`.
 #[derive(Debug, Args)]
@@ -96,27 +95,11 @@ pub(crate) struct SourceAddArgs {
     /// Do not harvest it by itself for now.
     #[arg(long)]
     pub(crate) disabled: bool,
-    /// The way to go in each run.
-    #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
-    pub(crate) mode: ModeArg,
+    #[command(flatten)]
+    pub(crate) wanted: WantedArgs,
     /// Requests open at one of its origins at the same time, of the whole fleet.
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) concurrency: NonZeroU16,
-    /// Refuse documents that break the specification instead of tolerating and counting it.
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Take only resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) include: Option<Regex>,
-    /// Leave out resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) exclude: Option<Regex>,
-    /// What becomes of resources that a Resource List does not name any more.
-    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
-    pub(crate) absent: AbsentArg,
-    /// The most resources deleted for their absence in one run, in percent of what is held.
-    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
-    pub(crate) max_deletes: u8,
 }
 
 /// What to do with runs.

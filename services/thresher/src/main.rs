@@ -2,6 +2,7 @@
 
 mod cli;
 mod cli_fleet;
+mod cli_wanted;
 mod commands;
 mod credentials;
 mod exit;

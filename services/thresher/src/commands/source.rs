@@ -66,21 +66,22 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         (None, Some(expression)) => Some(Schedule::cron(expression.clone())),
         (None, None) => None,
     };
+    let wanted = &args.wanted;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
     Ok(SourceSpec {
         enabled: !args.disabled,
         schedule,
         continuous: args.follow.then(PollBounds::default),
-        mode: mode(args.mode),
-        absent: match args.absent {
+        mode: mode(wanted.mode),
+        absent: match wanted.absent {
             AbsentArg::Confirm => control::Absent::Confirm,
             AbsentArg::Delete => control::Absent::Delete,
             AbsentArg::Keep => control::Absent::Keep,
         },
-        max_deletes_percent: args.max_deletes,
-        include: text(&args.include),
-        exclude: text(&args.exclude),
-        strict: args.strict,
+        max_deletes_percent: wanted.max_deletes,
+        include: text(&wanted.include),
+        exclude: text(&wanted.exclude),
+        strict: wanted.strict,
         concurrency: args.concurrency,
         ..SourceSpec::new(args.url.clone())
     })

@@ -69,23 +69,23 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     };
     let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&args.url)? };
     let options = HarvestOptions {
-        mode: match args.mode {
+        mode: match args.wanted.mode {
             ModeArg::Auto => None,
             ModeArg::Baseline => Some(Mode::Baseline),
             ModeArg::Incremental => Some(Mode::Incremental),
         },
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
-        strict: args.strict,
-        filter: Filter { include: args.include, exclude: args.exclude },
+        strict: args.wanted.strict,
+        filter: Filter { include: args.wanted.include, exclude: args.wanted.exclude },
         jobs_per_lane: args.concurrency,
         retries: retries(args.http.attempts()),
-        absent: match args.absent {
+        absent: match args.wanted.absent {
             AbsentArg::Confirm => AbsentPolicy::Confirm,
             AbsentArg::Delete => AbsentPolicy::Delete,
             AbsentArg::Keep => AbsentPolicy::Keep,
         },
-        max_deletes_percent: args.max_deletes,
+        max_deletes_percent: args.wanted.max_deletes,
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
     let (progress, watched) = watch::channel(Progress::default());

@@ -1,0 +1,77 @@
+//! What is wanted of a Source, whoever harvests it: this process or a fleet.
+
+use clap::{Args, ValueEnum};
+use regex::Regex;
+
+/// What is wanted of a Source.
+#[derive(Debug, Args)]
+pub(crate) struct WantedArgs {
+    /// The way to go. auto: a baseline the first time, then what has changed.
+    #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
+    pub(crate) mode: ModeArg,
+
+    /// Refuse documents that break the specification instead of tolerating and counting it.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Take only resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) include: Option<Regex>,
+
+    /// Leave out resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) exclude: Option<Regex>,
+
+    /// What becomes of resources that a Resource List does not name any more. confirm: they are deleted when a later list
+    /// does not name them either.
+    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
+    pub(crate) absent: AbsentArg,
+
+    /// The most resources deleted for their absence in one run, in percent of what is held; beyond it all are kept, and the
+    /// run asks for your word.
+    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
+    pub(crate) max_deletes: u8,
+}
+
+/// The way to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// What is known decides.
+    Auto,
+    /// The whole Resource List.
+    Baseline,
+    /// The Change Lists.
+    Incremental,
+}
+
+/// What becomes of resources that a list does not name any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AbsentArg {
+    /// Deleted at the second sighting.
+    Confirm,
+    /// Deleted at the first.
+    Delete,
+    /// Kept.
+    Keep,
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse() {
+        Ok(percent) if percent <= 100 => Ok(percent),
+        _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_with_their_sign_or_without() {
+        assert_eq!(percent("5%"), Ok(5));
+        assert_eq!(percent("100"), Ok(100));
+        assert!(percent("101%").is_err());
+        assert!(percent("-1%").is_err());
+    }
+}
