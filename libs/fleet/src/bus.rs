@@ -81,9 +81,7 @@ mod tests {
         let (said, health) = watch::channel(up.clone());
         let watching = tokio::spawn(watch(health, readiness.clone(), stop.clone()));
         let until = async |ready: bool| {
-            while readiness.is_ready() != ready {
-                tokio::task::yield_now().await;
-            }
+            testkit::waiting::until(format!("ready: {ready}"), || readiness.is_ready() == ready).await;
         };
         until(true).await;
         said.send_replace(Health { up: false, connections: 1, trouble: Some("refused".to_owned()) });

@@ -11,6 +11,7 @@ use model::{Clock, Lane, ManualClock, SystemClock};
 use service::{Readiness, Vars};
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::servers::NatsFixture;
+use testkit::waiting::{LONGEST_WAIT, found, until};
 use tokio_util::sync::CancellationToken;
 use web::{Client, GetRequest, WebConfig};
 
@@ -37,12 +38,7 @@ async fn namespace(name: &str) -> NatsConfig {
 }
 
 async fn until_resting(client: &Client, lane: &Lane) -> Duration {
-    loop {
-        if let Some(left) = client.resting(lane) {
-            return left;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    found(format!("{lane} is left alone"), async || client.resting(lane)).await
 }
 
 #[tokio::test]
@@ -73,13 +69,11 @@ async fn a_process_whose_clock_is_ahead_keeps_to_a_rest_until_the_server_ends_it
     ahead.control.rests().put(&rest, now).await.unwrap();
     until_resting(&ahead.client, &lane).await;
     let mut view = ahead.control.rests().view().await.unwrap();
-    view.wait_for(|view| {
+    let ended = view.wait_for(|view| {
         let over = view.get(&lane).is_none();
         assert!(over || ahead.client.resting(&lane).is_some(), "it was over by its own clock only");
         over.then_some(())
-    })
-    .await;
-    while ahead.client.resting(&lane).is_some() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    });
+    tokio::time::timeout(LONGEST_WAIT, ended).await.expect("the server ends the rest within a minute");
+    until("the rest is over", || ahead.client.resting(&lane).is_none()).await;
 }

@@ -4,3 +4,4 @@ pub mod scripted;
 pub mod servers;
 mod serving;
 pub mod source;
+pub mod waiting;

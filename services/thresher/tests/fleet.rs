@@ -8,10 +8,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use common::{Destination, Fleet, source, truth};
+use common::{Destination, Fleet, asked_for, source, truth};
 use serde_json::Value;
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Changes, Fault, Size, SourceSpec};
+use testkit::waiting::until;
 
 async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
@@ -69,9 +70,7 @@ async fn every_service_stops_in_mid_transfer_with_exit_0_and_others_finish_the_w
     let first: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
     fleet.add(&source.well_known(), &[]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
-    while source.requests().resources < 100 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 100).await;
     let _others: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
     for service in first {
         assert_eq!(service.terminate().await, Some(0));
@@ -107,9 +106,7 @@ async fn an_origin_that_asks_one_process_for_patience_is_left_alone_by_all() {
         .collect();
     fleet.add(&source.well_known(), &["--concurrency", "8"]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
-    while source.requests().resources < 100 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 100).await;
     for code in [429, 503] {
         let fault = Fault::Status { code, retry_after: Some(3), times: Some(1) };
         source.set_fault(if code == 429 { 700 } else { 1_300 }, fault);
@@ -130,9 +127,7 @@ async fn a_fetcher_that_is_killed_gives_its_places_at_the_origin_back() {
     let only = fleet.start(&["fetcher"], "");
     fleet.add(&source.well_known(), &[]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
-    while source.requests().resources < 100 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 100).await;
     // It has all places; nobody can do anything before they count as lost.
     only.kill();
     let _next = fleet.start(&["fetcher"], "");
@@ -165,9 +160,7 @@ async fn a_scheduler_that_dies_is_replaced_and_no_document_is_read_again() {
     let first = fleet.start(&["scheduler"], "");
     fleet.add(&source.well_known(), &[]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
-    while source.requests().resources < 100 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 100).await;
     let documents = source.requests().documents;
     let second = fleet.start(&["scheduler"], "");
     first.kill();
@@ -185,9 +178,7 @@ async fn a_scheduler_that_slept_through_its_end_is_kept_out_and_gives_up_cleanly
     let sleeper = fleet.start(&["scheduler"], "");
     fleet.add(&source.well_known(), &[]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
-    while source.requests().resources < 100 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 100).await;
     sleeper.signal("STOP");
     let _second = fleet.start(&["scheduler"], "");
     fleet.watch(&source.well_known()).await.exits(0);
@@ -207,17 +198,13 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     let _all = fleet.start(&[], "");
     fleet.add(&url, &[]);
     fleet.run("submit", &url, &[]).exits(0);
-    while source.requests().resources < 50 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, 50).await;
     fleet.run("pause", &url, &[]).exits(0);
     until_state(&fleet, "paused").await;
     let asked = source.requests().resources;
     assert!(asked < 600, "{asked}");
     fleet.run("resume", &url, &[]).exits(0);
-    while source.requests().resources < asked + 50 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    asked_for(&source, asked + 50).await;
     fleet.run("cancel", &url, &[]).exits(0);
     until_state(&fleet, "cancelled").await;
     assert!(source.requests().resources < 600);
@@ -244,9 +231,7 @@ async fn the_page_of_metrics_lists_what_a_fleet_counts_and_nothing_else() {
         names.map(|line| line.split(['`', '{']).next().unwrap_or_default().to_owned()).collect();
     assert_eq!(listed, counted, "docs/METRICS.md and what is counted");
     // The services of a process become ready one by one; those that the harvest did not need may be the last.
-    while get(&all.admin(), "/readyz") != "ready\n" {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the process is ready", || get(&all.admin(), "/readyz") == "ready\n").await;
 }
 
 /// The name under which a metric is asked for, from its line of type.
@@ -269,11 +254,6 @@ fn get(address: &str, path: &str) -> String {
 }
 
 async fn until_state(fleet: &Fleet, state: &str) {
-    loop {
-        let runs = fleet.run("ls", "--json", &[]).exits(0);
-        if runs.json()["state"] == state {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let is_so = || fleet.run("ls", "--json", &[]).exits(0).json()["state"] == state;
+    until(format!("the run is {state}"), is_so).await;
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use common::{Destination, Process, Run, requests_at, source};
 use testkit::servers::Venv;
 use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
+use testkit::waiting::until;
 
 const ROBOTS: &str = "/robots.txt";
 
@@ -192,10 +193,11 @@ async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     let mut command = copy.command("sync", &[&source.well_known()]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while source.requests().resources < 100 {
+    until("100 requests for resources come", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        tokio::task::yield_now().await;
-    }
+        source.requests().resources >= 100
+    })
+    .await;
     // Python knows how to send a signal; it is there for other tests anyway.
     let python = Venv::peers().unwrap().program("python");
     let interrupt = format!("import os, signal; os.kill({}, signal.SIGINT)", child.id());

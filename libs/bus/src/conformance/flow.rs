@@ -74,7 +74,10 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
         }
         most_in_flight
     };
-    let ((), _, most_in_flight) = tokio::join!(feed, join_all(pullers), watch);
+    let ended =
+        timeout((pace.soon + pace.ack_wait) * 10, async { tokio::join!(feed, join_all(pullers), watch) })
+            .await;
+    let ((), _, most_in_flight) = ended.unwrap_or_else(|_| panic!("{done:?} of {MESSAGES} are worked on"));
     assert_eq!(done.load(Ordering::SeqCst), MESSAGES, "some were worked on twice");
     assert!((2..=LIMIT).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
     assert!(most_in_flight <= LIMIT, "{most_in_flight} in flight");

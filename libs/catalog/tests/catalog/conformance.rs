@@ -7,6 +7,7 @@ use futures::{StreamExt, TryStreamExt};
 use model::{LookRecord, ResourceUri, Seq, SetId, SetRecord, Subject};
 use object_store::ObjectStore;
 use slatedb::Db;
+use testkit::waiting::found;
 
 use crate::records::*;
 
@@ -183,9 +184,7 @@ async fn a_reader_sees_the_writers_commits_and_writes_nothing(store: &Store) {
     assert_eq!(objects(store, "catalogs/read").await, before, "a reader writes nothing");
 
     put(&catalog, "b").await.unwrap();
-    while reader.resource(&uri("b")).await.unwrap().is_none() {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    found("the reader sees what was committed", async || reader.resource(&uri("b")).await.unwrap()).await;
     assert_eq!(paths(&reader, "", None).await, ["a", "b"]);
     reader.close().await.unwrap();
     catalog.close().await.unwrap();

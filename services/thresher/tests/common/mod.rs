@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use testkit::source::{SimulatedSource, SourceSpec};
+use testkit::waiting::until;
 
 /// A Source that counts the requests at each path.
 pub(crate) async fn source(spec: SourceSpec) -> SimulatedSource {
@@ -51,6 +52,13 @@ pub(crate) fn thresher() -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// Waits until so many requests for resources have come.
+#[track_caller]
+pub(crate) fn asked_for(source: &SimulatedSource, resources: u64) -> impl Future<Output = ()> {
+    let what = format!("{resources} requests for resources come");
+    until(what, move || source.requests().resources >= resources)
 }
 
 /// How often a document of a Source was asked for.

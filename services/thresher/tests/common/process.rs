@@ -2,10 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-/// How often a condition that another process brings about is looked at.
-const LOOK: Duration = Duration::from_millis(1);
+use testkit::waiting::found;
 
 /// A child process; `kill -9` ends it, whatever happens to the test.
 #[derive(Debug)]
@@ -49,14 +47,12 @@ impl Process {
     }
 
     /// Waits until something has come about while the process runs. Tells whether it is still running then.
-    pub(crate) async fn until(&mut self, come_about: impl Fn() -> bool) -> bool {
-        loop {
+    #[track_caller]
+    pub(crate) fn until(&mut self, come_about: impl Fn() -> bool) -> impl Future<Output = bool> {
+        found("what the process brings about, or its end", async move || {
             let is_running = self.child.try_wait().expect("our own child").is_none();
-            if !is_running || come_about() {
-                return is_running;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
+            (!is_running || come_about()).then_some(is_running)
+        })
     }
 
     /// Kills the process with SIGKILL at the moment when something has come about.
