@@ -103,7 +103,7 @@ sections! {
     CHANGE_DUMP ResourceSync Some("13.1"), "Change Dump";
     TIME_ATTRIBUTES ResourceSync Some("Appendix A"), "Time Attribute Requirements";
     CHANGE_NOTIFICATION ChangeNotification Some("3"), "Change Notification";
-    SITEMAP_FORMAT Sitemaps None, "Sitemap XML format";
+    SITEMAP_FORMAT Sitemaps None, "Sitemaps XML format";
     SITEMAP_ENTITIES Sitemaps None, "Entity escaping";
     SITEMAP_TAGS Sitemaps None, "XML tag definitions";
     SITEMAP_LIMITS Sitemaps None, "Using Sitemap index files";
