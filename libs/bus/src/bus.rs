@@ -10,7 +10,7 @@ use bytes::Bytes;
 use model::{Lane, SourceId};
 use tokio::sync::watch;
 
-use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Queue};
+use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Place, Queue};
 
 /// The longest payload that any bus takes, in bytes: a NATS server's default of 1 MiB, less room for headers.
 pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
@@ -59,6 +59,18 @@ pub trait Bus: Debug + Send + Sync {
 
     /// The active lanes, and a way to wait for a change of them; fetchers learn of new lanes by it.
     fn lanes(&self) -> watch::Receiver<Lanes>;
+
+    /// A place at an origin, for a request that no job asks for: it counts as one more in flight, as long as the place is held,
+    /// whoever works on the jobs of the lane. `limit` is what the origin allows where the lane is not open; otherwise its
+    /// consumer's limit holds. Waits until one of the places is free, which are one less than the limit, and four at
+    /// most, and then until the jobs that are out leave room for it: no job is handed out meanwhile that would take it.
+    ///
+    /// Dropped, the place is given back. That of a process that died is free again after a quarter of a minute. A holder
+    /// waits for nobody's jobs while it has one, or it may wait for ever: with a limit of one, none are handed out.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError>;
 
     /// Queues a message. A queue that is full makes its publishers wait until something in it is acknowledged; queues do not
     /// wait for each other. Whoever both feeds a queue and drains what comes of it must not await this without draining.

@@ -6,6 +6,7 @@
 mod deliver;
 mod flow;
 mod lanes;
+mod places;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use model::{Lane, SourceId};
 pub use deliver::*;
 pub use flow::*;
 pub use lanes::*;
+pub use places::*;
 
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Queue};
 
@@ -65,6 +67,12 @@ macro_rules! conformance {
             under_way_counts_the_messages_of_one_source_in_all_stages
             lanes_are_announced_changed_and_withdrawn
             lane_with_messages_stays_open
+            places_and_jobs_together_keep_to_the_limit
+            place_and_job_take_turns_where_one_is_the_limit
+            place_takes_one_slot_and_no_more
+            place_taken_before_the_lane_opens_counts
+            place_that_nobody_waits_for_any_more_is_free
+            limit_changed_beside_a_place_is_the_limit_of_both
         }
     };
     (@all #[$test:meta] $setup:path; $($promise:ident)*) => {

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_nats::datetime::DateTime;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::ConsumerInfoErrorKind;
-use async_nats::jetstream::stream::ConsumerErrorKind;
+use async_nats::jetstream::stream::{ConsumerErrorKind, ConsumerUpdateErrorKind};
 use futures::TryStreamExt;
 use model::SourceId;
 use tokio::time::sleep;
@@ -18,6 +19,8 @@ use crate::{BusError, ConsumerSpec, Depth, Filter};
 /// Where a consumer keeps how often its messages are handed out. The server's own limit would leave a message in the stream
 /// for ever and tell nobody who listens too late; here whoever pulls it once too often buries it.
 const MAX_DELIVER: &str = "thresher-max-deliver";
+/// Where a lane's consumer keeps its limit, which is lowered by the places that are taken.
+const MAX_IN_FLIGHT: &str = "thresher-max-in-flight";
 /// Pulls that may wait on one consumer: as many as there are workers for it in the fleet.
 const MAX_WAITING: i64 = 4096;
 /// The wait for a consumer that is there and does not answer.
@@ -33,7 +36,7 @@ impl Shared {
         if listed && self.opened_spec(filter).as_ref() == Some(&spec) {
             return Ok(());
         }
-        self.create(&spec).await?;
+        self.make(&spec).await?;
         if let Filter::Fetch(lane) = filter {
             self.lanes.put(&self.link, lane, &spec).await?;
         }
@@ -128,7 +131,7 @@ impl Shared {
             _ => self.opened_spec(filter),
         };
         let spec = wanted.ok_or_else(|| BusError::NotOpen { filter: filter.clone() })?;
-        self.create(&spec).await?;
+        self.make(&spec).await?;
         Ok(spec)
     }
 
@@ -138,10 +141,11 @@ impl Shared {
         let Ok(_alone) = self.restoring.try_lock() else { return };
         let restored = async {
             super::streams::ensure(&self.link, &self.names, &self.config).await?;
-            super::streams::ensure_bucket(&self.link, &self.names, &self.config).await?;
+            super::streams::ensure_lanes(&self.link, &self.names, &self.config).await?;
+            super::streams::ensure_places(&self.link, &self.names, &self.config).await?;
             let opened: Vec<ConsumerSpec> = self.opened().values().cloned().collect();
             for spec in opened {
-                self.create(&spec).await?;
+                self.make(&spec).await?;
                 if let Filter::Fetch(lane) = spec.filter() {
                     self.lanes.put(&self.link, lane, &spec).await?;
                 }
@@ -153,9 +157,15 @@ impl Shared {
         }
     }
 
-    async fn create(&self, spec: &ConsumerSpec) -> Result<(), BusError> {
-        let filter = spec.filter();
-        let config = self.consumer_config(spec);
+    /// Makes a consumer, or changes the one that is there.
+    async fn make(&self, spec: &ConsumerSpec) -> Result<(), BusError> {
+        match spec.filter() {
+            Filter::Fetch(lane) => self.settle(lane, Some(spec)).await,
+            filter => self.create(&self.consumer_config(spec), filter).await,
+        }
+    }
+
+    pub(super) async fn create(&self, config: &pull::Config, filter: &Filter) -> Result<(), BusError> {
         let stream = self.names.stream(Stage::of(filter));
         let action = || format!("open the consumer of {filter}");
         self.link
@@ -168,6 +178,45 @@ impl Shared {
                         }
                         _ => Failure::temporary(error),
                     }),
+                }
+            })
+            .await
+    }
+
+    /// Changes a consumer; nothing where it is gone by now.
+    pub(super) async fn update(&self, config: &pull::Config, filter: &Filter) -> Result<(), BusError> {
+        let stream = self.stream(Stage::of(filter));
+        let action = || format!("change the consumer of {filter}");
+        self.link
+            .patiently(action, || async {
+                match stream.update_consumer(config.clone()).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => match error.kind() {
+                        ConsumerUpdateErrorKind::DoesNotExist => Ok(()),
+                        ConsumerUpdateErrorKind::JetStream(answer) if answer.code() != 404 => {
+                            Err(Failure::answered(&answer))
+                        }
+                        _ => Err(Failure::temporary(error)),
+                    },
+                }
+            })
+            .await
+    }
+
+    /// Lets a consumer hand out nothing until a moment of the server's clock. Says whether that moment is still to come; that
+    /// of a consumer that is gone always is.
+    pub(super) async fn let_rest(&self, until: DateTime, filter: &Filter) -> Result<bool, BusError> {
+        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let action = || format!("let the consumer of {filter} rest");
+        self.link
+            .patiently(action, || async {
+                match stream.pause_consumer(&consumer, until).await {
+                    Ok(answer) => Ok(answer.paused),
+                    Err(error) => match error.kind() {
+                        ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(true),
+                        ConsumerErrorKind::JetStream(answer) => Err(Failure::answered(&answer)),
+                        _ => Err(Failure::temporary(error)),
+                    },
                 }
             })
             .await
@@ -189,7 +238,7 @@ impl Shared {
             .await
     }
 
-    async fn info(&self, filter: &Filter) -> Result<Option<consumer::Info>, BusError> {
+    pub(super) async fn info(&self, filter: &Filter) -> Result<Option<consumer::Info>, BusError> {
         let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
         let action = || format!("look up the consumer of {filter}");
         self.link
@@ -243,7 +292,7 @@ impl Shared {
             .await
     }
 
-    fn consumer_config(&self, spec: &ConsumerSpec) -> pull::Config {
+    pub(super) fn consumer_config(&self, spec: &ConsumerSpec) -> pull::Config {
         let filter = spec.filter();
         let idle = match filter {
             // There is always somebody for these, or somebody is on the way.
@@ -260,14 +309,19 @@ impl Shared {
             max_ack_pending: i64::try_from(spec.max_in_flight()).unwrap_or(i64::MAX),
             max_waiting: MAX_WAITING,
             inactive_threshold: idle,
-            metadata: HashMap::from([(MAX_DELIVER.to_owned(), spec.max_deliver().to_string())]),
+            metadata: HashMap::from([
+                (MAX_DELIVER.to_owned(), spec.max_deliver().to_string()),
+                (MAX_IN_FLIGHT.to_owned(), spec.max_in_flight().to_string()),
+            ]),
             ..Default::default()
         }
     }
 }
 
-fn spec_of(filter: &Filter, config: &consumer::Config) -> ConsumerSpec {
-    let max_in_flight = usize::try_from(config.max_ack_pending).unwrap_or(usize::MAX);
-    let max_deliver = config.metadata.get(MAX_DELIVER).and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+pub(super) fn spec_of(filter: &Filter, config: &consumer::Config) -> ConsumerSpec {
+    let kept = |name| config.metadata.get(name);
+    let handed_out = usize::try_from(config.max_ack_pending).unwrap_or(usize::MAX);
+    let max_in_flight = kept(MAX_IN_FLIGHT).and_then(|text| text.parse().ok()).unwrap_or(handed_out);
+    let max_deliver = kept(MAX_DELIVER).and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
     ConsumerSpec::new(filter.clone(), max_in_flight, config.ack_wait, max_deliver)
 }

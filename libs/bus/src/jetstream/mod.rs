@@ -5,9 +5,11 @@
 
 mod config;
 mod consumers;
+mod keys;
 mod lanes;
 mod link;
 mod names;
+mod places;
 mod publish;
 mod pull;
 mod receipt;
@@ -20,18 +22,21 @@ use std::time::Duration;
 use async_nats::jetstream::{self, stream::Stream};
 use async_trait::async_trait;
 use bytes::Bytes;
-use model::SourceId;
+use model::{Lane, SourceId};
 use service::Vars;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 pub use self::config::{Credentials, JetStreamConfig, TlsConfig};
+use self::keys::Keys;
 use self::lanes::LaneList;
 pub use self::link::Health;
 use self::link::{Failure, Link};
 use self::names::{Names, Stage};
-use crate::{Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Published, Queue};
+use crate::{
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Place, Published, Queue,
+};
 
 /// The bus of a fleet: every promise of [`Bus`], over processes and their ends. Cheap to clone.
 ///
@@ -47,6 +52,7 @@ struct Shared {
     config: JetStreamConfig,
     streams: HashMap<Stage, Stream<()>>,
     lanes: LaneList,
+    keys: Keys,
     /// What this process has opened and not closed.
     opened: Mutex<HashMap<Filter, ConsumerSpec>>,
     restoring: tokio::sync::Mutex<()>,
@@ -70,7 +76,8 @@ impl JetStreamBus {
             let refuse = |why| BusError::Refused { action: "name its streams".to_owned(), why };
             handles.insert(stage, handle.map_err(|error| refuse(error.to_string()))?);
         }
-        let lanes = LaneList::new(streams::ensure_bucket(&link, &names, &config).await?);
+        let lanes = LaneList::new(streams::ensure_lanes(&link, &names, &config).await?);
+        let keys = Keys::new(streams::ensure_places(&link, &names, &config).await?, link.context.clone());
         let (ready, mut is_ready) = watch::channel(false);
         let follower = tokio::spawn(lanes.clone().follow(link.clone(), ready));
         let shared = Arc::new(Shared {
@@ -79,6 +86,7 @@ impl JetStreamBus {
             config,
             streams: handles,
             lanes,
+            keys,
             opened: Mutex::default(),
             restoring: tokio::sync::Mutex::default(),
             tasks: Mutex::new(vec![follower.abort_handle()]),
@@ -125,6 +133,10 @@ impl Bus for JetStreamBus {
 
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
         self.0.pull(filter, max, wait).await
+    }
+
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+        self.0.place(lane, limit).await
     }
 
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
@@ -179,9 +191,14 @@ impl Drop for Shared {
 
 /// Looks after the lanes that this process has opened, as long as it uses the bus.
 async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<Lanes>) {
-    while lanes.changed().await.is_ok() {
+    loop {
+        let changed = timeout(places::MEND, lanes.changed()).await;
         let Some(shared) = shared.upgrade() else { return };
-        shared.reopen_lanes().await;
+        match changed {
+            Ok(Ok(())) => shared.reopen_lanes().await,
+            Ok(Err(_closed)) => return,
+            Err(_quiet) => shared.mend_lanes().await,
+        }
     }
 }
 

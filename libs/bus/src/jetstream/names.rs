@@ -69,6 +69,11 @@ impl Names {
         format!("{}-lanes", self.namespace)
     }
 
+    /// The bucket of the places that are taken.
+    pub(super) fn places(&self) -> String {
+        format!("{}-places", self.namespace)
+    }
+
     /// The subject of a queue or of a filter; `local` is the part without the namespace.
     pub(super) fn subject(&self, local: &str) -> String {
         format!("{}.{local}", self.namespace)

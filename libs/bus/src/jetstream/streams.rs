@@ -4,6 +4,7 @@ use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
 
 use super::config::JetStreamConfig;
+use super::keys::TRACE;
 use super::link::{Failure, Link};
 use super::names::{Names, Stage};
 use crate::{BusError, MAX_PAYLOAD};
@@ -36,19 +37,34 @@ pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig)
 }
 
 /// Makes the bucket that lists the open lanes.
-pub(super) async fn ensure_bucket(
+pub(super) async fn ensure_lanes(
     link: &Link,
     names: &Names,
     config: &JetStreamConfig,
 ) -> Result<kv::Store, BusError> {
-    let wanted = kv::Config {
-        bucket: names.lanes(),
-        description: "Open lanes, each with its limit".to_owned(),
-        history: 1,
-        storage: StorageType::File,
-        num_replicas: config.replicas,
-        ..Default::default()
-    };
+    let description = "Open lanes, each with its limit".to_owned();
+    ensure_bucket(link, config, kv::Config { bucket: names.lanes(), description, ..Default::default() }).await
+}
+
+/// Makes the bucket of the places that are taken, and of the locks of lanes.
+pub(super) async fn ensure_places(
+    link: &Link,
+    names: &Names,
+    config: &JetStreamConfig,
+) -> Result<kv::Store, BusError> {
+    let description = "Places of requests that no job asks for".to_owned();
+    let limit_markers = Some(TRACE);
+    let wanted = kv::Config { bucket: names.places(), description, limit_markers, ..Default::default() };
+    ensure_bucket(link, config, wanted).await
+}
+
+async fn ensure_bucket(
+    link: &Link,
+    config: &JetStreamConfig,
+    wanted: kv::Config,
+) -> Result<kv::Store, BusError> {
+    let (history, storage, num_replicas) = (1, StorageType::File, config.replicas);
+    let wanted = kv::Config { history, storage, num_replicas, ..wanted };
     let action = || format!("create bucket {}", wanted.bucket);
     link.patiently(action, || async {
         link.context.create_or_update_key_value(wanted.clone()).await.map_err(Failure::temporary)

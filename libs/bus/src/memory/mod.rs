@@ -1,5 +1,6 @@
 //! The bus inside one process.
 
+mod place;
 mod receipt;
 mod seen;
 mod stage;
@@ -16,12 +17,14 @@ use model::{Lane, SourceId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::place::MemoryPlace;
 use self::receipt::MemoryReceipt;
 use self::seen::SeenIds;
 use self::stage::{Handed, Stage, Stored};
 use crate::dead::{self, DeadLetter};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MAX_PAYLOAD, MessageId, Published, Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MAX_PAYLOAD, MessageId, Place, Published,
+    Queue,
 };
 
 /// The bus inside one process: every promise of [`Bus`], but what it holds ends with the process.
@@ -66,6 +69,16 @@ impl Shared {
         let changed = change(stage);
         stage.notify();
         Some(changed)
+    }
+
+    fn give_place_back(&self, filter: &Filter) {
+        let mut state = self.state();
+        let Entry::Occupied(mut entry) = state.stages.entry(filter.clone()) else { return };
+        entry.get_mut().give_place_back();
+        entry.get().notify();
+        if entry.get().is_forgettable() {
+            entry.remove();
+        }
     }
 
     fn set_lane(&self, filter: &Filter, spec: Option<ConsumerSpec>) {
@@ -129,7 +142,13 @@ impl Bus for MemoryBus {
             if !entry.get().is_empty() {
                 return Ok(false);
             }
-            entry.remove().notify();
+            if entry.get().is_unused() {
+                entry.remove().notify();
+            } else {
+                let stage = entry.into_mut();
+                stage.close();
+                stage.notify();
+            }
             self.0.set_lane(filter, None);
         }
         Ok(true)
@@ -193,6 +212,27 @@ impl Bus for MemoryBus {
                 () = changed => {}
                 () = tokio::time::sleep_until(due.map_or(end, |due| due.min(end))) => {}
             }
+        }
+    }
+
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+        let filter = Filter::Fetch(lane.clone());
+        let mut taken = None;
+        loop {
+            let changed = {
+                let mut state = self.0.state();
+                let stage = state.stage(filter.clone());
+                if taken.is_none() && stage.take_place(limit) {
+                    taken = Some(MemoryPlace::new(Arc::clone(&self.0), filter.clone()));
+                }
+                if stage.has_room(limit)
+                    && let Some(taken) = taken
+                {
+                    return Ok(Place::new(taken));
+                }
+                stage.changed()
+            };
+            changed.await;
         }
     }
 

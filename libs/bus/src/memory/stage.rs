@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::later;
 use super::turns::Turns;
+use crate::place::places_within;
 use crate::{ConsumerSpec, Depth, Message, MessageId, Queue};
 
 /// The queues of one filter.
@@ -20,6 +21,8 @@ pub(super) struct Stage {
     spec: Option<ConsumerSpec>,
     waiting: Turns<Stored>,
     out: BTreeMap<u64, Out>,
+    /// Places that are taken, each of which counts as one more that is out.
+    places: usize,
     /// The number of the next message to go out, and of the next delivery.
     next: u64,
     changed: Arc<Notify>,
@@ -53,13 +56,13 @@ pub(super) struct Key {
 #[derive(Debug)]
 struct Out {
     stored: Stored,
-    place: Place,
+    standing: Standing,
     /// It is not to be handed out again, but whoever holds it still works, and takes up its place.
     forgotten: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Standing {
     /// In the hands of a delivery, until its silence has lasted too long.
     Held { delivery: u64, until: Instant },
     /// To be handed out again, not before this moment.
@@ -72,7 +75,7 @@ impl Stored {
     }
 }
 
-impl Place {
+impl Standing {
     fn until(self) -> Instant {
         match self {
             Self::Held { until, .. } | Self::Resting { until } => until,
@@ -83,6 +86,38 @@ impl Place {
 impl Stage {
     pub(super) fn open(&mut self, spec: ConsumerSpec) {
         self.spec = Some(spec);
+    }
+
+    /// Nothing is handed out until it is opened again.
+    pub(super) fn close(&mut self) {
+        self.spec = None;
+    }
+
+    /// Takes one of the places, where one is free. What is handed out leaves room for it from now on.
+    pub(super) fn take_place(&mut self, limit: usize) -> bool {
+        let is_free = self.places < places_within(limit);
+        self.places += usize::from(is_free);
+        is_free
+    }
+
+    pub(super) fn give_place_back(&mut self) {
+        self.places -= 1;
+    }
+
+    /// Whether what is out leaves room for the places that are taken.
+    pub(super) fn has_room(&self, limit: usize) -> bool {
+        let limit = self.spec.as_ref().map_or(limit, ConsumerSpec::max_in_flight);
+        self.out.is_empty() || self.out.len() + self.places <= limit
+    }
+
+    /// Whether nothing lies in it and nobody has a place.
+    pub(super) fn is_unused(&self) -> bool {
+        self.is_empty() && self.places == 0
+    }
+
+    /// Whether it is as good as one that was never used.
+    pub(super) fn is_forgettable(&self) -> bool {
+        self.is_unused() && self.spec.is_none()
     }
 
     /// Resolves at the next change after this call.
@@ -104,24 +139,36 @@ impl Stage {
     /// Takes up to `max` messages out, or tells that no consumer is open.
     pub(super) fn take(&mut self, max: usize, now: Instant) -> Option<Handed> {
         let spec = self.spec.clone()?;
+        let limit = spec.max_in_flight().saturating_sub(self.places);
         let mut handed = Handed::default();
-        self.take_again(&spec, max, now, &mut handed);
-        while handed.deliveries.len() < max && self.out.len() < spec.max_in_flight() {
+        self.take_again(&spec, limit, max, now, &mut handed);
+        while handed.deliveries.len() < max && self.out.len() < limit {
             let Some(mut stored) = self.waiting.pop() else { break };
             stored.deliveries += 1;
             let message = stored.message(stored.deliveries);
             let key = Key { message: self.number(), delivery: self.number() };
-            let place = Place::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
-            self.out.insert(key.message, Out { stored, place, forgotten: false });
+            let standing = Standing::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
+            self.out.insert(key.message, Out { stored, standing, forgotten: false });
             handed.deliveries.push((key, message));
         }
         Some(handed)
     }
 
     /// Takes those that were out before, in the order in which they first went out.
-    fn take_again(&mut self, spec: &ConsumerSpec, max: usize, now: Instant, handed: &mut Handed) {
-        let due: Vec<u64> =
-            self.out.iter().filter(|(_, out)| out.place.until() <= now).map(|(number, _)| *number).collect();
+    fn take_again(
+        &mut self,
+        spec: &ConsumerSpec,
+        limit: usize,
+        max: usize,
+        now: Instant,
+        handed: &mut Handed,
+    ) {
+        let due: Vec<u64> = self
+            .out
+            .iter()
+            .filter(|(_, out)| out.standing.until() <= now)
+            .map(|(number, _)| *number)
+            .collect();
         let mut held = self.out.len() - self.out.values().filter(|out| out.is_free(now)).count();
         for number in due {
             let delivery = self.number();
@@ -130,10 +177,10 @@ impl Stage {
                 self.out.remove(&number);
             } else if out.stored.deliveries >= spec.max_deliver() {
                 handed.buried.extend(self.out.remove(&number).map(|out| out.stored));
-            } else if handed.deliveries.len() < max && held < spec.max_in_flight() {
+            } else if handed.deliveries.len() < max && held < limit {
                 held += 1;
                 out.stored.deliveries += 1;
-                out.place = Place::Held { delivery, until: later(now, spec.ack_wait()) };
+                out.standing = Standing::Held { delivery, until: later(now, spec.ack_wait()) };
                 let message = out.stored.message(out.stored.deliveries);
                 handed.deliveries.push((Key { message: number, delivery }, message));
             }
@@ -147,7 +194,7 @@ impl Stage {
 
     /// When the next message is to be handed out again by the clock alone. One that is due already waits for a place.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
-        self.out.values().map(|out| out.place.until()).filter(|until| *until > now).min()
+        self.out.values().map(|out| out.standing.until()).filter(|until| *until > now).min()
     }
 
     /// Messages of a Source, waiting or out.
@@ -175,7 +222,7 @@ impl Stage {
         self.out.retain(|_, out| {
             let ours = out.stored.queue.source() == source;
             out.forgotten |= ours;
-            !(ours && matches!(out.place, Place::Resting { .. }))
+            !(ours && matches!(out.standing, Standing::Resting { .. }))
         });
         waiting + before - self.out.len()
     }
@@ -183,9 +230,9 @@ impl Stage {
     /// The message is done, or given up.
     pub(super) fn settle(&mut self, key: Key) {
         let Some(out) = self.out.get_mut(&key.message) else { return };
-        match out.place {
-            Place::Held { delivery, .. } if delivery != key.delivery => out.forgotten = true,
-            Place::Held { .. } | Place::Resting { .. } => {
+        match out.standing {
+            Standing::Held { delivery, .. } if delivery != key.delivery => out.forgotten = true,
+            Standing::Held { .. } | Standing::Resting { .. } => {
                 self.out.remove(&key.message);
             }
         }
@@ -200,7 +247,7 @@ impl Stage {
         if out.forgotten {
             self.out.remove(&key.message);
         } else {
-            out.place = Place::Resting { until: later(now, delay) };
+            out.standing = Standing::Resting { until: later(now, delay) };
         }
     }
 
@@ -208,18 +255,18 @@ impl Stage {
     pub(super) fn progress(&mut self, key: Key, now: Instant) {
         let Some(ack_wait) = self.spec.as_ref().map(ConsumerSpec::ack_wait) else { return };
         if let Some(out) = self.out.get_mut(&key.message).filter(|out| out.is_held_by(key)) {
-            out.place = Place::Held { delivery: key.delivery, until: later(now, ack_wait) };
+            out.standing = Standing::Held { delivery: key.delivery, until: later(now, ack_wait) };
         }
     }
 }
 
 impl Out {
     fn is_held_by(&self, key: Key) -> bool {
-        matches!(self.place, Place::Held { delivery, .. } if delivery == key.delivery)
+        matches!(self.standing, Standing::Held { delivery, .. } if delivery == key.delivery)
     }
 
     /// Whether nobody works on it, as far as one can tell.
     fn is_free(&self, now: Instant) -> bool {
-        matches!(self.place, Place::Resting { .. }) || self.place.until() <= now
+        matches!(self.standing, Standing::Resting { .. }) || self.standing.until() <= now
     }
 }

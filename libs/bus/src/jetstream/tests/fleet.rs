@@ -161,3 +161,127 @@ async fn dropped_pull_leaves_its_message_to_the_next_at_once() {
         bus.pull(&filter, 5, ACK_WAIT / 2).await.unwrap().pop().expect("it went to a pull that is gone");
     delivery.ack().await.unwrap();
 }
+
+#[tokio::test]
+async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane() {
+    for limit in [1, 2] {
+        let (one, other) = two(&format!("fleet-places-{limit}")).await;
+        one.open(lane_spec(1, limit)).await.unwrap();
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let open = {
+            let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+            move || {
+                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                async move {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    now.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        };
+        let stop = CancellationToken::new();
+        let mut tasks = Vec::new();
+        for bus in [&one, &other] {
+            let open = open.clone();
+            let worker = run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
+                let open = open();
+                async move {
+                    open.await;
+                    Work::Done
+                }
+            });
+            tasks.push(tokio::spawn(async move { worker.await.unwrap() }));
+        }
+        let mut readers = Vec::new();
+        for bus in [&one, &other, &one] {
+            let (bus, open) = (bus.clone(), open.clone());
+            readers.push(tokio::spawn(async move {
+                for _ in 0..5 {
+                    let _place = bus.place(&lane(1), limit).await.unwrap();
+                    open().await;
+                }
+            }));
+        }
+        for n in 0..30 {
+            publish(&one, fetch(1), &n.to_string()).await;
+        }
+        for reader in readers {
+            timeout(SOON, reader).await.expect("a reader waits for ever").unwrap();
+        }
+        let all_done = async {
+            while one.depth(lane_spec(1, limit).filter()).await.unwrap() != Depth::default() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(SOON, all_done).await.expect("not all are worked on");
+        stop.cancel();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let most = most.load(Ordering::SeqCst);
+        assert!(most <= limit, "{most} open at once with a limit of {limit}");
+    }
+}
+
+/// A process takes a place and is gone: a runtime of its own, whose end takes the connection and all that would renew the
+/// place or give it back.
+async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
+    let (url, test) = (url.to_owned(), test.to_owned());
+    let process = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let bus = connect(&url, &test).await;
+            std::mem::forget(bus.place(&lane(1), limit).await.unwrap());
+        });
+        runtime.shutdown_background();
+    });
+    tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn place_of_a_process_that_vanished_is_somebody_elses_in_the_end() {
+    let server = NatsFixture::get().await;
+    for limit in [1, 2] {
+        let test = format!("fleet-gone-{limit}");
+        let bus = connect(&server.url, &test).await;
+        vanish_with_a_place(&server.url, &test, limit).await;
+        let (lane, soon) = (lane(1), Duration::from_millis(300));
+        assert!(timeout(soon, bus.place(&lane, limit)).await.is_err(), "its place is not free at once");
+        let _place = timeout(SOON, bus.place(&lane, limit)).await.expect("its place is free again").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn jobs_have_the_slot_again_of_a_process_that_vanished_with_a_place() {
+    let server = NatsFixture::get().await;
+    for limit in [1, 2] {
+        let test = format!("fleet-back-{limit}");
+        let bus = connect(&server.url, &test).await;
+        bus.open(lane_spec(1, limit)).await.unwrap();
+        vanish_with_a_place(&server.url, &test, limit).await;
+        for n in 0..limit {
+            publish(&bus, fetch(1), &n.to_string()).await;
+        }
+        let filter = lane_spec(1, limit).filter().clone();
+        let mut out = bus.pull(&filter, limit, Duration::from_millis(300)).await.unwrap();
+        assert_eq!(out.len(), limit - 1, "its slot is not free at once");
+        let holding = async {
+            loop {
+                tokio::time::sleep(ACK_WAIT / 4).await;
+                for delivery in &out {
+                    delivery.progress().await.unwrap();
+                }
+            }
+        };
+        let last = tokio::select! {
+            last = bus.pull(&filter, 1, SOON) => last.unwrap(),
+            () = holding => unreachable!("it goes on for ever"),
+        };
+        assert_eq!(last.len(), 1, "its slot is lost");
+        out.extend(last);
+        for delivery in &out {
+            assert_eq!(delivery.attempt, 1, "held all the time");
+            delivery.ack().await.unwrap();
+        }
+    }
+}

@@ -4,10 +4,11 @@ use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use model::Lane;
 use tokio::sync::watch;
 
 use super::*;
-use crate::{Lanes, Published, Receipt};
+use crate::{Lanes, Place, Published, Receipt};
 
 /// A bus that fails when told to, as a server does that cannot be reached.
 #[derive(Debug)]
@@ -75,6 +76,9 @@ impl Bus for Failing {
             Delivery::new(Message::clone(&receipt.delivery), Box::new(receipt))
         };
         Ok(pulled.into_iter().map(wrap).collect())
+    }
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+        self.bus.place(lane, limit).await
     }
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.bus.purge(source).await

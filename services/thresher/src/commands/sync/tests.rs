@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bus::{BusError, ConsumerSpec, DeadLetter, Delivery, Depth, Lanes, Message, MessageId, Published, Queue};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use model::{ProblemReason, ProblemRecord, Subject};
+use model::{Lane, ProblemReason, ProblemRecord, Subject};
 use testkit::source::{SimulatedSource, SourceSpec};
 
 use super::*;
@@ -110,6 +110,9 @@ impl Bus for Harming {
         wait: Duration,
     ) -> Result<Vec<Delivery>, BusError> {
         self.bus.pull(filter, max, wait).await
+    }
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<bus::Place, BusError> {
+        self.bus.place(lane, limit).await
     }
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.bus.purge(source).await

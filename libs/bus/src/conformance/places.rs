@@ -1,0 +1,160 @@
+//! Places: requests that no job asks for, within the limit of the jobs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::join_all;
+use tokio::time::{sleep, timeout};
+
+use super::{Names, Pace, all, none, one, publish};
+use crate::Bus;
+
+/// What is open at an origin, and the most that ever was.
+#[derive(Debug, Default)]
+struct Open {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Open {
+    async fn one(&self, pace: &Pace) {
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        sleep(pace.ack_wait / 40).await;
+        self.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// However many work on jobs and take places, no more are open at a time than the limit says, and all come to an end.
+pub async fn places_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
+    for limit in [1, 2, 4] {
+        mixed(bus, pace, limit).await;
+    }
+}
+
+async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
+    const JOBS: usize = 10;
+    const READERS: usize = 3;
+    const REQUESTS: usize = 3;
+    let names = Names::of("places_and_jobs_together_keep_to_the_limit", pace);
+    bus.open(names.spec(limit, pace)).await.unwrap();
+    for n in 0..JOBS {
+        publish(bus, &names.fetch, names.id(&format!("{limit}-{n}"))).await;
+    }
+    let (open, done) = (Open::default(), AtomicUsize::new(0));
+    let (open, done) = (&open, &done);
+    let work = (0..limit + 1).map(|_| async {
+        while done.load(Ordering::SeqCst) < JOBS {
+            for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
+                open.one(pace).await;
+                delivery.ack().await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    let read = (0..READERS).map(|_| async {
+        for _ in 0..REQUESTS {
+            let _place = bus.place(&names.lane, limit).await.unwrap();
+            open.one(pace).await;
+        }
+    });
+    tokio::join!(join_all(work), join_all(read));
+    let most = open.most.load(Ordering::SeqCst);
+    assert!(most <= limit, "{most} open at once with a limit of {limit}");
+    assert_eq!(done.load(Ordering::SeqCst), JOBS, "some were worked on twice");
+    assert!(bus.close(&names.filter).await.unwrap());
+}
+
+/// With a limit of one, a place waits for the job that is out, the next job waits for the place, and both come to it.
+pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("place_and_job_take_turns_where_one_is_the_limit", pace);
+    bus.open(names.spec(1, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    let first = one(bus, &names.filter, pace).await;
+    let place = {
+        let mut waiting = std::pin::pin!(bus.place(&names.lane, 1));
+        assert!(timeout(pace.quiet, &mut waiting).await.is_err(), "a place beside the only job");
+        first.ack().await.unwrap();
+        timeout(pace.soon, waiting).await.expect("the job is done").unwrap()
+    };
+    // As long as it is held, and longer than any silence that is taken for an end.
+    for _ in 0..8 {
+        none(bus, &names.filter, pace).await;
+    }
+    let give_back = async {
+        sleep(pace.quiet / 2).await;
+        drop(place);
+    };
+    let (second, ()) = tokio::join!(bus.pull(&names.filter, 1, pace.quiet + pace.soon), give_back);
+    let second = second.unwrap().pop().expect("the place is free");
+    assert_eq!(second.id, names.id("b"));
+    second.ack().await.unwrap();
+}
+
+/// A place leaves the other slots to the jobs, and its own again when it is given back.
+pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("place_takes_one_slot_and_no_more", pace);
+    bus.open(names.spec(3, pace)).await.unwrap();
+    let place = bus.place(&names.lane, 3).await.unwrap();
+    for n in 0..5 {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    let mut out = all(bus, &names.filter, pace).await;
+    assert_eq!(out.len(), 2);
+    drop(place);
+    out.push(one(bus, &names.filter, pace).await);
+    none(bus, &names.filter, pace).await;
+    for delivery in out {
+        delivery.ack().await.unwrap();
+    }
+}
+
+/// A lane that is not open has places all the same, and they count from the moment on when it opens.
+pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("place_taken_before_the_lane_opens_counts", pace);
+    let place = timeout(pace.soon, bus.place(&names.lane, 2)).await.expect("nobody is before it").unwrap();
+    let another = timeout(pace.quiet, bus.place(&names.lane, 2)).await;
+    assert!(another.is_err(), "of two slots one is for jobs");
+    bus.open(names.spec(2, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    let first = one(bus, &names.filter, pace).await;
+    none(bus, &names.filter, pace).await;
+    // Who works on the jobs knows nothing of it: what the lane allows is what was said.
+    assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
+    drop(place);
+    let second = one(bus, &names.filter, pace).await;
+    for delivery in [first, second] {
+        delivery.ack().await.unwrap();
+    }
+}
+
+/// Who stops waiting for a place leaves nothing behind.
+pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("place_that_nobody_waits_for_any_more_is_free", pace);
+    bus.open(names.spec(1, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    publish(bus, &names.fetch, names.id("b")).await;
+    let job = one(bus, &names.filter, pace).await;
+    assert!(timeout(pace.quiet, bus.place(&names.lane, 1)).await.is_err());
+    job.ack().await.unwrap();
+    one(bus, &names.filter, pace).await.ack().await.unwrap();
+}
+
+/// A limit that changes while a place is held changes what the jobs have.
+pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("limit_changed_beside_a_place_is_the_limit_of_both", pace);
+    bus.open(names.spec(2, pace)).await.unwrap();
+    let place = bus.place(&names.lane, 2).await.unwrap();
+    bus.open(names.spec(4, pace)).await.unwrap();
+    for n in 0..6 {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    let mut out = all(bus, &names.filter, pace).await;
+    assert_eq!(out.len(), 3);
+    drop(place);
+    out.push(one(bus, &names.filter, pace).await);
+    none(bus, &names.filter, pace).await;
+    for delivery in out {
+        delivery.ack().await.unwrap();
+    }
+}

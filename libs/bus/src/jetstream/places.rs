@@ -1,0 +1,243 @@
+//! Places for requests that no job asks for, counted together with the jobs in flight.
+//!
+//! Jobs are held by the server: a lane's consumer hands out no more than its limit. A place is a key of its own, which the
+//! server drops when its holder is silent, and lowers what the consumer hands out by one. Whoever changes a consumer
+//! holds the lane's lock and counts the places anew, so that no late change undoes another; whoever has a place begins when
+//! no more jobs are out than are handed out now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::datetime::DateTime;
+use async_nats::jetstream::consumer;
+use futures::future::try_join_all;
+use model::Lane;
+use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::Shared;
+use super::consumers::spec_of;
+use super::keys;
+use super::link::Failure;
+use crate::place::{Held, MOST_PLACES, Place, places_within};
+use crate::{BusError, ConsumerSpec, Filter};
+
+/// The silence after which a place is free again: that of a job's fetcher.
+const PLACE_TTL: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 15 });
+/// How often its holder says that it is there.
+const RENEW: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 4 });
+/// How long a change of a consumer may take: after that, another may be made.
+const LOCK_TTL: Duration = Duration::from_secs(6);
+/// A change that is not made by then is not made: it must not meet the next one.
+const CHANGE: Duration = Duration::from_secs(3);
+/// The first wait for what another process has; it doubles up to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+/// The first moment after which a consumer that rests is to go on; long enough for the server to hear of it before.
+const MOMENT: Duration = Duration::from_millis(100);
+/// How often consumers are looked at that a dead holder may have left lowered.
+pub(super) const MEND: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
+
+/// A place that this process has.
+#[derive(Debug)]
+struct Seat {
+    shared: Arc<Shared>,
+    lane: Lane,
+    key: Arc<Mutex<Option<keys::Held>>>,
+    renewer: AbortHandle,
+}
+
+impl Held for Seat {}
+
+impl Shared {
+    pub(super) async fn place(self: &Arc<Self>, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+        let held = self.take_place(lane, limit).await?;
+        let key = Arc::new(Mutex::new(Some(held)));
+        let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
+        // From here on it is given back, whatever happens.
+        let seat = Seat { shared: Arc::clone(self), lane: lane.clone(), key, renewer };
+        self.settle(lane, None).await?;
+        let mut wait = FIRST_WAIT;
+        while !self.has_room(lane).await? {
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Ok(Place::new(seat))
+    }
+
+    /// Takes one of the lane's places, as soon as one is free.
+    async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::Held, BusError> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            for number in 0..places_within(limit) {
+                if let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? {
+                    return Ok(held);
+                }
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    async fn take_key(&self, key: &str, ttl: Duration) -> Result<Option<keys::Held>, BusError> {
+        let holder = self.link.client.new_inbox();
+        let take = || async { self.keys.take(key, holder.clone().into(), ttl).await };
+        self.link.patiently(|| format!("take {key}"), take).await
+    }
+
+    /// Whether no more jobs are out than the lane's consumer hands out now. Without one, none are.
+    async fn has_room(&self, lane: &Lane) -> Result<bool, BusError> {
+        let info = self.info(&Filter::Fetch(lane.clone())).await?;
+        Ok(info.is_none_or(|info| info.num_ack_pending <= handed_out(&info)))
+    }
+
+    /// Brings what the lane's consumer hands out in step with the places that are taken. With a `spec`, the consumer is made
+    /// where it is missing.
+    pub(super) async fn settle(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
+        let action = || format!("change the limit of lane {lane}");
+        let locked = format!("{}.lock", lane.token());
+        let begin = Instant::now();
+        let mut wait = FIRST_WAIT;
+        loop {
+            if let Some(lock) = self.take_key(&locked, LOCK_TTL).await? {
+                let changed = timeout_at(Instant::now() + CHANGE, self.change(lane, spec)).await;
+                lock.give_back().await;
+                match changed {
+                    Ok(changed) => return changed,
+                    Err(late) if begin.elapsed() > self.config.patience() => {
+                        return Err(BusError::Unavailable { action: action(), source: late.into() });
+                    }
+                    Err(_late) => {}
+                }
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Only for who has the lane's lock.
+    async fn change(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
+        let filter = Filter::Fetch(lane.clone());
+        let places = self.places(lane).await?;
+        let info = self.info(&filter).await?;
+        let known = info.as_ref().map(|info| spec_of(&filter, &info.config));
+        let Some(spec) = spec.or(known.as_ref()) else { return Ok(()) };
+        let wanted = lowered(self.consumer_config(spec), &places);
+        let Some(info) = &info else { return self.create(&wanted, &filter).await };
+        if known.as_ref() != Some(spec) {
+            self.create(&wanted, &filter).await?;
+        } else if info.config.max_ack_pending != wanted.max_ack_pending {
+            self.update(&wanted, &filter).await?;
+        }
+        // Of a consumer that is there already, the rest is not changed by what else is.
+        match (info.config.pause_until, wanted.pause_until) {
+            (is, Some(until)) if is != Some(until) => self.let_rest(until, &filter).await.map(drop),
+            (Some(until), None) if info.paused => self.wake(&filter, until, info.pause_remaining).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the rest of a consumer that would last for `left`, until `until`, within a moment. The server forgets those who wait
+    /// when it is told to end a rest at once; they are served when the time of a rest is over.
+    async fn wake(&self, filter: &Filter, until: DateTime, left: Option<Duration>) -> Result<(), BusError> {
+        let asked = Instant::now();
+        let mut moment = MOMENT;
+        // By the server's clock, since ours may be another.
+        while !self.let_rest(until - left.unwrap_or_default() + asked.elapsed() + moment, filter).await? {
+            moment *= 2;
+        }
+        Ok(())
+    }
+
+    /// Since when each place is held that is taken, by the server's clock.
+    async fn places(&self, lane: &Lane) -> Result<Vec<DateTime>, BusError> {
+        let ask = || async {
+            let keys = (0..MOST_PLACES).map(|number| key(lane, number)).collect::<Vec<_>>();
+            let since = try_join_all(keys.iter().map(|key| self.keys.since(key))).await?;
+            Ok::<_, Failure>(since.into_iter().flatten().collect())
+        };
+        self.link.patiently(|| format!("count the places of lane {lane}"), ask).await
+    }
+
+    /// Raises again what a holder has lowered that died, in the lanes that this process has opened.
+    pub(super) async fn mend_lanes(&self) {
+        let opened: Vec<Filter> = self.opened().keys().cloned().collect();
+        for filter in opened {
+            let Filter::Fetch(lane) = &filter else { continue };
+            let mended = match self.info(&filter).await {
+                Ok(Some(info)) if handed_out(&info) < spec_of(&filter, &info.config).max_in_flight() => {
+                    self.settle(lane, None).await
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = mended {
+                tracing::debug!(%error, %lane, "cannot look at the limit of a lane now");
+            }
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.renewer.abort();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (shared, lane, key) = (Arc::clone(&self.shared), self.lane.clone(), Arc::clone(&self.key));
+        runtime.spawn(async move {
+            let Some(held) = key.lock().await.take() else { return };
+            held.give_back().await;
+            if let Err(error) = shared.settle(&lane, None).await {
+                tracing::warn!(%error, %lane, "cannot raise the limit of a lane again: that is done later");
+            }
+        });
+    }
+}
+
+/// Says again and again that the holder of a place is there.
+async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Held>>>) {
+    loop {
+        sleep(RENEW).await;
+        {
+            let mut key = key.lock().await;
+            let Some(held) = key.as_mut() else { return };
+            match held.renew().await {
+                Ok(true) => {}
+                Ok(false) => {
+                    // The request that is open ends as it would: nobody can take it back.
+                    tracing::warn!(%lane, key = held.key(), "the bus was away for so long that a place was lost");
+                    *key = None;
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(?error, %lane, "cannot renew a place now");
+                    continue;
+                }
+            }
+        }
+        // A consumer that rests does so until the place would have ended.
+        if let Err(error) = shared.settle(&lane, None).await {
+            tracing::debug!(%error, %lane, "cannot renew the rest of a lane's consumer now");
+        }
+    }
+}
+
+fn key(lane: &Lane, number: usize) -> String {
+    format!("{}.{number}", lane.token())
+}
+
+/// How many jobs the consumer hands out at a time.
+fn handed_out(info: &consumer::Info) -> usize {
+    if info.paused { 0 } else { usize::try_from(info.config.max_ack_pending).unwrap_or(usize::MAX) }
+}
+
+/// The consumer, less the places that are taken. Where none is left it rests until the last of them would have ended: a
+/// consumer with a limit of none would hand out a thousand.
+fn lowered(config: consumer::pull::Config, places: &[DateTime]) -> consumer::pull::Config {
+    let taken = i64::try_from(places.len()).unwrap_or(i64::MAX);
+    if taken < config.max_ack_pending {
+        return consumer::pull::Config { max_ack_pending: config.max_ack_pending - taken, ..config };
+    }
+    let pause_until = places.iter().max().map(|since| *since + PLACE_TTL);
+    consumer::pull::Config { max_ack_pending: 1, pause_until, ..config }
+}

@@ -1,0 +1,28 @@
+//! A place of the in-process bus.
+
+use std::sync::Arc;
+
+use super::Shared;
+use crate::Filter;
+use crate::place::Held;
+
+/// One of a lane's places, given back when dropped.
+#[derive(Debug)]
+pub(super) struct MemoryPlace {
+    shared: Arc<Shared>,
+    filter: Filter,
+}
+
+impl MemoryPlace {
+    pub(super) fn new(shared: Arc<Shared>, filter: Filter) -> Self {
+        Self { shared, filter }
+    }
+}
+
+impl Held for MemoryPlace {}
+
+impl Drop for MemoryPlace {
+    fn drop(&mut self) {
+        self.shared.give_place_back(&self.filter);
+    }
+}
