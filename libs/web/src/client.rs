@@ -9,9 +9,9 @@ use model::{Clock, Lane, SystemClock};
 use tokio::sync::{broadcast, watch};
 
 use crate::address_guard::Guard;
-use crate::credentials::Credentials;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
+use crate::terms::{Agreed, Terms};
 use crate::{ErrorKind, WebConfig, WebError, classify};
 
 /// Rests that are kept for a listener who is busy.
@@ -19,12 +19,11 @@ const RESTS_KEPT: usize = 256;
 
 /// The HTTP client. Clones share connections, budgets and counts, and cost nothing.
 #[derive(Clone)]
-pub struct Client(pub(crate) Arc<Inner>);
+pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>);
 
 pub(crate) struct Inner {
     pub(crate) http: reqwest::Client,
     pub(crate) config: WebConfig,
-    pub(crate) credentials: Credentials,
     pub(crate) guard: Arc<Guard>,
     pub(crate) politeness: Politeness,
     pub(crate) requests: AtomicU64,
@@ -76,10 +75,9 @@ impl Client {
                 "per_origin is 0, so no request could ever be made; it is at least 1".to_owned(),
             ));
         }
-        let credentials = Credentials::new(config.credentials.clone()).map_err(refuse)?;
+        let agreed = Agreed::new(&config, Terms::default()).map_err(refuse)?;
         let guard = Arc::new(Guard::new(config.addresses.clone()));
         let mut builder = reqwest::Client::builder()
-            .user_agent(config.user_agent_header())
             .connect_timeout(config.connect_timeout)
             .pool_max_idle_per_host(config.per_origin)
             // Redirects and retries are ours: each request is counted, and made within its origin's budget.
@@ -96,10 +94,9 @@ impl Client {
             per_second: config.requests_per_second,
             patience: config.retry_budget,
         });
-        Ok(Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             http,
             config,
-            credentials,
             guard,
             politeness,
             requests: AtomicU64::new(0),
@@ -107,7 +104,8 @@ impl Client {
             robots: RobotsCache::default(),
             crawl_delays: watch::Sender::new(None),
             rests: broadcast::Sender::new(RESTS_KEPT),
-        })))
+        });
+        Ok(Self(inner, Arc::new(agreed)))
     }
 
     /// How many requests were sent so far, redirects, retries and each robots.txt included.

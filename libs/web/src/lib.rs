@@ -19,6 +19,7 @@ mod retry;
 mod retry_after;
 mod robots;
 mod send;
+mod terms;
 mod travel;
 
 pub use address_guard::{AddressClass, AddressPolicy, Network};
@@ -30,3 +31,4 @@ pub use redact::redacted;
 pub use request::{Errand, GetRequest, Range};
 pub use response::Response;
 pub use robots::{Disallow, Robots, RobotsPolicy, RobotsStanding};
+pub use terms::{CommonPlace, Places, Terms};

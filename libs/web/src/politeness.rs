@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::rate::Rate;
+use crate::terms::{CommonPlace, Places};
 
 /// Origins kept before the first look for unused ones.
 const SWEEP_FIRST: usize = 256;
@@ -42,6 +43,7 @@ pub(crate) struct Politeness {
 pub(crate) struct Permit {
     origin: Arc<Origin>,
     _place: OwnedSemaphorePermit,
+    _common: Option<CommonPlace>,
 }
 
 /// The origin rests for longer than a request waits.
@@ -123,11 +125,16 @@ impl Politeness {
     }
 
     /// Waits for a place in the lane's budget, its turn (`spacing` after the last request began), and the end of its
-    /// rest.
+    /// rest; then for a place among those of `places`, if there are any.
     ///
     /// # Errors
     /// [`Resting`] when the rest is longer than a request waits.
-    pub(crate) async fn enter(&self, lane: &Lane, spacing: Duration) -> Result<Permit, Resting> {
+    pub(crate) async fn enter(
+        &self,
+        lane: &Lane,
+        spacing: Duration,
+        places: Option<&dyn Places>,
+    ) -> Result<Permit, Resting> {
         let origin = self.origin(lane);
         loop {
             // Before a place is taken: nobody holds one while waiting.
@@ -142,9 +149,15 @@ impl Politeness {
             if let Some(rate) = &origin.rate {
                 rate.turn().await;
             }
+            let mut common = None;
             loop {
-                match origin.turn(spacing.max(self.pace())) {
-                    Turn::Now => return Ok(Permit { origin, _place: place }),
+                let spacing = spacing.max(self.pace());
+                if let (Some(places), None, Turn::Now) = (places, &common, origin.look(spacing)) {
+                    // Not earlier: others would wait for the time to pass that is still to pass.
+                    common = Some(places.place(lane).await);
+                }
+                match origin.turn(spacing) {
+                    Turn::Now => return Ok(Permit { origin, _place: place, _common: common }),
                     // Whoever waits for this place would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
                     // It began while this request waited.
@@ -205,16 +218,16 @@ impl Origin {
     fn turn(&self, spacing: Duration) -> Turn {
         let mut state = lock(&self.state);
         let now = Instant::now();
-        if state.rest.left(now).is_some() {
-            return Turn::Resting;
+        let turn = state.turn(spacing, now);
+        if turn == Turn::Now {
+            (state.last_used, state.spacing) = (Some(now), spacing);
         }
-        match state.last_used.map(|last| last + spacing) {
-            Some(at) if at > now => Turn::NotBefore(at),
-            _ => {
-                (state.last_used, state.spacing) = (Some(now), spacing);
-                Turn::Now
-            }
-        }
+        turn
+    }
+
+    /// Whether a request may begin.
+    fn look(&self, spacing: Duration) -> Turn {
+        lock(&self.state).turn(spacing, Instant::now())
     }
 
     fn is_forgettable(&self) -> bool {
@@ -222,6 +235,16 @@ impl Origin {
         let pace = if self.rate.is_some() { PACE_MEMORY } else { Duration::ZERO };
         state.rest.left(Instant::now()).is_none()
             && state.last_used.is_none_or(|last| last.elapsed() >= state.spacing.max(pace))
+    }
+}
+
+impl State {
+    fn turn(&self, spacing: Duration, now: Instant) -> Turn {
+        match self.last_used.map(|last| last + spacing) {
+            _ if self.rest.left(now).is_some() => Turn::Resting,
+            Some(at) if at > now => Turn::NotBefore(at),
+            _ => Turn::Now,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http::header::USER_AGENT;
 use model::Lane;
 use url::Url;
 
@@ -43,12 +44,14 @@ impl Client {
             Some(errand) => self.spacing(&lane, at, errand, requests).await?,
             None => Duration::ZERO,
         };
+        let agreed = &*self.1;
         let mut headers = request.headers();
+        headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
-        let authorized = self.0.credentials.add_to(&mut headers, &lane);
+        let authorized = agreed.credentials.add_to(&mut headers, &lane);
         let prepared = http.get(at.clone()).headers(headers).build().map_err(classify::before_answer)?;
         let permit = politeness
-            .enter(&lane, spacing)
+            .enter(&lane, spacing.max(agreed.pace), agreed.places.as_deref())
             .await
             .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
         *requests += 1;

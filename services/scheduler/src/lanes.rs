@@ -51,8 +51,11 @@ impl Harvest {
         close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
+    /// Opens a lane. One that is open is never given a higher limit: another Source may be stricter with the same origin, and
+    /// has work there.
     pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
-        let limit = self.options.jobs_per_lane.get();
+        let open = self.bus.lanes().borrow().get(lane).map(ConsumerSpec::max_in_flight);
+        let limit = self.options.jobs_per_lane.get().min(open.unwrap_or(usize::MAX));
         let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, JOB_WAIT, MAX_DELIVER);
         Ok(self.bus.open(spec).await?)
     }

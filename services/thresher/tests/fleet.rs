@@ -96,6 +96,33 @@ async fn the_limit_of_an_origin_holds_over_all_fetchers() {
 }
 
 #[tokio::test]
+async fn documents_take_their_places_at_an_origin_like_resources_whoever_reads_them() {
+    // Three ways into one origin are three Sources: while the resources of one are fetched, the lists of the others are read.
+    let spec = SourceSpec::default().resources(200).entries_per_list(10).latency(Duration::from_millis(20));
+    let source = source(spec).await;
+    let ways = [source.well_known(), source.capability_list(), source.resource_list()];
+    for fetchers in [1, 4] {
+        let fleet = fleet().await;
+        let _schedulers: Vec<_> = (0..2).map(|_| fleet.start(&["scheduler", "verifier"], "")).collect();
+        let _fetchers: Vec<_> = (0..fetchers).map(|_| fleet.start(&["fetcher"], "")).collect();
+        source.reset_requests();
+        for (n, way) in ways.iter().enumerate() {
+            fleet.add(way, &["--concurrency", "2"]);
+            fleet.run("submit", way, &[]).exits(0);
+            while n == 0 && source.requests().resources < 20 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        for way in &ways {
+            fleet.watch(way).await.exits(0);
+        }
+        let asked = source.requests();
+        assert!(asked.documents >= 3 * 21 && asked.resources >= 3 * 200, "{asked:?}");
+        assert_eq!(asked.max_open, 2, "requests open at a time, with {fetchers} fetchers");
+    }
+}
+
+#[tokio::test]
 async fn an_origin_that_asks_one_process_for_patience_is_left_alone_by_all() {
     let spec = SourceSpec::default().resources(1_500).latency(Duration::from_millis(20));
     let source = source(spec).await;

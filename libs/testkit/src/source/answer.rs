@@ -16,6 +16,7 @@ use super::content::Pieces;
 use super::document::Page;
 use super::fault::Fault;
 use super::inner::Inner;
+use super::open::until_sent;
 use super::requests::InFlight;
 use super::xml::Damage;
 use crate::serving::cut_off;
@@ -24,6 +25,7 @@ use crate::serving::cut_off;
 pub(crate) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Response {
     let path = request.uri().path();
     inner.counters.arrived();
+    let any = inner.counters.open();
     let open = if inner.is_resource_path(path) {
         Some(inner.counters.resource())
     } else {
@@ -42,7 +44,7 @@ pub(crate) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
     }
     let response = respond(&inner, &request, fault.as_ref(), open);
     inner.counters.answered(response.status().as_u16());
-    response
+    until_sent(response, any)
 }
 
 fn respond(

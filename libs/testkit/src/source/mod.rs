@@ -8,6 +8,7 @@ mod content;
 mod document;
 mod fault;
 mod inner;
+mod open;
 mod requests;
 mod spec;
 mod world;

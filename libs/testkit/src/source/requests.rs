@@ -19,6 +19,8 @@ pub struct RequestLog {
     pub by_status: BTreeMap<u16, u64>,
     /// The most resource requests that were open at the same time.
     pub max_in_flight: u64,
+    /// The most requests of any kind that were open at the same time, each until the last byte of its answer was sent.
+    pub max_open: u64,
     /// Requests by path; empty unless the plan asks to count them.
     pub per_path: BTreeMap<String, u64>,
     /// Requests that came later than one second after an answer with `Retry-After`, and before the time it asked for was over.
@@ -34,6 +36,8 @@ pub(crate) struct Counters {
     resources: AtomicU64,
     in_flight: AtomicU64,
     max_in_flight: AtomicU64,
+    open: AtomicU64,
+    max_open: AtomicU64,
     tables: Mutex<Tables>,
 }
 
@@ -52,7 +56,16 @@ struct Tables {
 /// Held while a resource request is open.
 pub(crate) struct InFlight(Arc<Counters>);
 
+/// Held while a request of any kind is open.
+pub(crate) struct Open(Arc<Counters>);
+
 impl Counters {
+    pub(crate) fn open(self: &Arc<Self>) -> Open {
+        let open = self.open.fetch_add(1, Relaxed) + 1;
+        self.max_open.fetch_max(open, Relaxed);
+        Open(Arc::clone(self))
+    }
+
     pub(crate) fn document(&self) {
         self.documents.fetch_add(1, Relaxed);
     }
@@ -100,6 +113,7 @@ impl Counters {
             resources: self.resources.load(Relaxed),
             by_status: tables.by_status.clone(),
             max_in_flight: self.max_in_flight.load(Relaxed),
+            max_open: self.max_open.load(Relaxed),
             per_path: tables.per_path.clone(),
             impatient: tables.impatient,
             most_in_a_second: tables.most_in_a_second,
@@ -111,6 +125,7 @@ impl Counters {
         self.documents.store(0, Relaxed);
         self.resources.store(0, Relaxed);
         self.max_in_flight.store(self.in_flight.load(Relaxed), Relaxed);
+        self.max_open.store(self.open.load(Relaxed), Relaxed);
         *self.tables.lock().expect("no holder panics") = Tables::default();
     }
 }
@@ -118,5 +133,11 @@ impl Counters {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
     }
 }

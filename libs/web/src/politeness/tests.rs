@@ -39,11 +39,11 @@ async fn only_throttling_answers_with_a_wait_begin_a_rest() {
 async fn the_budget_is_per_origin_and_given_back_when_dropped() {
     let politeness = politeness(2);
     let (one, two) = (lane(1), lane(2));
-    let first = politeness.enter(&one, NONE).await.unwrap();
-    let _second = politeness.enter(&one, NONE).await.unwrap();
-    let mut third = pin!(politeness.enter(&one, NONE));
+    let first = politeness.enter(&one, NONE, None).await.unwrap();
+    let _second = politeness.enter(&one, NONE, None).await.unwrap();
+    let mut third = pin!(politeness.enter(&one, NONE, None));
     assert!(poll!(&mut third).is_pending());
-    let _other = politeness.enter(&two, NONE).await.unwrap();
+    let _other = politeness.enter(&two, NONE, None).await.unwrap();
     drop(first);
     assert!(poll!(&mut third).is_ready());
 }
@@ -55,14 +55,14 @@ async fn a_rest_on_the_word_of_others_holds_and_never_shortens_one() {
     assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(20)));
     politeness.rest(&lane, Duration::from_secs(5));
     let start = Instant::now();
-    politeness.enter(&lane, NONE).await.unwrap();
+    politeness.enter(&lane, NONE, None).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 20);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() {
     let politeness = politeness(1);
-    let permit = politeness.enter(&lane(1), NONE).await.unwrap();
+    let permit = politeness.enter(&lane(1), NONE, None).await.unwrap();
     let told =
         [asks_for(200, 9), asks_for(503, 5), asks_for(429, 4), asks_for(429, 6)].map(|s| permit.note(s));
     assert_eq!(told, [None, Some(Duration::from_secs(5)), None, Some(Duration::from_secs(6))]);
@@ -72,10 +72,10 @@ async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() 
 async fn others_wait_until_the_rest_is_over_without_holding_a_place() {
     let politeness = politeness(1);
     let lane = lane(1);
-    politeness.enter(&lane, NONE).await.unwrap().note(asks_for(503, 30));
+    politeness.enter(&lane, NONE, None).await.unwrap().note(asks_for(503, 30));
     assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(30)));
     let start = Instant::now();
-    let mut waiting = pin!(politeness.enter(&lane, NONE));
+    let mut waiting = pin!(politeness.enter(&lane, NONE, None));
     assert!(poll!(&mut waiting).is_pending());
     assert_eq!(politeness.origin(&lane).places.available_permits(), 1);
     waiting.await.unwrap();
@@ -88,8 +88,8 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
     let politeness = politeness(1);
     let lane = lane(1);
     let start = Instant::now();
-    let first = politeness.enter(&lane, NONE).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, NONE));
+    let first = politeness.enter(&lane, NONE, None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&lane, NONE, None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 20));
     drop(first);
@@ -101,25 +101,28 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
 async fn a_rest_longer_than_the_patience_is_told_at_once() {
     let politeness = politeness(1);
     let lane = lane(1);
-    politeness.enter(&lane, NONE).await.unwrap().note(asks_for(503, 101));
+    politeness.enter(&lane, NONE, None).await.unwrap().note(asks_for(503, 101));
     let start = Instant::now();
-    assert_eq!(politeness.enter(&lane, NONE).await.unwrap_err(), Resting { left: Duration::from_secs(101) });
+    assert_eq!(
+        politeness.enter(&lane, NONE, None).await.unwrap_err(),
+        Resting { left: Duration::from_secs(101) }
+    );
     assert!(start.elapsed().is_zero());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_table_forgets_origins_that_nobody_uses() {
     let politeness = politeness(1);
-    politeness.enter(&lane(0), NONE).await.unwrap().note(asks_for(429, 50));
-    let used = politeness.enter(&lane(1), NONE).await.unwrap();
+    politeness.enter(&lane(0), NONE, None).await.unwrap().note(asks_for(429, 50));
+    let used = politeness.enter(&lane(1), NONE, None).await.unwrap();
     for n in 2..5_000 {
-        politeness.enter(&lane(n), NONE).await.unwrap();
+        politeness.enter(&lane(n), NONE, None).await.unwrap();
     }
     let kept = lock(&politeness.table).origins.len();
     assert!(kept <= SWEEP_FIRST, "{kept} origins are kept");
     assert!(politeness.resting(&lane(0)).is_some(), "a resting origin was forgotten");
     let in_use = lane(1);
-    let mut waiting = pin!(politeness.enter(&in_use, NONE));
+    let mut waiting = pin!(politeness.enter(&in_use, NONE, None));
     assert!(poll!(&mut waiting).is_pending(), "an origin in use was forgotten");
     drop(used);
 }
@@ -130,7 +133,7 @@ async fn a_pace_is_kept_between_requests() {
     let politeness = Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO });
     let start = Instant::now();
     for _ in 0..3 {
-        drop(politeness.enter(&lane(1), NONE).await.unwrap());
+        drop(politeness.enter(&lane(1), NONE, None).await.unwrap());
     }
     assert!(start.elapsed() >= Duration::from_secs(1));
 }
@@ -140,16 +143,16 @@ async fn a_pace_that_changes_holds_also_for_a_request_that_waits() {
     let politeness = politeness(4);
     politeness.set_pace(Duration::from_secs(2));
     let start = Instant::now();
-    drop(politeness.enter(&lane(1), NONE).await.unwrap());
+    drop(politeness.enter(&lane(1), NONE, None).await.unwrap());
     let second = lane(1);
-    let mut waiting = pin!(politeness.enter(&second, NONE));
+    let mut waiting = pin!(politeness.enter(&second, NONE, None));
     assert!(poll!(&mut waiting).is_pending());
     politeness.set_pace(Duration::from_secs(6));
     drop(waiting.await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 6);
-    drop(politeness.enter(&lane(1), Duration::from_secs(10)).await.unwrap());
+    drop(politeness.enter(&lane(1), Duration::from_secs(10), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 16, "a longer space that an origin asks for is left");
-    drop(politeness.enter(&lane(2), NONE).await.unwrap());
+    drop(politeness.enter(&lane(2), NONE, None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 16, "each origin has a pace of its own");
 }
 
@@ -157,16 +160,16 @@ async fn a_pace_that_changes_holds_also_for_a_request_that_waits() {
 async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
     let (politeness, lane, space) = (politeness(4), lane(1), Duration::from_secs(10));
     let start = Instant::now();
-    drop(politeness.enter(&lane, NONE).await.unwrap());
+    drop(politeness.enter(&lane, NONE, None).await.unwrap());
     assert!(start.elapsed().is_zero(), "the first one has nothing to wait for");
     let begun = futures::future::join_all((0..3).map(|_| async {
-        let permit = politeness.enter(&lane, space).await.unwrap();
+        let permit = politeness.enter(&lane, space, None).await.unwrap();
         (permit, start.elapsed().as_secs())
     }));
     let mut begun: Vec<_> = begun.await.into_iter().map(|(_, second)| second).collect();
     begun.sort_unstable();
     assert_eq!(begun, [10, 20, 30]);
-    drop(politeness.enter(&self::lane(2), space).await.unwrap());
+    drop(politeness.enter(&self::lane(2), space, None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 30, "another origin has a space of its own");
 }
 
@@ -174,8 +177,8 @@ async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
 async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
     let (politeness, lane) = (politeness(2), lane(1));
     let start = Instant::now();
-    let first = politeness.enter(&lane, NONE).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, Duration::from_secs(10)));
+    let first = politeness.enter(&lane, NONE, None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&lane, Duration::from_secs(10), None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 50));
     waiting.await.unwrap();
@@ -185,12 +188,12 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
 #[tokio::test(start_paused = true)]
 async fn the_table_does_not_forget_a_space_that_is_still_to_be_left() {
     let (politeness, minute) = (politeness(1), Duration::from_secs(60));
-    politeness.enter(&lane(0), minute).await.unwrap();
+    politeness.enter(&lane(0), minute, None).await.unwrap();
     tokio::time::advance(Duration::from_secs(2)).await;
     for n in 1..2_000 {
-        politeness.enter(&lane(n), NONE).await.unwrap();
+        politeness.enter(&lane(n), NONE, None).await.unwrap();
     }
     let spaced = lane(0);
-    let mut waiting = pin!(politeness.enter(&spaced, minute));
+    let mut waiting = pin!(politeness.enter(&spaced, minute, None));
     assert!(poll!(&mut waiting).is_pending());
 }

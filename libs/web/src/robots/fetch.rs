@@ -44,7 +44,7 @@ impl Client {
         errand: Errand,
         requests: &mut u32,
     ) -> Result<Duration, WebError> {
-        let policy = &self.config().robots;
+        let policy = &self.1.robots;
         if !policy.asks(errand) {
             return Ok(Duration::ZERO);
         }

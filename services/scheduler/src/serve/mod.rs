@@ -8,6 +8,7 @@ mod config;
 mod due;
 mod ending;
 mod metrics;
+mod places;
 mod run;
 mod steward;
 mod wishes;
@@ -26,6 +27,7 @@ use web::Client;
 
 pub use config::{Config, Settings};
 use metrics::SchedulerMetrics;
+use places::Places;
 
 /// What all stewards of a scheduler share. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +40,7 @@ struct Crew {
     store: Store,
     bus: Arc<dyn Bus>,
     client: Client,
+    places: Arc<Places>,
     clock: Arc<dyn Clock>,
     catalogs: CatalogConfig,
     /// Catalogs that may be open at a time.
@@ -75,6 +78,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         runs: control.runs().view().await?,
         leases: control.leases().view().await?,
         store,
+        places: Places::new(Arc::clone(&bus)),
         bus,
         client,
         clock: Arc::clone(&clock),

@@ -10,8 +10,10 @@ use store::{Key, SourceNote};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use web::{Client, Terms, WebError};
 
 use super::ending::{self, Next};
+use super::places::PlacesWithin;
 use super::{Crew, wishes};
 use crate::{Harvest, HarvestError, Parts, Progress, Report, abandon};
 
@@ -75,6 +77,10 @@ impl<'a> Tended<'a> {
             Ok(options) => options,
             Err(error) => return self.fail(format!("its filter is no regular expression: {error}")).await,
         };
+        let client = match self.client(&options) {
+            Ok(client) => client,
+            Err(error) => return self.fail(format!("it cannot be asked as it is to be: {error}")).await,
+        };
         tracing::info!(run.id = %self.id, "the run begins");
         let _in_hand = self.crew.metrics.begin();
         let mut attempt = 0;
@@ -82,7 +88,7 @@ impl<'a> Tended<'a> {
         loop {
             attempt += 1;
             let stop = CancellationToken::new();
-            let harvesting = self.harvest(options.clone(), stop.clone());
+            let harvesting = self.harvest(client.clone(), options.clone(), stop.clone());
             let ended = match self.attend(harvesting, &stop).await? {
                 Attended::Ended(ended) => ended,
                 Attended::Left(left) => return Ok(left),
@@ -121,9 +127,16 @@ impl<'a> Tended<'a> {
         }
     }
 
+    /// How the Source is asked for its documents: each request takes one of its origin's places in the whole fleet.
+    fn client(&self, options: &crate::HarvestOptions) -> Result<Client, WebError> {
+        let places = PlacesWithin { places: Arc::clone(&self.crew.places), limit: options.jobs_per_lane };
+        self.crew.client.on(Terms { places: Some(Arc::new(places)), ..Terms::default() })
+    }
+
     /// One harvest, in this run's name.
     fn harvest(
         &self,
+        client: Client,
         options: crate::HarvestOptions,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<Report, HarvestError>> + use<> {
@@ -141,7 +154,7 @@ impl<'a> Tended<'a> {
                 catalog,
                 store: crew.store.clone(),
                 view: None,
-                client: crew.client.clone(),
+                client,
                 bus: Arc::clone(&crew.bus),
                 clock: Arc::clone(&crew.clock),
                 options,
