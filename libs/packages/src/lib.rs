@@ -9,6 +9,7 @@ mod name;
 mod range;
 mod read_at;
 mod sniff;
+pub mod tar;
 pub mod zip;
 
 pub use blocks::Blocks;

@@ -30,7 +30,6 @@ pub enum Compression {
 }
 
 impl Compression {
-    #[expect(dead_code, reason = "for tar")]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "tar",

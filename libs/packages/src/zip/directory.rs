@@ -153,6 +153,12 @@ impl Directory {
         self.entries.is_empty()
     }
 
+    /// Bytes of memory that it holds.
+    pub fn held_bytes(&self) -> usize {
+        let indexes = self.by_name.capacity() + self.by_offset.capacity();
+        self.entries.capacity() * size_of::<Entry>() + self.names.capacity() + indexes * size_of::<u32>()
+    }
+
     /// Bytes before the first member, as in a self-extracting archive.
     pub fn preamble(&self) -> u64 {
         self.by_offset.first().map_or(self.directory_offset, |&index| self.member(index).header_offset)

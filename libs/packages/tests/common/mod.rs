@@ -1,6 +1,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod counting;
+pub mod tars;
 pub mod zips;
 
 use std::future::Future;
