@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use testkit::source::Expected;
 
 use crate::folder::files_below;
+use crate::place::Place;
 use crate::thresher::Thresher;
 
 /// Something that has to hold, and what was found.
@@ -69,11 +70,15 @@ pub(crate) fn files(root: &Path, base: &str, expected: &[Expected]) -> anyhow::R
 }
 
 /// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a sample.
-pub(crate) fn harvest(thresher: &Thresher, into: &Path, expected: &[Expected]) -> anyhow::Result<Vec<Check>> {
+pub(crate) fn harvest(
+    thresher: &Thresher,
+    place: &Place,
+    expected: &[Expected],
+) -> anyhow::Result<Vec<Check>> {
     const SAMPLE: usize = 10;
     let truth: HashMap<&str, &Expected> = expected.iter().map(|each| (each.uri.as_str(), each)).collect();
     let (mut right, mut lines) = (0, 0);
-    thresher.held(into, |held| {
+    thresher.held(place, |held| {
         lines += 1;
         let is_right = truth.get(held.uri.as_str()).is_some_and(|truth| {
             held.state == "present"
@@ -85,7 +90,7 @@ pub(crate) fn harvest(thresher: &Thresher, into: &Path, expected: &[Expected]) -
     let sample: Vec<&Expected> = expected.iter().step_by((expected.len() / SAMPLE).max(1)).collect();
     let mut given = 0;
     for resource in &sample {
-        given += u64::from(sha256(&thresher.cat(&resource.uri, into)?) == resource.sha256);
+        given += u64::from(sha256(&thresher.cat(&resource.uri, place)?) == resource.sha256);
     }
     let all = expected.len() as u64;
     Ok(vec![

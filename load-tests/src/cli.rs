@@ -22,6 +22,8 @@ pub(crate) struct Cli {
 pub(crate) enum Case {
     /// 20,000 resources of 2 KiB: thresher with and without the view, curl, and resync-sync.
     SmallFiles(Options),
+    /// 20,000 resources of 2 KiB: thresher in one process, and a fleet with packs and without.
+    SmallFilesFleet(Options),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
     /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.

@@ -2,15 +2,24 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use testkit::servers::S3Fixture;
 
 use crate::meter;
+use crate::place::Place;
 use crate::process::output_of;
 use crate::thresher::Thresher;
+
+/// The longest that a service may take to be ready.
+const START_UP: Duration = Duration::from_secs(60);
+/// How often is looked whether it is.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Where a fleet lies, and the processes of it that run.
 #[derive(Debug)]
@@ -25,7 +34,10 @@ pub(crate) struct Fleet {
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
-struct Service(Child);
+struct Service {
+    child: Child,
+    log: PathBuf,
+}
 
 impl Fleet {
     /// A fleet without services. `namespace` keeps it apart from others on the same NATS server.
@@ -44,20 +56,42 @@ impl Fleet {
     pub(crate) fn start(&mut self, service: &str, more: &str) -> anyhow::Result<()> {
         let number = self.services.len();
         let config = self.folder.join(format!("{number}-{service}.yaml"));
-        let (nats, namespace, bucket) = (&self.nats, &self.namespace, &self.s3.bucket);
+        let (nats, namespace, store) = (&self.nats, &self.namespace, self.place().into);
         let (endpoint, region) = (&self.s3.endpoint, &self.s3.region);
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
         writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}}}")?;
-        writeln!(text, "store: {{url: 's3://{bucket}/harvest', endpoint: '{endpoint}', region: {region}}}")?;
+        writeln!(text, "store: {{url: '{store}', endpoint: '{endpoint}', region: {region}}}")?;
         writeln!(text, "http: {{allow_private_addresses: true}}\n{more}")?;
         fs::write(&config, text)?;
-        let log = File::create(config.with_extension("log"))?;
+        let log = config.with_extension("log");
         let mut command = self.thresher.command();
         command.arg("serve").arg("--config").arg(&config).args(["--only", service]);
-        command.envs(self.s3.aws_environment()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        self.services.push(Service(command.spawn().context("cannot start thresher serve")?));
+        command
+            .envs(self.s3.aws_environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log)?);
+        let child = command.spawn().context("cannot start thresher serve")?;
+        self.services.push(Service { child, log });
         Ok(())
+    }
+
+    /// Waits until every service says that it is ready.
+    pub(crate) fn until_ready(&self) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            for service in &self.services {
+                let ready = async {
+                    while !service.is_ready() {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                };
+                let waited = tokio::time::timeout(START_UP, ready).await;
+                waited.with_context(|| format!("not ready in time: see {}", service.log.display()))?;
+            }
+            Ok(())
+        })
     }
 
     /// `thresher source add`
@@ -70,26 +104,23 @@ impl Fleet {
         output_of(self.client("run").args(["submit", url, "--watch"])).map(drop)
     }
 
-    /// Every line of `thresher ls --json`.
-    pub(crate) fn held(&self) -> anyhow::Result<String> {
-        let into = format!("s3://{}/harvest", self.s3.bucket);
-        let mut command = self.thresher.command();
-        let output =
-            command.args(["ls", "--json", "--into", &into]).envs(self.s3.aws_environment()).output()?;
-        if !output.status.success() {
-            bail!("thresher ls failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(String::from_utf8(output.stdout)?)
+    /// Where its harvests lie.
+    pub(crate) fn place(&self) -> Place {
+        Place::bucket(&self.s3)
     }
 
     /// Processor time that the services have used so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> f64 {
-        self.services.iter().map(|service| meter::process_cpu_seconds(service.0.id())).sum()
+        self.services.iter().map(|service| meter::process_cpu_seconds(service.child.id())).sum()
     }
 
     /// The most memory that any of the services had resident at any time.
     pub(crate) fn peak_rss_bytes(&self) -> u64 {
-        self.services.iter().map(|service| meter::process_peak_rss_bytes(service.0.id())).max().unwrap_or(0)
+        self.services
+            .iter()
+            .map(|service| meter::process_peak_rss_bytes(service.child.id()))
+            .max()
+            .unwrap_or(0)
     }
 
     fn client(&self, subcommand: &str) -> Command {
@@ -99,10 +130,30 @@ impl Fleet {
     }
 }
 
+impl Service {
+    /// Asks its admin port, whose address it has logged.
+    fn is_ready(&self) -> bool {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
+        address.is_some_and(|address| {
+            ask(address, "/readyz").is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
+        })
+    }
+}
+
+/// What a server answers to a GET, with its head.
+fn ask(address: &str, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
 impl Drop for Service {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

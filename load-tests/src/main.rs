@@ -11,6 +11,7 @@ mod measure;
 mod meter;
 mod nginx;
 mod peers;
+mod place;
 mod process;
 mod read_list;
 mod report;
@@ -28,6 +29,7 @@ use crate::report::Report;
 fn main() -> ExitCode {
     let done = match Cli::parse().case {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
+        Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),

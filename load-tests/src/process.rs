@@ -18,6 +18,8 @@ const LIMIT_S: u64 = 3600;
 pub(crate) struct CommandLine {
     program: PathBuf,
     arguments: Vec<OsString>,
+    /// Not shown: it may hold secrets.
+    environment: Vec<(&'static str, String)>,
 }
 
 /// What is left of a command that ended.
@@ -30,7 +32,7 @@ pub(crate) struct Ended {
 impl CommandLine {
     /// A command without arguments.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), arguments: Vec::new() }
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
     }
 
     /// Adds an argument.
@@ -42,6 +44,12 @@ impl CommandLine {
     /// Adds arguments.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Adds variables to its environment.
+    pub(crate) fn envs(mut self, variables: &[(&'static str, String)]) -> Self {
+        self.environment.extend_from_slice(variables);
         self
     }
 
@@ -61,6 +69,7 @@ impl CommandLine {
             .arg("--")
             .arg(&self.program)
             .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(output)

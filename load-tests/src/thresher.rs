@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::cli::Options;
+use crate::place::Place;
 use crate::process::{CommandLine, Ended, output_of};
 
 /// The program and its version.
@@ -68,8 +69,20 @@ impl Thresher {
 
     /// `sync` of a list into `into`, a name in the folder that the command will run in.
     pub(crate) fn sync(&self, list: &str, view: View, concurrency: Option<u16>) -> CommandLine {
+        self.sync_to(&Place::directory(Path::new("into")), list, view, concurrency)
+    }
+
+    /// `sync` of a list to another place.
+    pub(crate) fn sync_to(
+        &self,
+        place: &Place,
+        list: &str,
+        view: View,
+        concurrency: Option<u16>,
+    ) -> CommandLine {
         let view = if view == View::Files { "files" } else { "none" };
-        let command = CommandLine::new(&self.program).args(["sync", list, "--into", "into", "--view", view]);
+        let command = CommandLine::new(&self.program).envs(&place.environment);
+        let command = command.args(["sync", list, "--into", &place.into, "--view", view]);
         let command = match concurrency {
             Some(concurrency) => command.arg("--concurrency").arg(concurrency.to_string()),
             None => command,
@@ -78,9 +91,9 @@ impl Thresher {
     }
 
     /// Hands over every resource of a harvest, one at a time.
-    pub(crate) fn held(&self, into: &Path, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
-        let mut command = Command::new(&self.program);
-        command.args(["ls", "--json", "--into"]).arg(into).stdin(Stdio::null()).stdout(Stdio::piped());
+    pub(crate) fn held(&self, place: &Place, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
+        let mut command = self.reading(place, &["ls", "--json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start thresher ls")?;
         for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
             let line = line?;
@@ -88,18 +101,24 @@ impl Thresher {
         }
         let status = child.wait()?;
         if !status.success() {
-            bail!("thresher ls --into {} failed ({status})", into.display());
+            bail!("thresher ls --into {} failed ({status})", place.into);
         }
         Ok(())
     }
 
     /// The verified bytes of one resource.
-    pub(crate) fn cat(&self, uri: &str, into: &Path) -> anyhow::Result<Vec<u8>> {
-        let output = Command::new(&self.program).args(["cat", uri, "--into"]).arg(into).output()?;
+    pub(crate) fn cat(&self, uri: &str, place: &Place) -> anyhow::Result<Vec<u8>> {
+        let output = self.reading(place, &["cat", uri]).output()?;
         if !output.status.success() {
             bail!("thresher cat {uri} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(output.stdout)
+    }
+
+    fn reading(&self, place: &Place, arguments: &[&str]) -> Command {
+        let mut command = self.command();
+        command.args(arguments).args(["--into", &place.into]).envs(place.environment.iter().cloned());
+        command
     }
 }
 

@@ -13,6 +13,7 @@ use crate::check::Check;
 use crate::cli::Options;
 use crate::folder::{WorkFolder, bytes_below};
 use crate::machine::Machine;
+use crate::place::Place;
 use crate::report::{Report, Round, Row};
 use crate::thresher::{Outcome, Thresher, View};
 
@@ -83,7 +84,7 @@ impl Bench {
             Check::equal("listed, as sync says", self.million.resources, outcome.listed),
         ];
         round.checks.extend(judge(&outcome));
-        round.checks.extend(self.held(&folder.join("into"))?);
+        round.checks.extend(self.held(&Place::directory(&folder.join("into")))?);
         let resident = Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, ended.usage.peak_rss_bytes);
         round.checks.push(resident);
         if outcome.stored == 0 {
@@ -98,9 +99,9 @@ impl Bench {
     }
 
     /// Every resource is held with the right digest, by Thresher's own word.
-    fn held(&self, into: &Path) -> anyhow::Result<Vec<Check>> {
+    fn held(&self, place: &Place) -> anyhow::Result<Vec<Check>> {
         let (mut lines, mut right) = (0, 0);
-        self.thresher.held(into, |held| {
+        self.thresher.held(place, |held| {
             lines += 1;
             let is_right =
                 held.state == "present" && self.million.is_right(&held.uri, held.sha256.as_deref());

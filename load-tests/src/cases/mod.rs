@@ -4,15 +4,40 @@ pub(crate) mod million_unchanged;
 pub(crate) mod read_lists;
 pub(crate) mod scale_out;
 pub(crate) mod small_files;
+pub(crate) mod small_files_fleet;
 
 use std::path::Path;
+use std::time::Instant;
 
+use crate::fleet::Fleet;
 use crate::measure::Usage;
 use crate::meter;
 use crate::process::{CommandLine, Ended};
-use crate::report::Round;
+use crate::report::{Round, Row};
 use crate::source::Source;
 use crate::stats::rounded;
+
+/// Runs every entrant in each round, and makes a row of it. Another one begins each round: whatever the first one pays for, none
+/// pays for it always. `run` gives the command as it is shown, and its round; rounds count from 1.
+fn interleaved<E: Copy>(
+    entrants: &[E],
+    name: impl Fn(E) -> &'static str,
+    resources: u64,
+    rounds: usize,
+    mut run: impl FnMut(E, usize) -> anyhow::Result<(String, Round)>,
+) -> anyhow::Result<Vec<Row>> {
+    let mut rows: Vec<Row> = entrants.iter().map(|entrant| Row::new(name(*entrant), resources)).collect();
+    for round in 0..rounds {
+        for turn in 0..entrants.len() {
+            let place = (turn + round) % entrants.len();
+            eprintln!("round {}: {}", round + 1, rows[place].name);
+            let (command, done) = run(entrants[place], round + 1)?;
+            rows[place].command = command;
+            rows[place].rounds.push(done);
+        }
+    }
+    Ok(rows)
+}
 
 /// Runs a command inside a folder, and tells what it, the Source if there is one, and everybody else used meanwhile.
 fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> anyhow::Result<(Ended, Round)> {
@@ -21,16 +46,41 @@ fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> an
     let served = || source.map_or(0.0, Source::cpu_seconds);
     let (machine, serving) = (meter::machine_cpu_seconds()?, served());
     let ended = command.measured(folder)?;
-    let source_cpu_seconds = served() - serving;
-    let Usage { cpu_seconds, .. } = ended.usage;
+    let served = served() - serving;
     let all = meter::machine_cpu_seconds()? - machine;
-    let round = Round {
-        usage: ended.usage,
-        source_cpu_seconds: rounded(source_cpu_seconds),
+    let round = unchecked(ended.usage, served, all);
+    Ok((ended, round))
+}
+
+/// Lets a fleet harvest a Source that was added to it, and tells what its services, the Source and everybody else used meanwhile,
+/// the servers of bus and store among them.
+fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {
+    fleet.until_ready()?;
+    nix::unistd::sync();
+    let (machine, serving, working) =
+        (meter::machine_cpu_seconds()?, source.cpu_seconds(), fleet.cpu_seconds());
+    let start = Instant::now();
+    fleet.harvest(&source.list())?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (served, used) = (source.cpu_seconds() - serving, fleet.cpu_seconds() - working);
+    let all = meter::machine_cpu_seconds()? - machine;
+    let usage = Usage {
+        seconds: rounded(seconds),
+        cpu_seconds: rounded(used),
+        peak_rss_bytes: fleet.peak_rss_bytes(),
+        exit_status: Some(0),
+    };
+    Ok(unchecked(usage, served, all))
+}
+
+/// A round of which the time is taken, and nothing is known yet. `all` is the processor time of the whole machine.
+fn unchecked(usage: Usage, served: f64, all: f64) -> Round {
+    Round {
+        usage,
+        source_cpu_seconds: rounded(served),
         // The kernel's three counts are taken one after another, and rounded to ticks.
-        other_cpu_seconds: rounded((all - source_cpu_seconds - cpu_seconds).max(0.0)),
+        other_cpu_seconds: rounded((all - served - usage.cpu_seconds).max(0.0)),
         checks: Vec::new(),
         counted: Default::default(),
-    };
-    Ok((ended, round))
+    }
 }

@@ -1,23 +1,21 @@
 //! `scale-out`: the same Source is harvested by a fleet with one fetcher and by one with four.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use testkit::servers::{NatsServer, SeaweedServer};
 use testkit::source::{Size, SourceSpec};
 
+use super::{harvested, interleaved};
 use crate::check::Check;
 use crate::cli::Options;
 use crate::fleet::Fleet;
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
-use crate::measure::Usage;
-use crate::meter;
-use crate::report::{Report, Round, Row};
+use crate::report::{Report, Round};
 use crate::source::Source;
-use crate::stats::rounded;
-use crate::thresher::{Held, Thresher};
+use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 6_000;
 const BYTES_EACH: u64 = 2048;
@@ -56,17 +54,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let versions = vec![thresher.version.clone(), source.version()];
     let bench = Bench { thresher, nats, s3, source, truth, work };
 
-    let mut rows = FLEETS.map(|(name, _)| Row::new(name, resources));
-    for round in 0..options.rounds.get() {
-        for turn in 0..rows.len() {
-            let place = (turn + round) % rows.len();
-            let (name, fetchers) = FLEETS[place];
-            eprintln!("round {}: {name}", round + 1);
-            let done = bench.run(round, fetchers)?;
-            rows[place].command = "thresher run submit $SOURCE --watch".to_owned();
-            rows[place].rounds.push(done);
-        }
-    }
+    let run = |(_, fetchers), round| {
+        Ok(("thresher run submit $SOURCE --watch".to_owned(), bench.run(round, fetchers)?))
+    };
+    let rows = interleaved(&FLEETS, |(name, _)| name, resources, options.rounds.get(), run)?;
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),
@@ -77,7 +68,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
     ]);
     let finished_at = jiff::Timestamp::now();
-    let report = Report { case: "scale-out", finished_at, machine, setup, versions, rows: rows.into() };
+    let report = Report { case: "scale-out", finished_at, machine, setup, versions, rows };
     Ok(report.summed_up(&["1 fetcher"]))
 }
 
@@ -93,43 +84,26 @@ impl Bench {
         for _ in 0..fetchers {
             fleet.start("fetcher", &format!("fetcher: {{jobs_at_a_time: {JOBS_EACH}}}"))?;
         }
-        let url = self.source.list();
-        fleet.add(&url, &["--concurrency", &ORIGIN_LIMIT.to_string()])?;
+        fleet.add(&self.source.list(), &["--concurrency", &ORIGIN_LIMIT.to_string()])?;
         let Source::Simulated(source) = &self.source else { unreachable!("this case has no other") };
         source.reset_requests();
 
-        nix::unistd::sync();
-        let (machine, served, used) =
-            (meter::machine_cpu_seconds()?, self.source.cpu_seconds(), fleet.cpu_seconds());
-        let start = Instant::now();
-        fleet.harvest(&url)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let (served, used) = (self.source.cpu_seconds() - served, fleet.cpu_seconds() - used);
-        let all = meter::machine_cpu_seconds()? - machine;
-        let usage = Usage {
-            seconds: rounded(seconds),
-            cpu_seconds: rounded(used),
-            peak_rss_bytes: fleet.peak_rss_bytes(),
-            exit_status: Some(0),
-        };
+        let mut done = harvested(&fleet, &self.source)?;
         let requests = source.requests();
-        let counted = BTreeMap::from([
+        done.counted = BTreeMap::from([
             ("resource_requests".to_owned(), requests.resources),
             ("most_requests_at_a_time".to_owned(), requests.max_in_flight),
         ]);
-        let checks = self.checks(&fleet, fetchers, requests.max_in_flight)?;
-        let other_cpu_seconds = rounded((all - served - used).max(0.0));
-        Ok(Round { usage, source_cpu_seconds: rounded(served), other_cpu_seconds, checks, counted })
+        done.checks = self.checks(&fleet, fetchers, requests.max_in_flight)?;
+        Ok(done)
     }
 
     fn checks(&self, fleet: &Fleet, fetchers: u64, most: u64) -> anyhow::Result<Vec<Check>> {
-        let held = fleet.held()?;
         let (mut lines, mut right) = (0, 0);
-        for line in held.lines() {
-            let held: Held = serde_json::from_str(line)?;
+        self.thresher.held(&fleet.place(), |held| {
             lines += 1;
             right += u64::from(held.sha256.is_some() && held.sha256.as_ref() == self.truth.get(&held.uri));
-        }
+        })?;
         let all = self.truth.len() as u64;
         Ok(vec![
             Check::equal("held with the right sha-256 by thresher ls", all, right),

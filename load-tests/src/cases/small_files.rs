@@ -1,7 +1,7 @@
 //! `small-files`: 20,000 resources of 2 KiB, harvested by Thresher and by what a user could pick instead.
 
 mod entrant;
-mod serving;
+pub(super) mod serving;
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use serde_json::json;
 use testkit::source::Expected;
 
 use self::entrant::Entrant;
-use super::measured;
+use super::{interleaved, measured};
 use crate::check;
 use crate::cli::Options;
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::peers;
-use crate::report::{Report, Round, Row};
+use crate::place::Place;
+use crate::report::{Report, Round};
 use crate::source::Source;
 use crate::thresher::{Outcome, Thresher};
 
@@ -42,18 +43,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let versions =
         vec![thresher.version.clone(), curl.version.clone(), resync.version.clone(), source.version()];
     let bench = Bench { thresher, curl, resync, source, expected, work };
-    let mut rows: Vec<Row> = Entrant::ALL.iter().map(|entrant| Row::new(entrant.name(), resources)).collect();
-    for round in 0..options.rounds.get() {
-        for turn in 0..rows.len() {
-            // Another one begins each round: whatever the first one pays for, none pays for it always.
-            let place = (turn + round) % rows.len();
-            let entrant = Entrant::ALL[place];
-            eprintln!("round {}: {}", round + 1, entrant.name());
-            let (command, done) = bench.run(entrant, round)?;
-            rows[place].command = command;
-            rows[place].rounds.push(done);
-        }
-    }
+    let run = |entrant, round| bench.run(entrant, round);
+    let rows = interleaved(&Entrant::ALL, Entrant::name, resources, options.rounds.get(), run)?;
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),
@@ -69,7 +60,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 impl Bench {
     /// One run of one entrant, into a fresh directory, and whether it has done what it should.
     fn run(&self, entrant: Entrant, round: usize) -> anyhow::Result<(String, Round)> {
-        let folder = self.work.make(&format!("round-{}/{}", round + 1, entrant.folder()))?;
+        let folder = self.work.make(&format!("round-{round}/{}", entrant.folder()))?;
         let into = folder.join("into");
         let command = entrant.command(self, &folder)?;
         let before = self.source.requests()?;
@@ -84,7 +75,7 @@ impl Bench {
                     check::Check::holds("in sync", outcome.in_sync),
                     check::Check::equal("stored, as sync says", all, outcome.stored),
                 ];
-                checks.extend(check::harvest(&self.thresher, &into, &self.expected)?);
+                checks.extend(check::harvest(&self.thresher, &Place::directory(&into), &self.expected)?);
                 if has_view {
                     let host = base.trim_start_matches("http://").replace(':', "+");
                     checks.extend(check::files(&into.join(host), &base, &self.expected)?);

@@ -1,0 +1,153 @@
+//! `small-files-fleet`: 20,000 resources of 2 KiB, harvested in one process and by a fleet, with packs and without.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use testkit::servers::{NatsServer, SeaweedServer};
+use testkit::source::Expected;
+
+use super::small_files::serving;
+use super::{harvested, interleaved, measured};
+use crate::check::{self, Check};
+use crate::cli::Options;
+use crate::fleet::Fleet;
+use crate::folder::WorkFolder;
+use crate::machine::Machine;
+use crate::place::Place;
+use crate::report::{Report, Round};
+use crate::source::Source;
+use crate::thresher::{Outcome, Thresher, View};
+
+const RESOURCES: u64 = 20_000;
+const BYTES_EACH: u64 = 2048;
+/// Requests at a time at the origin, in every row.
+const AT_ONCE: u16 = 16;
+
+/// Who harvests, and where to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One process, into a directory.
+    Directory,
+    /// One process, into a bucket.
+    Bucket,
+    /// One process of each service, into a bucket.
+    Fleet {
+        /// Whether small bodies travel in packs; else each is an object of its own.
+        has_packs: bool,
+    },
+}
+
+/// What every run needs.
+struct Bench {
+    thresher: Thresher,
+    nats: NatsServer,
+    s3: SeaweedServer,
+    source: Source,
+    expected: Vec<Expected>,
+    work: WorkFolder,
+}
+
+/// Runs the case.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    let resources = options.resources.unwrap_or(RESOURCES);
+    let thresher = Thresher::get(options)?;
+    let work = WorkFolder::new(options, "small-files-fleet")?;
+    let machine = Machine::here(work.path());
+    let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
+    let (nats, s3) = runtime.block_on(start)?;
+    let versions = vec![thresher.version.clone(), source.version()];
+    let bench = Bench { thresher, nats, s3, source, expected, work };
+
+    let run = |way, round| bench.run(way, round);
+    let rows = interleaved(&Way::ALL, Way::name, resources, options.rounds.get(), run)?;
+    let setup = BTreeMap::from([
+        ("resources", json!(resources)),
+        ("bytes_each", json!(BYTES_EACH)),
+        ("declared", json!("sha-256, length, lastmod")),
+        ("requests_at_a_time_at_the_origin", json!(AT_ONCE)),
+        ("rounds", json!(options.rounds)),
+        ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
+    ]);
+    let finished_at = jiff::Timestamp::now();
+    let report = Report { case: "small-files-fleet", finished_at, machine, setup, versions, rows };
+    let others = Way::ALL.into_iter().filter(|way| *way != Way::Fleet { has_packs: true });
+    Ok(report.summed_up(&others.map(Way::name).collect::<Vec<_>>()))
+}
+
+impl Way {
+    /// All, in the order of the first round.
+    const ALL: [Self; 4] =
+        [Self::Directory, Self::Bucket, Self::Fleet { has_packs: true }, Self::Fleet { has_packs: false }];
+
+    /// What it is called in the report.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Directory => "one process, directory",
+            Self::Bucket => "one process, S3",
+            Self::Fleet { has_packs: true } => "fleet, packs",
+            Self::Fleet { has_packs: false } => "fleet, one object each",
+        }
+    }
+}
+
+impl Bench {
+    /// One harvest into a place that is empty, and whether it has done what it should.
+    fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
+        let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
+        let folder = self.work.make(&name)?;
+        let before = self.source.requests()?;
+        let (command, mut done, place) = match way {
+            Way::Directory => {
+                let into = Place::directory(&folder.join("into"));
+                let (command, done) = self.sync(&into, &folder)?;
+                (command, done, into)
+            }
+            Way::Bucket => {
+                let into = Place::bucket(&self.s3.fixture());
+                let (command, done) = self.sync(&into, &folder)?;
+                (command.replace(&into.into, "$BUCKET"), done, into)
+            }
+            Way::Fleet { has_packs } => {
+                let s3 = self.s3.fixture();
+                let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, s3, &folder);
+                for service in ["scheduler", "unpacker", "verifier"] {
+                    fleet.start(service, "")?;
+                }
+                let objects = "fetcher: {jobs: {small_bytes: 0}}";
+                fleet.start("fetcher", if has_packs { "" } else { objects })?;
+                fleet.add(&self.source.list(), &["--concurrency", &AT_ONCE.to_string()])?;
+                let done = harvested(&fleet, &self.source)?;
+                ("thresher run submit $SOURCE --watch".to_owned(), done, fleet.place())
+            }
+        };
+        done.counted.insert("requests_seen_by_source".to_owned(), self.source.requests()? - before);
+        done.checks.extend(check::harvest(&self.thresher, &place, &self.expected)?);
+        Ok((command, done))
+    }
+
+    fn sync(&self, into: &Place, folder: &std::path::Path) -> anyhow::Result<(String, Round)> {
+        let command = self.thresher.sync_to(into, &self.source.list(), View::None, Some(AT_ONCE));
+        let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
+        let outcome = Outcome::of(&ended)?;
+        done.checks = vec![
+            Check::holds("in sync", outcome.in_sync),
+            Check::equal("stored, as sync says", self.expected.len() as u64, outcome.stored),
+        ];
+        Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ() {
+        let mut names = Way::ALL.map(Way::name).to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Way::ALL.len());
+    }
+}
