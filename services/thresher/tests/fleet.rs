@@ -109,8 +109,8 @@ async fn documents_take_their_places_at_an_origin_like_resources_whoever_reads_t
         for (n, way) in ways.iter().enumerate() {
             fleet.add(way, &["--concurrency", "2"]);
             fleet.run("submit", way, &[]).exits(0);
-            while n == 0 && source.requests().resources < 20 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+            if n == 0 {
+                asked_for(&source, 20).await;
             }
         }
         for way in &ways {
