@@ -1,10 +1,12 @@
 //! The one door to all of it.
 
+use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, rustls};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -61,10 +63,8 @@ impl Control {
                 note(&event, &tell);
                 std::future::ready(())
             });
-        let client = options
-            .connect(config.servers.clone())
-            .await
-            .map_err(ControlError::unavailable(format!("connect to {}", config.servers.join(", "))))?;
+        let client =
+            options.connect(config.servers.clone()).await.map_err(|error| refusal(error, &config.servers))?;
         // It is told of a little later; a view that was opened before would be made twice.
         let _ = timeout(config.request_timeout(), line.clone().wait_for(|line| line.up)).await;
         let context = ContextBuilder::new()
@@ -131,6 +131,29 @@ impl Control {
         }
         // Also a server that is connected may have no leader for its buckets.
         self.sources.probe().await
+    }
+}
+
+/// Why there is no connection.
+fn refusal(error: ConnectError, servers: &[String]) -> ControlError {
+    let servers = servers.join(", ");
+    if is_lasting(&error) {
+        return ControlError::Config(format!("{servers}: {error}; check the credentials and TLS"));
+    }
+    ControlError::unavailable(format!("connect to {servers}"))(error)
+}
+
+/// Whether a person has to act before this can work: secrets and certificates that were no good stay so.
+fn is_lasting(error: &ConnectError) -> bool {
+    use ConnectErrorKind::{Authentication, AuthorizationViolation, Io, ServerParse, Tls};
+    match error.kind() {
+        Authentication | AuthorizationViolation | ServerParse | Tls => true,
+        // What goes wrong while encryption is agreed on comes as an error of the connection.
+        Io => {
+            let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+            error.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<rustls::Error>())
+        }
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The connection to the server, and the patience with it.
 
 use std::error::Error as StdError;
+use std::io;
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -266,8 +267,16 @@ fn note(report: &watch::Sender<Health>, event: Event) {
     }
 }
 
-/// Whether a person has to act before this can work.
+/// Whether a person has to act before this can work: secrets and certificates that were no good stay so.
 fn is_lasting(error: &ConnectError) -> bool {
-    use ConnectErrorKind::{Authentication, AuthorizationViolation, ServerParse, Tls};
-    matches!(error.kind(), Authentication | AuthorizationViolation | ServerParse | Tls)
+    use ConnectErrorKind::{Authentication, AuthorizationViolation, Io, ServerParse, Tls};
+    match error.kind() {
+        Authentication | AuthorizationViolation | ServerParse | Tls => true,
+        // What goes wrong while encryption is agreed on comes as an error of the connection.
+        Io => {
+            let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+            error.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<rustls::Error>())
+        }
+        _ => false,
+    }
 }

@@ -44,13 +44,21 @@ impl NatsServer {
     /// # Errors
     /// When it cannot be installed or started, or is not ready in time; with the end of its log.
     pub async fn start() -> anyhow::Result<NatsServer> {
+        Self::start_with("").await
+    }
+
+    /// The same, with more lines of configuration: who may connect, and how.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_with(more: &str) -> anyhow::Result<NatsServer> {
         // Installed here, where it may take its time.
         tokio::task::spawn_blocking(Venv::servers).await??;
         let [port, monitor] = free_ports()?;
         let folder = TempDir::with_prefix("nats-").context("cannot create a folder for the server's data")?;
         // Without a listen address it would listen on all of them.
         let text = format!(
-            "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\njetstream {{ store_dir: {:?} }}\n",
+            "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\njetstream {{ store_dir: {:?} }}\n{more}\n",
             folder.path().join(STORE)
         );
         std::fs::write(folder.path().join(CONFIG), text)?;

@@ -5,10 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bus::{BusError, ConsumerSpec, DeadLetter, Delivery, Depth, Lanes, Message, MessageId, Published, Queue};
+use bus::{
+    BusError, ConsumerSpec, DeadLetter, Delivery, Depth, JetStreamBus, JetStreamConfig, Lanes, Message,
+    MessageId, Published, Queue,
+};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use model::{Lane, ProblemReason, ProblemRecord, Subject};
+use testkit::servers::NatsFixture;
 use testkit::source::{SimulatedSource, SourceSpec};
 
 use super::*;
@@ -17,10 +21,14 @@ use crate::commands::explain;
 
 const RESOURCES: u64 = 12;
 
+fn memory() -> Arc<dyn Bus> {
+    Arc::new(MemoryBus::new(BUS_CAPACITY))
+}
+
 /// A bus that does harm to messages of a stage.
 #[derive(Debug)]
 struct Harming {
-    bus: MemoryBus,
+    bus: Arc<dyn Bus>,
     stage: &'static str,
     harm: Harm,
 }
@@ -35,23 +43,16 @@ enum Harm {
 
 impl Harming {
     fn damaging(stage: &'static str, messages: usize) -> Arc<Self> {
-        Self::new(stage, Harm::Damage(AtomicUsize::new(messages)))
+        Self::damaging_on(memory(), stage, messages)
+    }
+
+    fn damaging_on(bus: Arc<dyn Bus>, stage: &'static str, messages: usize) -> Arc<Self> {
+        Arc::new(Self { bus, stage, harm: Harm::Damage(AtomicUsize::new(messages)) })
     }
 
     fn losing(stage: &'static str, time: Duration) -> Arc<Self> {
-        Self::new(
-            stage,
-            Harm::Lose {
-                time,
-                first: OnceLock::new(),
-                lost: AtomicUsize::new(0),
-                healed: AtomicBool::new(false),
-            },
-        )
-    }
-
-    fn new(stage: &'static str, harm: Harm) -> Arc<Self> {
-        Arc::new(Self { bus: MemoryBus::new(BUS_CAPACITY), stage, harm })
+        let (first, lost, healed) = (OnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Self { bus: memory(), stage, harm: Harm::Lose { time, first, lost, healed } })
     }
 
     /// What is left of a payload; nothing where the message is lost.
@@ -170,9 +171,9 @@ impl Bench {
     }
 }
 
-async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'static str) {
+async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'static str, bus: Arc<dyn Bus>) {
     let bench = Bench::new().await;
-    let report = bench.harvest(Harming::damaging(stage, 1)).await;
+    let report = bench.harvest(Harming::damaging_on(Arc::clone(&bus), stage, 1)).await;
     assert!(!report.in_sync());
     let [messages, resources] = bench.problems().await;
     assert_eq!(messages.len(), 1, "{messages:?}");
@@ -192,7 +193,7 @@ async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'stat
         assert!(bench.explain(subject.uri()).await.contains("was given up after one delivery"));
     }
 
-    let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
+    let report = bench.harvest(bus).await;
     assert!(report.in_sync(), "{:?}", report.first_problems);
     assert_eq!(report.run.counters.stored, resources.len() as u64);
     assert_eq!(bench.problems().await, [vec![], vec![]]);
@@ -200,17 +201,31 @@ async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'stat
 
 #[tokio::test]
 async fn a_damaged_fetch_job_ends_as_problems_and_the_next_run_heals() {
-    a_damaged_message_ends_as_problems_and_the_next_run_heals("fetch").await;
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("fetch", memory()).await;
 }
 
 #[tokio::test]
 async fn a_damaged_verify_job_ends_as_problems_and_the_next_run_heals() {
-    a_damaged_message_ends_as_problems_and_the_next_run_heals("verify").await;
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("verify", memory()).await;
 }
 
 #[tokio::test]
 async fn damaged_outcomes_end_as_problems_and_the_next_run_heals() {
-    a_damaged_message_ends_as_problems_and_the_next_run_heals("outcomes").await;
+    a_damaged_message_ends_as_problems_and_the_next_run_heals("outcomes", memory()).await;
+}
+
+#[tokio::test]
+async fn a_damaged_message_of_any_stage_ends_as_problems_on_a_real_server_too() {
+    for stage in ["fetch", "verify", "outcomes"] {
+        let config = JetStreamConfig {
+            servers: vec![NatsFixture::get().await.url],
+            namespace: format!("poison-{stage}-{:x}", std::process::id()),
+            megabytes_per_stage: 0,
+            ..JetStreamConfig::default()
+        };
+        let bus = JetStreamBus::connect(config, &service::Vars::default()).await.unwrap();
+        a_damaged_message_ends_as_problems_and_the_next_run_heals(stage, Arc::new(bus)).await;
+    }
 }
 
 #[tokio::test]
