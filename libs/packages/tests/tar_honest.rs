@@ -42,6 +42,12 @@ fn files_are_read_and_folders_passed_over() {
 }
 
 #[test]
+fn folder_with_a_size_has_no_content() {
+    let tar = Tar::new().raw(&header(b'5', b"d", 255), b"").file("d/a", b"first");
+    reads_as(&tar.end(), &[("d/a", b"first")]);
+}
+
+#[test]
 fn tar_without_members_is_read() {
     reads_as(&Tar::new().end(), &[]);
     reads_as(&[0; 10_240], &[]);

@@ -204,7 +204,7 @@ fn links_and_devices_are_refused_alone() {
 fn link_with_content_is_refused_with_all() {
     // Some readers look for the next header in it.
     let hidden = Tar::new().file("hidden", b"hidden").0;
-    for typeflag in [b'1', b'2', b'3', b'4', b'5', b'6'] {
+    for typeflag in [b'1', b'2', b'3', b'4', b'6'] {
         refused(&one().entry(typeflag, "bad", &hidden).end(), "bad-header");
     }
 }

@@ -91,6 +91,7 @@ fn archive_over_several_files_is_refused() {
     refused(two().build_with(|end, _| end.disk = 1), "multi-disk");
     refused(two().build_with(|end, _| end.here = 1), "multi-disk");
     refused(two().but(|part| part.disk = 2).build(), "multi-disk");
+    refused([b"PK\x07\x08", &two().build()[..60]].concat(), "multi-disk");
     let zip64 = || two().with(|zip| zip.zip64 = true);
     refused(zip64().build_with(|_, end| end.disks = 2), "multi-disk");
     refused(zip64().build_with(|_, end| end.disk = 1), "multi-disk");

@@ -245,7 +245,8 @@ impl<'a> Entries<'a> {
     ) -> Result<Option<Item>, PackageError> {
         let bad = |what| PackageError::BadHeader { offset, what };
         let name_bytes = extension.name(header).map_err(bad)?;
-        let size = extension.size(header).map_err(bad)?;
+        // The size of a folder is the room that it may take (POSIX.1-2017, ustar), not that of any content.
+        let size = if header.typeflag == b'5' { 0 } else { extension.size(header).map_err(bad)? };
         let index = self.members;
         self.members += 1;
         if self.members > self.limits.members {
@@ -261,8 +262,8 @@ impl<'a> Entries<'a> {
         (self.left, self.padding, self.readable) = (size, padding(size), false);
         let place = || Place::new(&name_bytes, offset);
         // Where these have content, some readers pass over it and others look for the next header in it.
-        if matches!(header.typeflag, b'1'..=b'6') && size > 0 {
-            return Err(bad("a link, folder or device has content"));
+        if matches!(header.typeflag, b'1'..=b'4' | b'6') && size > 0 {
+            return Err(bad("a link or device has content"));
         }
         let refused = match header.typeflag {
             b'5' | b'D' | b'V' => return Ok(None),

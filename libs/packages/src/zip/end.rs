@@ -150,6 +150,9 @@ async fn end_record(tail: &Tail<'_>) -> Result<Record, PackageError> {
         Some(record) => Ok(record),
         None => {
             let first = read_exactly(tail.source, 0, length.min(sniff::SNIFF_BYTES as u64) as usize).await?;
+            if first.starts_with(b"PK\x07\x08") {
+                return Err(PackageError::MultiDisk { what: "the mark of a split archive", offset: 0 });
+            }
             match sniff::sniff(&first) {
                 Ok(sniff::Packaging::Zip) => {
                     Err(PackageError::Truncated { length, what: "the directory of the ZIP" })
