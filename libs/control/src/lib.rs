@@ -10,7 +10,6 @@ mod rests;
 mod revised;
 mod runs;
 mod schedule;
-mod shares;
 mod sources;
 mod table;
 mod view;
@@ -21,13 +20,12 @@ pub use control::Control;
 pub use error::ControlError;
 pub use lease::{Claim, Lease, LeaseRecord, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
-pub use rests::{Rest, Rests, share_of_delay, share_of_rate};
+pub use rests::{Rest, Rests};
 pub use revised::{Revised, Revision};
 pub use runs::{
     AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Tenure, Wanted, Why,
 };
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
-pub use shares::{Owner, Shares, Turn, shares};
 pub use sources::{
     Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
 };

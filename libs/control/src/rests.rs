@@ -1,6 +1,5 @@
-//! Which origins want to be left alone, and how a budget is split among those who send requests.
+//! Which origins want to be left alone.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -94,23 +93,8 @@ fn lifetime(until: Timestamp, now: Timestamp) -> Option<Duration> {
     Some(Duration::from_secs(left.unsigned_abs().as_secs() + up))
 }
 
-/// The time that each of `among` processes leaves between two requests to an origin which the fleet may send
-/// `per_second` in a second: together they send no more. Whoever asks is one of them, also when it does not see itself
-/// yet.
-pub fn share_of_rate(per_second: NonZeroU32, among: usize) -> Duration {
-    share_of_delay(Duration::from_secs(1) / per_second.get(), among)
-}
-
-/// The time that each of `among` processes leaves between two requests to an origin that wants `delay` between any two
-/// requests of the fleet.
-pub fn share_of_delay(delay: Duration, among: usize) -> Duration {
-    delay.saturating_mul(u32::try_from(among.max(1)).unwrap_or(u32::MAX))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -123,24 +107,5 @@ mod tests {
         assert_eq!(lifetime(3000), Some(Duration::from_secs(3)));
         assert_eq!(lifetime(3001), Some(Duration::from_secs(4)));
         assert_eq!(lifetime(i64::from(i32::MAX)), Some(Duration::from_secs(24 * 3600)));
-    }
-
-    #[test]
-    fn a_fetcher_alone_has_all_of_the_budget_and_many_share_it() {
-        let four = NonZeroU32::new(4).unwrap();
-        assert_eq!(share_of_rate(four, 0), Duration::from_millis(250));
-        assert_eq!(share_of_rate(four, 1), Duration::from_millis(250));
-        assert_eq!(share_of_rate(four, 10), Duration::from_millis(2500));
-        assert_eq!(share_of_delay(Duration::from_secs(5), 3), Duration::from_secs(15));
-    }
-
-    proptest! {
-        #[test]
-        fn together_they_never_send_more_than_the_budget(per_second in 1u32..=1000, among in 1usize..=500) {
-            let pause = share_of_rate(NonZeroU32::new(per_second).unwrap(), among);
-            let all = among as f64 / pause.as_secs_f64();
-            // The pause is cut to whole nanoseconds.
-            prop_assert!(all <= f64::from(per_second) * 1.000_01, "{all}");
-        }
     }
 }

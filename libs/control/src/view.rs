@@ -90,12 +90,6 @@ impl<T: Kept> View<T> {
         read(&self.rows).unreadable.clone()
     }
 
-    /// The keys that hold something, also what cannot be read.
-    pub(crate) fn keys(&self) -> Vec<String> {
-        let rows = read(&self.rows);
-        rows.values.keys().chain(rows.unreadable.keys()).cloned().collect()
-    }
-
     /// Counts all changes so far as seen: [`changed`](Self::changed) waits for one after them.
     pub fn mark_seen(&mut self) {
         self.changes.mark_unchanged();

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::Deserialize;
-use web::{AddressPolicy, WebConfig};
+use web::{AddressPolicy, RobotsPolicy, WebConfig};
 
 /// How Sources are asked: field `http` of the services that send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -56,6 +56,8 @@ impl HttpConfig {
             requests_per_second: self.requests_per_second,
             per_origin,
             addresses,
+            // As on a laptop: what a publication names is an invitation, and a crawl-delay is kept all the same.
+            robots: RobotsPolicy::invited(),
             ..WebConfig::default()
         }
     }
@@ -64,6 +66,11 @@ impl HttpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fleet_makes_of_robots_txt_what_a_laptop_does() {
+        assert_eq!(HttpConfig::default().web(4).robots, RobotsPolicy::invited());
+    }
 
     #[test]
     fn only_public_addresses_are_reached_unless_the_operator_says_so() {

@@ -1,9 +1,8 @@
-//! The rate of an origin, split among all who send requests.
+//! The rate of an origin and its crawl-delay, split among all who send requests.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use control::{Control, ControlError, Member, View, share_of_rate};
+use control::{Control, ControlError, Member, View};
 use service::Readiness;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -22,30 +21,28 @@ pub struct SharedRate {
     _task: JoinSet<()>,
 }
 
-/// Keeps `client` to its share of `per_second` requests to an origin, as members come and go. The process that calls it has
-/// joined them already. Without a rate there is nothing to share.
+/// Keeps `client` to its share of an origin's rate and crawl-delay, as members come and go. The process that calls it has
+/// joined them already.
 ///
 /// # Errors
 /// When the control store refuses, or the service is to stop.
 pub async fn share_rate(
     client: &Client,
     control: &Control,
-    per_second: Option<NonZeroU32>,
     readiness: &Readiness,
     stop: &CancellationToken,
-) -> anyhow::Result<Option<SharedRate>> {
-    let Some(per_second) = per_second else { return Ok(None) };
+) -> anyhow::Result<SharedRate> {
     let open = || control.members().view();
     let view = connect("members", readiness, stop, ControlError::is_temporary, open).await?;
     let among = view.all().len();
-    client.set_pace(share_of_rate(per_second, among));
+    client.set_sharers(among);
     let mut task = JoinSet::new();
-    task.spawn(follow(client.clone(), view, per_second, among));
-    Ok(Some(SharedRate { _task: task }))
+    task.spawn(follow(client.clone(), view, among));
+    Ok(SharedRate { _task: task })
 }
 
 /// More share at once; fewer only when it stays so.
-async fn follow(client: Client, mut view: View<Member>, per_second: NonZeroU32, mut among: usize) {
+async fn follow(client: Client, mut view: View<Member>, mut among: usize) {
     let mut fewer_since = None;
     loop {
         view.mark_seen();
@@ -56,8 +53,8 @@ async fn follow(client: Client, mut view: View<Member>, per_second: NonZeroU32, 
             fewer_since = None;
             if seen != among {
                 among = seen;
-                client.set_pace(share_of_rate(per_second, among));
-                tracing::info!(among, per_second, "the rate of an origin is split anew");
+                client.set_sharers(among);
+                tracing::info!(among, "what an origin is asked is split anew");
             }
         }
         tokio::select! {

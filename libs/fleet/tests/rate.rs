@@ -1,14 +1,12 @@
 //! A rate that is shared over a real server.
 #![allow(missing_docs)]
 
-use std::num::NonZeroU32;
-use std::time::Duration;
-
 use control::{Control, MemberId, Membership, Role};
 use fleet::{NatsConfig, open_control, share_rate};
 use jiff::Timestamp;
 use service::{Readiness, Vars};
 use testkit::servers::NatsFixture;
+use testkit::waiting::until;
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
@@ -16,10 +14,8 @@ async fn join(control: &Control, role: Role) -> Membership {
     control.members().join(MemberId::fresh("m"), role, Timestamp::now()).await.unwrap()
 }
 
-async fn until_pace(client: &Client, millis: u64) {
-    while client.pace() != Duration::from_millis(millis) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+async fn until_sharers(client: &Client, sharers: u32) {
+    until(format_args!("{sharers} share"), || client.sharers() == sharers).await;
 }
 
 #[tokio::test]
@@ -30,19 +26,17 @@ async fn each_who_sends_requests_has_its_part_and_takes_over_later_what_others_l
     let (readiness, stop) = (Readiness::default(), CancellationToken::new());
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
     let client = Client::new(WebConfig::default()).unwrap();
-    assert!(share_rate(&client, &control, None, &readiness, &stop).await.unwrap().is_none());
-    assert_eq!(client.pace(), Duration::ZERO);
 
     let _me = join(&control, Role::Fetcher).await;
-    let _shared = share_rate(&client, &control, NonZeroU32::new(10), &readiness, &stop).await.unwrap();
-    assert_eq!(client.pace(), Duration::from_millis(100));
+    let _shared = share_rate(&client, &control, &readiness, &stop).await.unwrap();
+    assert_eq!(client.sharers(), 1);
     let fetcher = join(&control, Role::Fetcher).await;
     let _scheduler = join(&control, Role::Scheduler).await;
-    until_pace(&client, 300).await;
+    until_sharers(&client, 3).await;
 
     fetcher.leave().await;
     let mut view = control.members().view().await.unwrap();
     view.wait_for(|view| (view.all().len() == 2).then_some(())).await;
-    assert_eq!(client.pace(), Duration::from_millis(300), "it may be back in a moment");
-    until_pace(&client, 200).await;
+    assert_eq!(client.sharers(), 3, "it may be back in a moment");
+    until_sharers(&client, 2).await;
 }

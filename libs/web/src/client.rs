@@ -124,16 +124,16 @@ impl Client {
         self.0.politeness.rest(lane, wait.min(self.config().retry_after_max));
     }
 
-    /// The time that is left between the beginnings of two requests to an origin, beside what the configuration and a
-    /// crawl-delay ask for. Zero until it is set.
-    pub fn pace(&self) -> Duration {
-        self.0.politeness.pace()
+    /// How many clients, each of a process of its own, ask the same origins, this one included. One until it is set.
+    pub fn sharers(&self) -> u32 {
+        self.0.politeness.sharers()
     }
 
-    /// Leaves so much time between the beginnings of two requests to an origin from now on: this client's share of a rate
-    /// that it has in common with others. A request that waits already waits as long as the slower of both has it.
-    pub fn set_pace(&self, pace: Duration) {
-        self.0.politeness.set_pace(pace);
+    /// Says how many clients ask the same origins, this one included: each leaves so many times the space between its
+    /// requests that the configured rate or an origin's crawl-delay asks for, so that together they keep to it. Holds for
+    /// requests that wait already.
+    pub fn set_sharers(&self, sharers: usize) {
+        self.0.politeness.set_sharers(sharers);
     }
 
     /// Tells of each answer that puts an origin to rest or makes its rest last longer; not of [`Client::rest`]. Who

@@ -10,7 +10,6 @@ mod fault;
 mod message;
 mod politeness;
 mod range;
-mod rate;
 mod redact;
 mod redirect;
 mod request;

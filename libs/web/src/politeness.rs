@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,13 +11,10 @@ use model::Lane;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::rate::Rate;
 use crate::terms::{CommonPlace, Places};
 
 /// Origins kept before the first look for unused ones.
 const SWEEP_FIRST: usize = 256;
-/// A pace is at least one request a second, so an origin left alone for longer may be forgotten.
-const PACE_MEMORY: Duration = Duration::from_secs(1);
 
 /// What every origin is given.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +31,8 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Politeness {
     limits: Limits,
-    /// The time between the beginnings of two requests to an origin.
-    pace: Mutex<Duration>,
+    /// Processes with such budgets that ask the same origins, this one included.
+    sharers: AtomicU32,
     table: Mutex<Table>,
 }
 
@@ -77,7 +75,6 @@ struct Table {
 #[derive(Debug)]
 struct Origin {
     places: Arc<Semaphore>,
-    rate: Option<Rate>,
     state: Mutex<State>,
 }
 
@@ -121,7 +118,7 @@ impl Rest {
 impl Politeness {
     pub(crate) fn new(limits: Limits) -> Self {
         let table = Table { origins: HashMap::new(), sweep_at: SWEEP_FIRST };
-        Self { limits, pace: Mutex::default(), table: Mutex::new(table) }
+        Self { limits, sharers: AtomicU32::new(1), table: Mutex::new(table) }
     }
 
     /// Waits for a place in the lane's budget, its turn (`spacing` after the last request began), and the end of its
@@ -146,12 +143,9 @@ impl Politeness {
             }
             let place =
                 Arc::clone(&origin.places).acquire_owned().await.expect("the semaphore is never closed");
-            if let Some(rate) = &origin.rate {
-                rate.turn().await;
-            }
             let mut common = None;
             loop {
-                let spacing = spacing.max(self.pace());
+                let spacing = self.share(spacing);
                 if let (Some(places), None, Turn::Now) = (places, &common, origin.look(spacing)) {
                     // Not earlier: others would wait for the time to pass that is still to pass.
                     common = Some(places.place(lane).await);
@@ -167,13 +161,25 @@ impl Politeness {
         }
     }
 
-    /// The time that is left between the beginnings of two requests to any origin.
-    pub(crate) fn pace(&self) -> Duration {
-        *lock(&self.pace)
+    /// What this process leaves between the beginnings of two requests to an origin that wants `spacing` between any two: so
+    /// many times that as there are processes, and never less than its share of the rate. Evenly, without a burst: a server
+    /// that allows ten a second does not want ten at once.
+    fn share(&self, spacing: Duration) -> Duration {
+        let sharers = self.sharers.load(Ordering::Relaxed);
+        let pace = self
+            .limits
+            .per_second
+            .map_or(Duration::ZERO, |per_second| Duration::from_secs(1) / per_second.get());
+        spacing.max(pace).saturating_mul(sharers)
     }
 
-    pub(crate) fn set_pace(&self, pace: Duration) {
-        *lock(&self.pace) = pace;
+    /// From now on so many processes share the origins, at least this one. Holds for requests that wait already.
+    pub(crate) fn set_sharers(&self, sharers: usize) {
+        self.sharers.store(u32::try_from(sharers.max(1)).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn sharers(&self) -> u32 {
+        self.sharers.load(Ordering::Relaxed)
     }
 
     /// Puts a lane to rest on somebody else's word. A rest that lasts longer already is left as it is.
@@ -201,7 +207,6 @@ impl Politeness {
         }
         let origin = Arc::new(Origin {
             places: Arc::new(Semaphore::new(self.limits.at_a_time)),
-            rate: self.limits.per_second.map(Rate::new),
             state: Mutex::new(State { rest: Rest::default(), last_used: None, spacing: Duration::ZERO }),
         });
         table.origins.insert(lane.clone(), Arc::clone(&origin));
@@ -232,9 +237,8 @@ impl Origin {
 
     fn is_forgettable(&self) -> bool {
         let state = lock(&self.state);
-        let pace = if self.rate.is_some() { PACE_MEMORY } else { Duration::ZERO };
         state.rest.left(Instant::now()).is_none()
-            && state.last_used.is_none_or(|last| last.elapsed() >= state.spacing.max(pace))
+            && state.last_used.is_none_or(|last| last.elapsed() >= state.spacing)
     }
 }
 

@@ -80,8 +80,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
     let members = control.members();
     let member = members.join(MemberId::fresh("fetcher"), Role::Fetcher, SystemClock.now()).await?;
-    let rate = config.http.requests_per_second;
-    let _rate = fleet::share_rate(&client, &control, rate, &readiness, &stop).await?;
+    let _rate = fleet::share_rate(&client, &control, &readiness, &stop).await?;
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
 
     let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {

@@ -179,6 +179,24 @@ async fn the_rate_of_an_origin_holds_over_all_processes() {
 }
 
 #[tokio::test]
+async fn the_crawl_delay_of_an_origin_holds_over_all_processes() {
+    let spec = SourceSpec::default().resources(50).crawl_delay(Duration::from_millis(100));
+    let source = source(spec).await;
+    let fleet = fleet().await;
+    let _services: Vec<_> = ["scheduler", "verifier", "fetcher", "fetcher", "fetcher", "fetcher", "fetcher"]
+        .iter()
+        .map(|service| fleet.start(&[service], ""))
+        .collect();
+    fleet.add(&source.well_known(), &["--concurrency", "10"]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    let most = source.requests().most_in_a_second;
+    // Each of the six begins anywhere in the second, and learns of the delay with its second request; five fetchers on their
+    // own would send 50, and those that never ask for robots.txt all they have.
+    assert!(most <= 10 + 2 * 6, "{most} requests came within a second");
+}
+
+#[tokio::test]
 async fn a_scheduler_that_dies_is_replaced_and_no_document_is_read_again() {
     let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
     let source = source(spec).await;

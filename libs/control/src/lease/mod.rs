@@ -3,7 +3,6 @@
 mod keeper;
 mod record;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -112,13 +111,6 @@ impl Leases {
         };
         let keeper = Some(tokio::spawn(keeper.keep(asked)));
         Lease { source: source.clone(), tenure, deadline, lost, released, keeper }
-    }
-}
-
-impl View<LeaseRecord> {
-    /// The Sources that somebody owns.
-    pub fn sources(&self) -> BTreeSet<SourceId> {
-        self.keys().into_iter().filter_map(|key| key.try_into().ok()).collect()
     }
 }
 

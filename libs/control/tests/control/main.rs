@@ -6,6 +6,5 @@ mod leases;
 mod members;
 mod rests;
 mod runs;
-mod shares;
 mod sources;
 mod support;

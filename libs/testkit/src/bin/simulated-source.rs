@@ -103,6 +103,7 @@ impl Cli {
             change_list: !self.no_change_list,
             entries_per_change_list: self.entries_per_change_list.max(1),
             latency: self.latency_ms.map(Duration::from_millis),
+            crawl_delay: None,
             set: self.set,
             gzip: self.gzip,
             count_paths: false,

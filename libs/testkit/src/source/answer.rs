@@ -81,7 +81,9 @@ fn respond(
     let found = if path == "/" {
         Some(home(inner))
     } else if path == "/robots.txt" {
-        let robots = format!("User-agent: *\nDisallow:\n\nSitemap: {}\n", inner.uri("resourcelist.xml"));
+        let delay = inner.spec.crawl_delay.map(|delay| format!("Crawl-delay: {}\n", delay.as_secs_f64()));
+        let (delay, list) = (delay.unwrap_or_default(), inner.uri("resourcelist.xml"));
+        let robots = format!("User-agent: *\nDisallow:\n{delay}\nSitemap: {list}\n");
         Some(text(StatusCode::OK, "text/plain", robots))
     } else if open.is_some() {
         resource(inner, request, fault, open)

@@ -46,6 +46,8 @@ pub struct SourceSpec {
     pub entries_per_change_list: u64,
     /// How long every answer waits before it begins.
     pub latency: Option<Duration>,
+    /// The `Crawl-delay` of `robots.txt`.
+    pub crawl_delay: Option<Duration>,
     /// The name of the one set of resources: the first path segment of all its documents.
     pub set: String,
     /// Whether ResourceSync documents are served as gzip files.
@@ -70,6 +72,7 @@ impl Default for SourceSpec {
             change_list: true,
             entries_per_change_list: 50_000,
             latency: None,
+            crawl_delay: None,
             set: "set".to_owned(),
             gzip: false,
             count_paths: false,
@@ -136,6 +139,12 @@ impl SourceSpec {
     /// Lets every answer wait.
     pub fn latency(mut self, latency: Duration) -> SourceSpec {
         self.latency = Some(latency);
+        self
+    }
+
+    /// Asks in `robots.txt` for so much time between two requests.
+    pub fn crawl_delay(mut self, delay: Duration) -> SourceSpec {
+        self.crawl_delay = Some(delay);
         self
     }
 

@@ -66,7 +66,6 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, stop, .. } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let client = Client::new(config.http.web(1))?;
-    let rate = config.http.requests_per_second;
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -93,7 +92,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     };
     let members = crew.control.members().view().await?;
     let membership = crew.control.members().join(me, Role::Scheduler, clock.now()).await?;
-    let _rate = fleet::share_rate(&crew.client, &crew.control, rate, &readiness, &stop).await?;
+    let _rate = fleet::share_rate(&crew.client, &crew.control, &readiness, &stop).await?;
     tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
     claims::look_after(crew, members, stop).await;
     membership.leave().await;
