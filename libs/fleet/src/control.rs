@@ -1,7 +1,8 @@
 //! What is wanted and what is so, shared by all schedulers and the operator.
 
 use bus::BusError;
-use control::{Config as ControlConfig, Control, ControlError};
+use control::{Config as ControlConfig, Control, ControlError, MemberId, Membership, Role};
+use jiff::Timestamp;
 use service::{Readiness, Vars};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,23 @@ pub async fn open_control(
         Control::connect_with(&shared, options).await
     })
     .await
+}
+
+/// Says that a process is there, as soon as the control store takes it, and for as long as the result lives.
+///
+/// # Errors
+/// When the control store refuses, or the service is to stop.
+pub async fn become_member(
+    control: &Control,
+    id: &MemberId,
+    role: Role,
+    now: Timestamp,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> anyhow::Result<Membership> {
+    let members = control.members();
+    connect("membership", readiness, stop, ControlError::is_temporary, || members.join(id.clone(), role, now))
+        .await
 }
 
 /// What is wrong with the configuration is wrong for both connections.

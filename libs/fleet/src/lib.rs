@@ -11,7 +11,7 @@ mod rests;
 mod store;
 
 pub use self::bus::NatsConfig;
-pub use self::control::open_control;
+pub use self::control::{become_member, open_control};
 pub use http::HttpConfig;
 pub use join::{Joined, join};
 pub use patience::{Stopped, connect, unless_stopped};

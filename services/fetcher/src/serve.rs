@@ -78,8 +78,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in hand have ended: they still hear what others should know.
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
-    let members = control.members();
-    let member = members.join(MemberId::fresh("fetcher"), Role::Fetcher, SystemClock.now()).await?;
+    let me = MemberId::fresh("fetcher");
+    let member =
+        fleet::become_member(&control, &me, Role::Fetcher, SystemClock.now(), &readiness, &stop).await?;
     let _rate = fleet::share_rate(&client, &control, &readiness, &stop).await?;
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
 

@@ -11,6 +11,7 @@ mod metrics;
 mod places;
 mod run;
 mod steward;
+mod views;
 mod wishes;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use web::Client;
 pub use config::{Config, Settings};
 use metrics::SchedulerMetrics;
 use places::Places;
+use views::Views;
 
 /// What all stewards of a scheduler share. Cheap to clone.
 #[derive(Clone)]
@@ -71,11 +73,12 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
+    let Views { sources, runs, leases, members } = Views::open(&control, &readiness, &stop).await?;
     let crew = Crew {
         me: me.clone(),
-        sources: control.sources().view().await?,
-        runs: control.runs().view().await?,
-        leases: control.leases().view().await?,
+        sources,
+        runs,
+        leases,
         store,
         places: Places::new(Arc::clone(&bus)),
         bus,
@@ -90,8 +93,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         metrics: counted,
         control,
     };
-    let members = crew.control.members().view().await?;
-    let membership = crew.control.members().join(me, Role::Scheduler, clock.now()).await?;
+    let membership =
+        fleet::become_member(&crew.control, &me, Role::Scheduler, clock.now(), &readiness, &stop).await?;
     let _rate = fleet::share_rate(&crew.client, &crew.control, &readiness, &stop).await?;
     tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
     claims::look_after(crew, members, stop).await;

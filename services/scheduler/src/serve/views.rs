@@ -1,0 +1,75 @@
+//! The live copies of what the fleet shares.
+
+use control::{Control, ControlError, LeaseRecord, Member, Run, SourceSpec, View};
+use service::Readiness;
+use tokio_util::sync::CancellationToken;
+
+/// The live copies of what the fleet shares.
+pub(super) struct Views {
+    pub(super) sources: View<SourceSpec>,
+    pub(super) runs: View<Run>,
+    pub(super) leases: View<LeaseRecord>,
+    pub(super) members: View<Member>,
+}
+
+impl Views {
+    /// Opens each as soon as the control store answers: a server that goes away in the very moment of the start is waited for
+    /// like one that is not there yet.
+    ///
+    /// # Errors
+    /// When the control store refuses, or the service is to stop.
+    pub(super) async fn open(
+        control: &Control,
+        readiness: &Readiness,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let temporary = ControlError::is_temporary;
+        Ok(Self {
+            sources: fleet::connect("sources", readiness, stop, temporary, || control.sources().view())
+                .await?,
+            runs: fleet::connect("runs", readiness, stop, temporary, || control.runs().view()).await?,
+            leases: fleet::connect("leases", readiness, stop, temporary, || control.leases().view()).await?,
+            members: fleet::connect("members", readiness, stop, temporary, || control.members().view())
+                .await?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control::{MemberId, Role};
+    use fleet::{NatsConfig, open_control};
+    use jiff::Timestamp;
+    use service::Vars;
+    use testkit::servers::NatsServer;
+    use testkit::waiting::until;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_goes_away_in_the_moment_of_the_start_is_waited_for() {
+        let mut server = NatsServer::start().await.unwrap();
+        let config = NatsConfig { servers: vec![server.url().to_owned()], ..NatsConfig::default() };
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
+        server.kill();
+        let starting = async {
+            let views = Views::open(&control, &readiness, &stop).await.unwrap();
+            let me = MemberId::fresh("a");
+            let now = Timestamp::now();
+            let member =
+                fleet::become_member(&control, &me, Role::Scheduler, now, &readiness, &stop).await.unwrap();
+            (views, member)
+        };
+        let back = async {
+            until("the first try has failed, and readiness says so", || {
+                readiness.waiting_for().iter().any(|missing| missing.contains("sources: the control store"))
+            })
+            .await;
+            server.start_again().await.unwrap();
+        };
+        let ((mut views, member), ()) = tokio::join!(starting, back);
+        let me = &member.member().id;
+        views.members.wait_for(|members| members.of(Role::Scheduler).contains(me).then_some(())).await;
+    }
+}
