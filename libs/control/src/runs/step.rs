@@ -12,7 +12,8 @@
 //!
 //! The first three are the operator's, and wait for no owner. The others are the owner's, who names its tenure: a run
 //! that another one took over meanwhile is refused. A cancelling is not taken back. Whoever ends a run in the very way in
-//! which it is over already is not refused: it may not have heard that it succeeded.
+//! which it is over already is not refused: it may not have heard that it succeeded. A later tenure may fail a run without having
+//! started it: whoever finds that a cancelling cannot be done must be able to say so.
 
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -126,6 +127,9 @@ impl Run {
                 }
             }
             (RunState::Running { owner }, Step::Start(tenure)) if tenure == *owner => Ok(self.clone()),
+            (RunState::Running { owner }, Step::Fail(tenure, why)) if tenure.epoch > owner.epoch => {
+                Ok(self.over(RunState::Failed { why }, now))
+            }
             (
                 RunState::Running { owner },
                 Step::Start(tenure)

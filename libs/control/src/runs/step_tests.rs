@@ -65,6 +65,7 @@ fn steps() -> Vec<(&'static str, Step)> {
         ("fail", Step::Fail(mine(), "no disk".to_owned())),
         ("fail again", Step::Fail(mine(), "no way in".to_owned())),
         ("fail, earlier tenure", Step::Fail(before, "no disk".to_owned())),
+        ("fail, later tenure", Step::Fail(tenure("after", 30), "no disk".to_owned())),
     ]
 }
 
@@ -92,7 +93,7 @@ fn every_step_from_every_state() {
     const R: &str = "refused";
     const N: &str = "refused: not yours";
     // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed, cancelled.
-    let table: [(&str, [&str; 8]); 15] = [
+    let table: [(&str, [&str; 8]); 16] = [
         ("pause", ["paused", "running by me, pause wanted", "same", "refused: cancelling", "same", R, R, R]),
         ("resume", ["same", "same", "running by me, run wanted", "refused: cancelling", "queued", R, R, R]),
         (
@@ -148,6 +149,7 @@ fn every_step_from_every_state() {
         ("fail", [R, "failed", "failed", "failed", R, R, R, R]),
         ("fail again", [R, "failed", "failed", "failed", R, R, "same", R]),
         ("fail, earlier tenure", [R, N, N, N, R, R, R, R]),
+        ("fail, later tenure", [R, "failed", "failed", "failed", R, R, R, R]),
     ];
     let (states, steps) = (states(), steps());
     assert_eq!(steps.len(), table.len());

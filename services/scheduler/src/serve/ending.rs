@@ -5,6 +5,8 @@ use std::time::Duration;
 use bus::BusError;
 use catalog::CatalogError;
 use jiff::Timestamp;
+use model::Counters;
+use tokio::time::Instant;
 use web::WebError;
 
 use crate::{DiscoverError, HarvestError};
@@ -29,6 +31,45 @@ pub(crate) enum Next {
     Fail,
 }
 
+/// The patience with a run that does not come to its end: how often in a row it ended otherwise, and since when its Source is
+/// silent. With whatever it gets done, both begin anew: a run of days may well meet a second silence.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    /// How long a Source may be silent.
+    limit: Duration,
+    attempt: u32,
+    silent_since: Option<Instant>,
+    /// The most that was done at any end.
+    done: u64,
+}
+
+impl Patience {
+    /// With a Source that may be silent for so long.
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self { limit, attempt: 0, silent_since: None, done: 0 }
+    }
+
+    /// Decides after a harvest that had counted so much when it ended.
+    pub(crate) fn next(&mut self, error: &HarvestError, counters: &Counters, now: Timestamp) -> Next {
+        let Counters { listed, stored, unchanged, deleted, .. } = counters;
+        let done = listed + stored + unchanged + deleted;
+        if done > self.done {
+            *self = Self { done, ..Self::new(self.limit) };
+        }
+        self.attempt += 1;
+        let next = next(error, self.attempt, now);
+        if let Next::Again { wait, of_source } = next {
+            let since = *self.silent_since.get_or_insert_with(Instant::now);
+            if !of_source {
+                self.silent_since = None;
+            } else if since.elapsed() + wait > self.limit {
+                return Next::Fail;
+            }
+        }
+        next
+    }
+}
+
 /// Decides after the `attempt`th end in a row, from 1.
 pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> Next {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(16));
@@ -41,7 +82,8 @@ pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> Next {
         HarvestError::Catalog(error) if error.is_temporary() => own,
         HarvestError::Store(error) if error.is_retryable() => own,
         HarvestError::Trouble(_) => own,
-        HarvestError::Bus(BusError::Unavailable { .. } | BusError::NotOpen { .. }) => own,
+        HarvestError::Bus(BusError::NotOpen { .. }) => own,
+        HarvestError::Bus(error) if error.is_temporary() => own,
         HarvestError::Unreachable { .. } => source,
         HarvestError::Discover(DiscoverError::Unreachable(error)) if passes(error) => source,
         HarvestError::Patience { until, .. } => {
@@ -91,6 +133,42 @@ mod tests {
             next(&patience, 1, now()),
             Next::Again { wait: Duration::from_secs(3_600), of_source: true }
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_is_waited_for_so_long_and_once_more_after_it_has_answered() {
+        let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
+        let mut patience = Patience::new(Duration::from_secs(100));
+        // How long it was waited for before the run was given up.
+        let waits = async |patience: &mut Patience, counters: Counters| {
+            let mut waits = Vec::new();
+            while let Next::Again { wait, of_source: true } = patience.next(&silent, &counters, now()) {
+                tokio::time::advance(wait).await;
+                waits.push(wait.as_secs());
+            }
+            waits
+        };
+        let counted = |stored, requests| Counters { stored, requests, ..Counters::default() };
+        assert_eq!(waits(&mut patience, counted(0, 0)).await, [10, 20, 40]);
+        assert_eq!(
+            waits(&mut patience, counted(0, 9)).await,
+            [0; 0],
+            "a request without an answer is no progress"
+        );
+        assert_eq!(waits(&mut patience, counted(1, 9)).await, [10, 20, 40]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trouble_of_the_fleets_own_is_no_silence_of_the_source() {
+        let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
+        let gone = HarvestError::Bus(BusError::Unavailable { action: "pull".into(), source: "x".into() });
+        let mut patience = Patience::new(Duration::from_secs(60));
+        for error in [&silent, &gone, &silent] {
+            let next = patience.next(error, &Counters::default(), now());
+            assert!(matches!(next, Next::Again { .. }), "{error}: {next:?}");
+            tokio::time::advance(Duration::from_secs(50)).await;
+        }
+        assert_eq!(patience.next(&silent, &Counters::default(), now()), Next::Fail);
     }
 
     #[test]

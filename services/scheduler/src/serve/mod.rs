@@ -11,6 +11,8 @@ mod metrics;
 mod places;
 mod run;
 mod steward;
+#[cfg(test)]
+mod tests;
 mod views;
 mod wishes;
 

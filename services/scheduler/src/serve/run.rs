@@ -8,11 +8,11 @@ use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Wanted};
 use model::RunId;
 use store::{Key, SourceNote};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use web::{Client, Terms, WebError};
 
-use super::ending::{self, Next};
+use super::ending::{self, Next, Patience};
 use super::places::PlacesWithin;
 use super::{Crew, wishes};
 use crate::{Harvest, HarvestError, Parts, Progress, Report, abandon};
@@ -29,6 +29,8 @@ pub(super) enum Left {
     Lost,
     /// This service is to stop; the next owner goes on.
     Stopping,
+    /// What is wanted of it cannot be done now, and is to be tried again after a while.
+    Later,
 }
 
 /// A run in the hands of the Source's owner.
@@ -64,10 +66,7 @@ impl<'a> Tended<'a> {
         if run.wanted == Wanted::Cancel
             && let Err(error) = self.abandon().await
         {
-            return match ending::next(&error, 1, self.crew.clock.now()) {
-                Next::Lost => Ok(Left::Lost),
-                _ => self.fail(format!("it could not be given up: {error}")).await,
-            };
+            return self.not_given_up(&error).await;
         }
         let started = self.crew.control.runs().start(self.lease, self.id, self.crew.clock.now()).await?;
         if !matches!(started.state, RunState::Running { .. }) {
@@ -75,7 +74,7 @@ impl<'a> Tended<'a> {
         }
         let options = match wishes::options(&self.source, &run.spec) {
             Ok(options) => options,
-            Err(error) => return self.fail(format!("its filter is no regular expression: {error}")).await,
+            Err(error) => return self.fail(error.to_string()).await,
         };
         let client = match self.client(&options) {
             Ok(client) => client,
@@ -83,10 +82,8 @@ impl<'a> Tended<'a> {
         };
         tracing::info!(run.id = %self.id, "the run begins");
         let _in_hand = self.crew.metrics.begin();
-        let mut attempt = 0;
-        let mut source_silent_since = None;
+        let mut patience = Patience::new(self.crew.settings.source_patience());
         loop {
-            attempt += 1;
             let stop = CancellationToken::new();
             let harvesting = self.harvest(client.clone(), options.clone(), stop.clone());
             let ended = match self.attend(harvesting, &stop).await? {
@@ -97,20 +94,15 @@ impl<'a> Tended<'a> {
                 Ok(report) => return self.finish(&report).await,
                 Err(error) => error,
             };
-            match ending::next(&error, attempt, self.crew.clock.now()) {
+            let counters = self.progress.borrow().counters.clone();
+            match patience.next(&error, &counters, self.crew.clock.now()) {
                 Next::Lost => {
                     tracing::warn!(run.id = %self.id, %error, "somebody else owns this Source: hands off");
                     return Ok(Left::Lost);
                 }
                 Next::Stopped => return self.stopped().await,
                 Next::Fail => return self.fail(error.to_string()).await,
-                Next::Again { wait, of_source } => {
-                    let since = *source_silent_since.get_or_insert_with(Instant::now);
-                    if !of_source {
-                        source_silent_since = None;
-                    } else if since.elapsed() + wait > self.crew.settings.source_patience() {
-                        return self.fail(error.to_string()).await;
-                    }
+                Next::Again { wait, .. } => {
                     tracing::warn!(run.id = %self.id, %error, again_in_ms = wait.as_millis(), "the run waits");
                     self.waits_for = Some(error.to_string());
                     let waiting = async {
@@ -221,13 +213,23 @@ impl<'a> Tended<'a> {
         if wanted == Some(Wanted::Cancel)
             && let Err(error) = self.abandon().await
         {
-            // Who takes the Source next finds the wish and does it.
-            tracing::warn!(run.id = %self.id, %error, "the run could not be given up yet");
-            return Ok(Left::Stopping);
+            return self.not_given_up(&error).await;
         }
         self.crew.control.runs().let_go(self.lease, self.id, self.crew.clock.now()).await?;
         tracing::info!(run.id = %self.id, ?wanted, "the run is let go");
         Ok(if self.keep.is_cancelled() { Left::Stopping } else { Left::Settled })
+    }
+
+    /// It was to be given up, and that failed. The wish stays until it can be done: by whoever takes the Source next.
+    async fn not_given_up(&self, error: &HarvestError) -> Result<Left, ControlError> {
+        match ending::next(error, 1, self.crew.clock.now()) {
+            Next::Lost => Ok(Left::Lost),
+            Next::Again { .. } | Next::Stopped => {
+                tracing::warn!(run.id = %self.id, %error, "the run could not be given up yet");
+                Ok(Left::Later)
+            }
+            Next::Fail => self.fail(format!("it could not be given up: {error}")).await,
+        }
     }
 
     async fn abandon(&self) -> Result<(), HarvestError> {

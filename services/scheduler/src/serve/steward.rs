@@ -20,10 +20,7 @@ pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToke
     while !steward.keep.is_cancelled() {
         if let Err(error) = steward.turn().await {
             tracing::warn!(source.id = %steward.source, %error, "a Source cannot be looked after now");
-            tokio::select! {
-                () = tokio::time::sleep(AFTER_TROUBLE) => {}
-                () = steward.keep.cancelled() => {}
-            }
+            steward.recover().await;
         }
     }
 }
@@ -47,7 +44,20 @@ impl Steward {
         lease.release().await;
         match tended? {
             Left::Settled => self.note_pace().await,
-            Left::Lost | Left::Stopping => Ok(()),
+            Left::Stopping => Ok(()),
+            // The run is still there to be worked on: without a pause it would be tried again at once, and for ever.
+            Left::Lost | Left::Later => {
+                self.recover().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits a little, unless it is to end.
+    async fn recover(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(AFTER_TROUBLE) => {}
+            () = self.keep.cancelled() => {}
         }
     }
 

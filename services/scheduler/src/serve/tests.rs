@@ -1,0 +1,107 @@
+//! A steward on a real control store, whose object store can be taken away.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use control::{AskedBy, Claim, RunMode, RunSpec, RunState};
+use fleet::{NatsConfig, open_control};
+use jiff::Timestamp;
+use model::{RunId, SourceId};
+use service::{Readiness, Vars};
+use store::{StoreOptions, StoreTarget};
+use tempfile::TempDir;
+use testkit::servers::NatsFixture;
+use testkit::waiting::LONGEST_WAIT;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use web::WebConfig;
+
+use super::*;
+
+/// A clock that knows when it was looked at.
+#[derive(Debug, Default)]
+struct Calls(Mutex<Vec<Instant>>);
+
+impl Clock for Calls {
+    fn now(&self) -> Timestamp {
+        self.0.lock().unwrap().push(Instant::now());
+        Timestamp::now()
+    }
+}
+
+async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
+    let config = NatsConfig {
+        servers: vec![NatsFixture::get().await.url],
+        namespace: format!("t-{}", RunId::fresh()),
+        ..NatsConfig::default()
+    };
+    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
+    let Views { sources, runs, leases, .. } = Views::open(&control, &readiness, &stop).await.unwrap();
+    let target = StoreTarget::Directory(folder.to_owned());
+    let bus: Arc<dyn Bus> = Arc::new(bus::MemoryBus::new(16));
+    Crew {
+        me: MemberId::fresh("me"),
+        control,
+        sources,
+        runs,
+        leases,
+        store: Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap(),
+        places: Places::new(Arc::clone(&bus)),
+        bus,
+        client: Client::new(WebConfig::default()).unwrap(),
+        clock,
+        catalogs: CatalogConfig { commit_timeout: Duration::from_secs(3), ..CatalogConfig::default() },
+        room: Arc::new(Semaphore::new(1)),
+        settings: Arc::default(),
+        metrics: SchedulerMetrics::default(),
+    }
+}
+
+/// A run that a scheduler had begun which is gone, and that the operator does not want any more.
+async fn half_cancelled(crew: &Crew) -> SourceId {
+    let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
+    let (source, now) = (spec.id.clone(), Timestamp::now());
+    crew.control.sources().create(&spec).await.unwrap();
+    let id = RunId::fresh();
+    let (mode, asked_by) = (RunMode::Auto, AskedBy::Operator);
+    let run = RunSpec { id, source: source.clone(), mode, asked_by, asked_at: now, allow_deletes: false };
+    crew.control.runs().submit(run).await.unwrap();
+    let gone = MemberId::fresh("gone");
+    let Claim::Taken(lease) = crew.control.leases().acquire(&source, &gone, now).await.unwrap() else {
+        panic!("nobody else is there");
+    };
+    crew.control.runs().start(&lease, id, now).await.unwrap();
+    crew.control.runs().cancel(&source, id, now).await.unwrap();
+    lease.release().await;
+    source
+}
+
+#[tokio::test]
+async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_it_is_done() {
+    let folder = TempDir::new().unwrap();
+    let clock = Arc::new(Calls::default());
+    let crew = crew(folder.path(), Arc::clone(&clock)).await;
+    let source = half_cancelled(&crew).await;
+    // A file where a folder should be: no catalog can be opened.
+    let away = folder.path().join(".thresher/catalogs");
+    std::fs::write(&away, "").unwrap();
+
+    let mut runs = crew.runs.clone();
+    let keep = CancellationToken::new();
+    let steward = tokio::spawn(steward::steward(crew, source.clone(), keep.clone()));
+    let first_calls = || {
+        let calls = clock.0.lock().unwrap();
+        calls.get(..5).map(|calls| calls[4] - calls[0])
+    };
+    // Two calls belong to a try: when it takes the lease, and when it has failed. Without a pause five take milliseconds.
+    let took = testkit::waiting::found("three tries", async || first_calls()).await;
+    assert!(took >= Duration::from_secs(1), "tried again at once: {took:?}");
+    std::fs::remove_file(&away).unwrap();
+    let over = |runs: &View<Run>| runs.get(&source).filter(|run| run.state.is_over());
+    let over = timeout(LONGEST_WAIT, runs.wait_for(over)).await.expect("it is done");
+    assert_eq!(over.state, RunState::Cancelled);
+    keep.cancel();
+    steward.await.unwrap();
+}
