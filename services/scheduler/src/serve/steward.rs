@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use control::{AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, SourceSpec};
 use model::{RunId, SourceId};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Crew;
@@ -13,6 +14,10 @@ use super::run::{Left, Tended};
 
 /// The wait after something that is shared could not be read or written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+/// The least time between two looks at what has changed. Of thousands of runs under way each is written once a second, and every
+/// steward hears of all of them: if each looked each time, a scheduler's looks would grow with the square of its Sources. What
+/// changes while nothing else does is looked at once.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
@@ -66,6 +71,10 @@ impl Steward {
     async fn wait_for_run(&self) -> Result<Option<(Arc<SourceSpec>, Arc<Run>)>, ControlError> {
         let (mut sources, mut runs) = (self.crew.sources.clone(), self.crew.runs.clone());
         loop {
+            let next_look = Instant::now() + BETWEEN_LOOKS;
+            // Before the look, so that nothing that changes after it is missed.
+            sources.mark_seen();
+            runs.mark_seen();
             let spec = sources.get(&self.source);
             let last = runs.get(&self.source);
             let due = match (&spec, &last) {
@@ -89,9 +98,15 @@ impl Steward {
                 Due::In(wait) => wait,
                 Due::Never => Duration::MAX,
             };
+            let changed = async {
+                tokio::select! {
+                    () = sources.changed() => {}
+                    () = runs.changed() => {}
+                }
+                sleep_until(next_look).await;
+            };
             tokio::select! {
-                () = sources.changed() => {}
-                () = runs.changed() => {}
+                () = changed => {}
                 () = sleep_up_to(wait) => {}
                 () = self.keep.cancelled() => return Ok(None),
             }
@@ -125,8 +140,14 @@ impl Steward {
                 Claim::Held(record) => record,
             };
             tracing::debug!(source.id = %self.source, holder = %held.holder, "waiting for the lease");
+            // Every lease is renewed all the time; only this one is of interest, and to ask for it is a request. The view may not
+            // have heard of its present holder yet, hence the pause.
+            let ended = async {
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+                leases.wait_for(|leases| leases.get(&self.source).is_none().then_some(())).await;
+            };
             tokio::select! {
-                () = leases.changed() => {}
+                () = ended => {}
                 // The news of its end may have been missed.
                 () = tokio::time::sleep(AFTER_TROUBLE) => {}
                 () = self.keep.cancelled() => return Ok(None),
