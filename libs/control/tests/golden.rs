@@ -91,7 +91,6 @@ fn sources() {
     full.enabled = false;
     full.schedule = Some(Schedule::cron("30 2 * * *").jitter(900));
     full.continuous = Some(PollBounds { least_seconds: 10, most_seconds: 600 });
-    full.mode = RunMode::Audit;
     full.prefer = Some(Prefer::Dump);
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;
@@ -104,6 +103,8 @@ fn sources() {
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());
     full.check().unwrap();
+    // Refused when it is asked for, and still read.
+    full.mode = RunMode::Audit;
     golden("source-full", &full);
     let mut every = plain_source();
     every.schedule = Some(Schedule::every(3600));

@@ -15,6 +15,11 @@ pub struct InvalidSource {
 }
 
 impl InvalidSource {
+    /// One thing that is wrong.
+    pub(crate) fn because(source: &SourceId, field: &'static str, why: impl Into<String>) -> Self {
+        Self { source: source.clone(), reasons: vec![(field, why.into())] }
+    }
+
     /// The fields that are wrong, each with what is wrong with it.
     pub fn reasons(&self) -> &[(&'static str, String)] {
         &self.reasons
@@ -53,6 +58,9 @@ impl SourceSpec {
             let right = SourceId::of_entry(&self.entry);
             refuse("id", format!("a source is named after its entry, and this one is {right}"));
         }
+        if let Err(why) = self.mode.check() {
+            refuse("mode", why.to_owned());
+        }
         if let Some(Err(error)) = self.schedule.as_ref().map(|schedule| schedule.check()) {
             refuse("schedule", error.to_string());
         }
@@ -86,6 +94,7 @@ mod tests {
 
     use super::*;
     use crate::schedule::{PollBounds, Schedule};
+    use crate::sources::RunMode;
 
     fn spec(entry: &str) -> SourceSpec {
         SourceSpec::new(Url::parse(entry).unwrap())
@@ -106,16 +115,23 @@ mod tests {
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
         let mut wrong = spec("https://example.org/");
+        wrong.mode = RunMode::Audit;
         wrong.schedule = Some(Schedule::cron("every day"));
         wrong.continuous = Some(PollBounds { least_seconds: 9, most_seconds: 3 });
         wrong.include = Some("(".to_owned());
         wrong.exclude = Some("[".to_owned());
         wrong.max_deletes_percent = 101;
         wrong.contact = Some("a b".to_owned());
-        let said = ["schedule", "continuous", "max_deletes_percent", "include", "exclude", "contact"];
+        let said = ["mode", "schedule", "continuous", "max_deletes_percent", "include", "exclude", "contact"];
         assert_eq!(fields(&wrong), said);
         let message = wrong.check().unwrap_err().to_string();
-        for words in ["it has 2 fields", "9 to 3 seconds", "101 is more than 100", "unclosed group"] {
+        for words in [
+            "auto, baseline or incremental",
+            "it has 2 fields",
+            "9 to 3 seconds",
+            "101 is more than 100",
+            "unclosed group",
+        ] {
             assert!(message.contains(words), "{message}");
         }
     }

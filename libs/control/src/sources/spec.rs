@@ -76,8 +76,22 @@ pub enum RunMode {
     Baseline,
     /// What changed since (RS-31).
     Incremental,
-    /// What is held is compared with the whole Resource List (RS-32).
+    /// What is held is compared with the whole Resource List (RS-32). Not there yet: it is refused where it is asked for, and
+    /// read only so that what an earlier version has stored can be seen and changed.
     Audit,
+}
+
+impl RunMode {
+    /// Whether this version can go this way.
+    ///
+    /// # Errors
+    /// What to ask for instead.
+    pub fn check(self) -> Result<(), &'static str> {
+        match self {
+            Self::Auto | Self::Baseline | Self::Incremental => Ok(()),
+            Self::Audit => Err("audits are not there yet; ask for auto, baseline or incremental"),
+        }
+    }
 }
 
 /// What to take where a Source offers both.

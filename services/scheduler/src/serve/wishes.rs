@@ -6,20 +6,31 @@ use regex::Regex;
 
 use crate::{AbsentPolicy, Filter, HarvestOptions};
 
+/// A wish that cannot be fulfilled. What was accepted was checked, so it is one of another version.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WishError {
+    /// Its filter is none.
+    #[error("its filter is no regular expression: {0}; correct `include` and `exclude` of the Source")]
+    Filter(#[from] regex::Error),
+    /// Nobody can go that way.
+    #[error("its mode is none of this version: {0}")]
+    Mode(&'static str),
+}
+
 /// What a harvest of `source` is told in the run `run`.
 ///
 /// # Errors
-/// When a regular expression is none; what was accepted was checked, so it is one of another version.
-pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptions, regex::Error> {
+/// When nobody can do it.
+pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptions, WishError> {
     let read = |text: &Option<String>| text.as_deref().map(Regex::new).transpose();
     let mode = match (run.mode, source.mode) {
         (RunMode::Auto, wanted) | (wanted, _) => wanted,
     };
+    mode.check().map_err(WishError::Mode)?;
     Ok(HarvestOptions {
         mode: match mode {
-            RunMode::Auto => None,
-            // What a baseline finds out is what an audit of the whole list needs.
-            RunMode::Baseline | RunMode::Audit => Some(Mode::Baseline),
+            RunMode::Auto | RunMode::Audit => None,
+            RunMode::Baseline => Some(Mode::Baseline),
             RunMode::Incremental => Some(Mode::Incremental),
         },
         strict: source.strict,
@@ -44,6 +55,10 @@ mod tests {
     use super::*;
 
     fn wanted(change: impl FnOnce(&mut SourceSpec, &mut RunSpec)) -> HarvestOptions {
+        answer(change).unwrap()
+    }
+
+    fn answer(change: impl FnOnce(&mut SourceSpec, &mut RunSpec)) -> Result<HarvestOptions, WishError> {
         let mut source = SourceSpec::new("http://h/".parse().unwrap());
         let mut run = RunSpec {
             id: RunId::fresh(),
@@ -54,7 +69,22 @@ mod tests {
             allow_deletes: false,
         };
         change(&mut source, &mut run);
-        options(&source, &run).unwrap()
+        options(&source, &run)
+    }
+
+    #[test]
+    fn an_audit_that_was_stored_is_refused_and_not_taken_for_something_else() {
+        let of_source = answer(|source, _| source.mode = RunMode::Audit).unwrap_err().to_string();
+        let of_run = answer(|_, run| run.mode = RunMode::Audit).unwrap_err().to_string();
+        assert_eq!(of_source, of_run);
+        assert!(of_run.contains("auto, baseline or incremental"), "{of_run}");
+        assert!(
+            answer(|source, run| {
+                source.mode = RunMode::Audit;
+                run.mode = RunMode::Baseline;
+            })
+            .is_ok()
+        );
     }
 
     #[test]
