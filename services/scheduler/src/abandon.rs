@@ -23,6 +23,11 @@ pub async fn abandon(catalog: &Catalog, clock: &dyn Clock) -> Result<Option<RunR
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, mut record)) = documents.try_next().await? {
         if record.run == run.id {
+            // What it told is dropped with the rest. Of a list that does not say where it begins, only the first change counts
+            // as told from now on: should later ones fall off its end before the next run, that is a gap.
+            if record.state == DocumentState::Done {
+                record.latest_change = record.oldest_change;
+            }
             record.validators = Validators::default();
             record.state = DocumentState::Failed;
             batch.put_document(&uri, &record);
