@@ -31,6 +31,14 @@ pub enum BusError {
         /// What the client says.
         source: Box<dyn StdError + Send + Sync>,
     },
+    /// The server has no storage left for it: somebody has to make room, and then the same call succeeds.
+    #[error("the message bus cannot {action}: {why}")]
+    NoRoom {
+        /// What was tried.
+        action: String,
+        /// What the server says, and what to do.
+        why: String,
+    },
     /// The server, or its client, refuses for good: a person has to change something.
     #[error("the message bus cannot {action}: {why}; trying again will not help")]
     Refused {
@@ -52,6 +60,6 @@ pub enum BusError {
 impl BusError {
     /// Whether the same call may succeed later.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Unavailable { .. })
+        matches!(self, Self::Unavailable { .. } | Self::NoRoom { .. })
     }
 }

@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use async_nats::jetstream;
 use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::{self, ErrorCode};
 use async_nats::{
     Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, Request, ServerAddr, Subject, rustls,
 };
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::config::JetStreamConfig;
+use super::names::Stage;
 use crate::{BusError, MAX_PAYLOAD};
 
 /// How long one request may take before it counts as lost.
@@ -46,6 +47,8 @@ pub struct Health {
 pub(super) enum Failure {
     /// It may work later.
     Temporary(Box<dyn StdError + Send + Sync>),
+    /// It will work when somebody has made room.
+    NoRoom(String),
     /// It will not.
     Lasting(String),
 }
@@ -66,6 +69,13 @@ impl Failure {
 
     /// What the server answers to a request: what it refuses as wrong stays wrong.
     pub(super) fn answered(error: &jetstream::Error) -> Self {
+        if error.error_code() == ErrorCode::STORAGE_RESOURCES_EXCEEDED {
+            return Self::NoRoom(format!(
+                "{error}. For each of its {} stages, `nats.megabytes_per_stage` is set aside on the server's disk: lower it (0 sets \
+                 nothing aside), or give the server a larger disk or `max_file_store`",
+                Stage::ALL.len()
+            ));
+        }
         match error.code() {
             408 => Self::temporary(error.to_string()),
             400..500 => Self::Lasting(error.to_string()),
@@ -133,15 +143,16 @@ impl Link {
         let deadline = Instant::now() + self.patience;
         let mut wait = FIRST_WAIT;
         loop {
-            let source = match attempt().await {
+            let error = match attempt().await {
                 Ok(done) => return Ok(done),
                 Err(Failure::Lasting(why)) => return Err(BusError::Refused { action: action(), why }),
-                Err(Failure::Temporary(source)) => source,
+                Err(Failure::NoRoom(why)) => BusError::NoRoom { action: action(), why },
+                Err(Failure::Temporary(source)) => BusError::Unavailable { action: action(), source },
             };
             if Instant::now() + wait >= deadline {
-                return Err(BusError::Unavailable { action: action(), source });
+                return Err(error);
             }
-            tracing::debug!(error = source, action = action(), "trying again");
+            tracing::debug!(%error, "trying again");
             sleep(wait).await;
             self.wait_until_up(deadline).await;
             wait = (wait * 2).min(LONGEST_WAIT);

@@ -28,6 +28,22 @@ async fn one(bus: &JetStreamBus, filter: &Filter) -> Delivery {
 }
 
 #[tokio::test]
+async fn a_server_without_room_is_told_of_with_the_setting_that_asks_for_it() {
+    let server = NatsFixture::get().await;
+    let config = JetStreamConfig {
+        megabytes_per_stage: 1 << 40,
+        patience_seconds: 1,
+        ..config(&server.url, "no-room")
+    };
+    let error = JetStreamBus::connect(config, &Vars::default()).await.unwrap_err();
+    assert!(error.is_temporary(), "{error:?}");
+    let said = error.to_string();
+    for words in ["create stream", "insufficient storage", "10047", "`nats.megabytes_per_stage`"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn what_was_published_before_the_server_was_killed_is_there_after() {
     let (mut server, bus) = server_and_bus("kill-published").await;
     bus.open(verify_spec(64)).await.unwrap();
