@@ -10,6 +10,7 @@ use model::{
 };
 use resourcesync::Capability;
 
+use crate::absentees::Absentees;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::options::AbsentPolicy;
@@ -134,6 +135,7 @@ impl Harvest {
 
     async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<(), HarvestError> {
         let mut count = Count::default();
+        let Ok(mut absentees) = Absentees::new() else { return Ok(()) };
         for number in 0..named.portions() {
             let Ok(portion) = named.portion(number) else { return Ok(()) };
             let mut resources = self.catalog.scan_resources(None, None).await?;
@@ -144,6 +146,9 @@ impl Harvest {
                 count.held += 1;
                 if !is_named && !is_newer(&record, lists.at) {
                     count.absent += 1;
+                    if absentees.note(&uri).is_err() {
+                        return Ok(());
+                    }
                     count.to_delete += u64::from(self.is_confirmed(&record, lists.at));
                 }
             }
@@ -156,23 +161,16 @@ impl Harvest {
         if is_guarded {
             self.trip(lists, &count).await?;
         }
-        for number in 0..named.portions() {
-            let Ok(portion) = named.portion(number) else { return Ok(()) };
-            let mut batch = Batch::new();
-            let mut resources = self.catalog.scan_resources(None, None).await?;
-            while let Some((uri, record)) = resources.try_next().await? {
-                let is_absent = portion.names(&uri) == Some(false) && is_held_of(set, &record);
-                if is_absent && !is_newer(&record, lists.at) {
-                    self.settle_absence(&mut batch, set, lists, &uri, record, is_guarded).await?;
-                }
-                if batch.len() >= BATCH {
-                    self.commit(std::mem::take(&mut batch)).await?;
-                }
+        let Ok(absentees) = absentees.all() else { return Ok(()) };
+        let mut batch = Batch::new();
+        for uri in absentees {
+            let Some(record) = self.catalog.resource(&uri).await? else { continue };
+            self.settle_absence(&mut batch, set, lists, &uri, record, is_guarded).await?;
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
             }
-            drop(resources);
-            self.commit(batch).await?;
         }
-        Ok(())
+        self.commit(batch).await
     }
 
     async fn settle_absence(

@@ -2,6 +2,7 @@
 
 mod abandon;
 mod absent;
+mod absentees;
 mod candidate;
 mod continuity;
 mod decide;
