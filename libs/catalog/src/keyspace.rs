@@ -102,6 +102,7 @@ mod tests {
     use crate::changes::Changes;
     use crate::documents::Documents;
     use crate::meta::Meta;
+    use crate::packages::Packages;
     use crate::pending::Pending;
     use crate::problems::Problems;
     use crate::resources::Resources;
@@ -114,6 +115,7 @@ mod tests {
             Changes::PREFIX,
             Documents::PREFIX,
             Meta::PREFIX,
+            Packages::PREFIX,
             Pending::PREFIX,
             Problems::PREFIX,
             Resources::PREFIX,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use model::{
-    ChangeLogEntry, DocumentRecord, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Subject,
+    ChangeLogEntry, DocumentRecord, PackageRecord, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri,
+    Subject,
 };
 use slatedb::DbIterator;
 use tokio::time::Instant;
@@ -26,6 +27,8 @@ pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.
 pub type DocumentScan = Scan<(String, DocumentRecord)>;
+/// Packages with their URIs.
+pub type PackageScan = Scan<(String, PackageRecord)>;
 /// Problems with their subjects.
 pub type ProblemScan = Scan<(Subject, ProblemRecord)>;
 /// Entries of the change log with their numbers.

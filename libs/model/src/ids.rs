@@ -79,6 +79,11 @@ ulid_id!(
     /// One pack. Each delivery of a job names a new one, so nothing is ever overwritten.
     PackId, "pack id"
 );
+ulid_id!(
+    /// One upload of a dump's package, or the index that was made of one. A package that is received anew, perhaps in another
+    /// version, gets a new one, so nothing is ever overwritten.
+    PackageId, "package id"
+);
 
 impl SourceId {
     const LONGEST: usize = 80;

@@ -10,6 +10,7 @@ mod lane;
 mod location;
 mod look;
 mod outcome;
+mod package;
 mod pending;
 mod problem;
 mod resource;
@@ -23,12 +24,16 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use document::{DocumentRecord, DocumentState, Told, Validators};
 pub use given_up::{GivenUp, KeptPayload};
-pub use ids::{IdError, JobId, PackId, RunId, Seq, SetId, SourceId};
+pub use ids::{IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};
-pub use location::{Location, Method};
+pub use location::{Location, Method, Span};
 pub use look::{LookRecord, LookedAt, Remark};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
+pub use package::{
+    Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
+    PackageRecord, PackageResult, PackageState, SliceSet,
+};
 pub use pending::{Action, PendingRecord};
 pub use problem::{ProblemReason, ProblemRecord, Subject};
 pub use resource::{
@@ -36,6 +41,6 @@ pub use resource::{
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord};
-pub use unpack::UnpackJob;
+pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};
 pub use wire::{Message, WireError, decode, encode};

@@ -3,15 +3,19 @@
 //! file of before under such a name and writes today's anew: `WRITE_GOLDEN=1 cargo test -p model --test golden`.
 #![allow(missing_docs)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fixity::{Algorithm, Computed, Hasher, Sha256};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
-    JobId, Lane, Location, Message, Method, Outcome, OutcomeResult, Outcomes, ProblemReason, ResourceUri,
-    RunId, Seq, SourceId, StoredBitstream, UnpackJob, Validators, VerifyJob, decode, encode,
+    Assurance, Contents, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched,
+    FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult,
+    Message, Method, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome, PackageResult,
+    ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream, UnpackJob, UnpackTask, Validators,
+    VerifyJob, decode, encode,
 };
+use resourcesync::{Capability, Datetime, Metadata};
 
 const SHA1_OF_ABC: &str = "sha-1:a9993e364706816aba3e25717850c26c9cd0d89d";
 
@@ -36,6 +40,18 @@ fn an_unpack_job_is_sent_as_it_is_written_here() {
 }
 
 #[test]
+fn a_package_job_is_sent_as_it_is_written_here() {
+    is_sent_as(&package_job());
+}
+
+#[test]
+fn package_outcomes_are_sent_as_they_are_written_here() {
+    for (name, result) in package_results() {
+        is_sent_as_example(name, &package_outcome(result));
+    }
+}
+
+#[test]
 fn every_message_that_was_ever_sent_is_still_read() {
     if std::env::var_os("WRITE_GOLDEN").is_some() {
         return; // The others are writing them.
@@ -49,6 +65,8 @@ fn every_message_that_was_ever_sent_is_still_read() {
             FetchJob::KIND => decode::<FetchJob>(&bytes).map(drop),
             VerifyJob::KIND => decode::<VerifyJob>(&bytes).map(drop),
             Outcomes::KIND => decode::<Outcomes>(&bytes).map(drop),
+            PackageJob::KIND => decode::<PackageJob>(&bytes).map(drop),
+            PackageOutcome::KIND => decode::<PackageOutcome>(&bytes).map(drop),
             UnpackJob::KIND => decode::<UnpackJob>(&bytes).map(drop),
             other => panic!("{name}: {other} is no message of this crate"),
         };
@@ -64,8 +82,18 @@ fn folder() -> PathBuf {
 
 #[track_caller]
 fn is_sent_as<T: Message + PartialEq + std::fmt::Debug>(message: &T) {
-    let name = format!("{}.v{}.json", T::KIND, T::VERSION);
-    let file = folder().join(&name);
+    is_kept_as(&format!("{}.v{}.json", T::KIND, T::VERSION), message);
+}
+
+/// One of several forms of a message.
+#[track_caller]
+fn is_sent_as_example<T: Message + PartialEq + std::fmt::Debug>(example: &str, message: &T) {
+    is_kept_as(&format!("{}.v{}.{example}.json", T::KIND, T::VERSION), message);
+}
+
+#[track_caller]
+fn is_kept_as<T: Message + PartialEq + std::fmt::Debug>(name: &str, message: &T) {
+    let file = folder().join(name);
     let sent: serde_json::Value = serde_json::from_slice(&encode(message)).unwrap();
     let sent = serde_json::to_string_pretty(&sent).unwrap() + "\n";
     if std::env::var_os("WRITE_GOLDEN").is_some() {
@@ -165,8 +193,103 @@ fn unpack_job() -> UnpackJob {
         lane: lane(),
         uri: uri("dump.zip"),
         seq: Seq::new(7),
-        stored: object(),
+        declaration: declaration(),
+        stored: whole_package(),
+        task: UnpackTask::Slice { index: package("CC"), number: 3 },
     }
+}
+
+fn package_job() -> PackageJob {
+    PackageJob {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        uri: uri("dump.zip"),
+        seq: Seq::new(7),
+        declaration: declaration(),
+        held: validators(),
+    }
+}
+
+fn package_outcome(result: PackageResult) -> PackageOutcome {
+    PackageOutcome {
+        id: job(),
+        source: source(),
+        run: run(),
+        lane: lane(),
+        uri: uri("dump.zip"),
+        seq: Seq::new(7),
+        requests: 4,
+        elapsed_ms: 1_234,
+        result,
+    }
+}
+
+fn package_results() -> Vec<(&'static str, PackageResult)> {
+    let member = StoredBitstream { location: at(512, 2, Method::Deflated), ..object() };
+    let results = [
+        MemberResult::Verified { stored: member, assurance: Assurance::Digest },
+        MemberResult::NoMember,
+        MemberResult::Failed(mismatch()),
+        MemberResult::BadEntry("the entry has no loc".to_owned()),
+    ];
+    let item = |(n, result)| MemberOutcome {
+        entry: ManifestEntry {
+            loc: format!("https://example.org/{n}"),
+            lastmod: Some(datetime()),
+            metadata: Metadata { path: Some(format!("/{n}")), length: Some(3), ..Metadata::default() },
+            line: n,
+            column: 3,
+        },
+        result,
+    };
+    vec![
+        (
+            "stored",
+            PackageResult::Stored(StoredBitstream { location: whole_package().location, ..in_pack() }),
+        ),
+        ("not-modified", PackageResult::NotModified),
+        ("deferred", PackageResult::Deferred { received: 8_388_608 }),
+        ("opened", PackageResult::Opened(contents())),
+        ("slice", PackageResult::Slice { number: 3, items: (1..).zip(results).map(item).collect() }),
+        ("failed", PackageResult::Failed(throttled())),
+    ]
+}
+
+fn contents() -> Contents {
+    Contents {
+        manifest: ManifestHeader {
+            capability: Some(Capability::ResourceDumpManifest),
+            at: Some(datetime()),
+            completed: Some(datetime()),
+            from: None,
+            until: None,
+            quirks: BTreeMap::from([("bom".to_owned(), 1)]),
+        },
+        entries: 900,
+        overtaken: 2,
+        slices: 4,
+        index: Some(package("CC")),
+        unlisted: 1,
+        unlisted_names: vec!["thumbs.db".to_owned()],
+    }
+}
+
+fn whole_package() -> StoredBitstream {
+    StoredBitstream { location: at(0, 3, Method::Stored), ..object() }
+}
+
+fn at(offset: u64, stored_length: u64, method: Method) -> Location {
+    Location::Package { source: source(), package: package("BB"), offset, stored_length, method }
+}
+
+fn package(end: &str) -> PackageId {
+    format!("01JD7ZK1V0AAAAAAAAAAAAAA{end}").parse().unwrap()
+}
+
+fn datetime() -> Datetime {
+    "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
 fn job() -> JobId {

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use fixity::Sha256;
 use fs_err as fs;
-use model::Location;
+use model::{Location, Method, Span};
 use object_store::{
     Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
     WriteMultipart,
@@ -127,10 +127,11 @@ impl Store {
     pub async fn exists(&self, location: &Location, length: u64) -> Result<bool, StoreError> {
         let key = Key::of(location);
         match self.objects().head(&key.path()).await {
-            Ok(meta) => Ok(match location {
-                Location::Object { .. } => meta.size == length,
-                Location::Pack { offset, stored_length, .. } => {
-                    *stored_length == length && offset.checked_add(length).is_some_and(|end| end <= meta.size)
+            Ok(meta) => Ok(match location.span() {
+                None => meta.size == length,
+                Some(Span { offset, stored_length, method }) => {
+                    (method != Method::Stored || stored_length == length)
+                        && offset.checked_add(stored_length).is_some_and(|end| end <= meta.size)
                 }
             }),
             Err(error) => match StoreError::of_object(self.root(), &key, error) {

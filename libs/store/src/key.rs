@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fixity::Sha256;
-use model::{Location, PackId, SourceId};
+use model::{Location, PackId, PackageId, SourceId};
 use object_store::path::Path;
 
 /// The name of an object. Nothing else in the project spells one out.
@@ -18,6 +18,13 @@ pub enum Key {
         source: SourceId,
         /// The pack.
         pack: PackId,
+    },
+    /// A package of a dump, as it came: `packages/<source>/<ulid>`.
+    Package {
+        /// The Source whose package it is.
+        source: SourceId,
+        /// The package.
+        package: PackageId,
     },
     /// A Source's catalog, a folder of its own: `catalogs/<source>`.
     Catalog(SourceId),
@@ -34,6 +41,7 @@ pub struct KeyError(String);
 
 const BITSTREAMS: &str = "bitstreams/sha256";
 const PACKS: &str = "packs";
+const PACKAGES: &str = "packages";
 const CATALOGS: &str = "catalogs";
 const SOURCES: &str = "sources";
 const PROBE: &str = "probe/conditional-put";
@@ -44,6 +52,9 @@ impl Key {
         match location {
             Location::Object { sha256 } => Self::Bitstream(*sha256),
             Location::Pack { source, pack, .. } => Self::Pack { source: source.clone(), pack: *pack },
+            Location::Package { source, package, .. } => {
+                Self::Package { source: source.clone(), package: *package }
+            }
         }
     }
 
@@ -56,7 +67,7 @@ impl Key {
     /// The media type the object is stored with, where the store keeps one.
     pub fn content_type(&self) -> &'static str {
         match self {
-            Self::Bitstream(_) | Self::Catalog(_) => "application/octet-stream",
+            Self::Bitstream(_) | Self::Catalog(_) | Self::Package { .. } => "application/octet-stream",
             Self::Pack { .. } => "application/zip",
             Self::Source(_) => "application/json",
             Self::Probe => "text/plain",
@@ -73,6 +84,11 @@ impl Key {
         Path::from(BITSTREAMS)
     }
 
+    /// The folder of a Source's packages.
+    pub fn packages(source: &SourceId) -> Path {
+        Path::from(format!("{PACKAGES}/{source}"))
+    }
+
     /// The folder of a Source's packs.
     pub fn packs(source: &SourceId) -> Path {
         Path::from(format!("{PACKS}/{source}"))
@@ -87,6 +103,7 @@ impl fmt::Display for Key {
                 write!(f, "{BITSTREAMS}/{}/{}/{hex}", &hex[..2], &hex[2..4])
             }
             Self::Pack { source, pack } => write!(f, "{PACKS}/{source}/{pack}.zip"),
+            Self::Package { source, package } => write!(f, "{PACKAGES}/{source}/{package}"),
             Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
             Self::Probe => f.write_str(PROBE),
@@ -115,6 +132,10 @@ fn parse(text: &str) -> Option<Key> {
             let pack = name.strip_suffix(".zip")?.parse().ok()?;
             Some(Key::Pack { source: source.parse().ok()?, pack })
         }
+        PACKAGES => {
+            let (source, name) = rest.split_once('/')?;
+            Some(Key::Package { source: source.parse().ok()?, package: name.parse().ok()? })
+        }
         CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
         SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
         _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
@@ -130,6 +151,7 @@ mod tests {
         vec![
             Key::Bitstream(Sha256::of(b"a")),
             Key::Pack { source: source.clone(), pack: PackId::fresh() },
+            Key::Package { source: source.clone(), package: PackageId::fresh() },
             Key::Catalog(source.clone()),
             Key::Source(source),
             Key::Probe,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fixity::Sha256;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use model::{Bitstream, Location};
+use model::{Bitstream, Location, Span};
 use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt};
 
 use crate::spool::blocking;
@@ -54,9 +54,9 @@ impl Store {
         let mut results: Vec<_> = bitstreams.iter().map(|_| None).collect();
         let mut packs: HashMap<Key, Vec<usize>> = HashMap::new();
         for (n, bitstream) in bitstreams.iter().enumerate() {
-            match bitstream.location {
+            match bitstream.location.span() {
                 // An empty range is no range to a server.
-                Location::Pack { stored_length: 1.., .. } => {
+                Some(Span { stored_length: 1.., .. }) => {
                     packs.entry(Key::of(&bitstream.location)).or_default().push(n);
                 }
                 _ => results[n] = Some(self.read_verified(bitstream).await),
@@ -123,15 +123,15 @@ impl Store {
     }
 
     async fn get(&self, location: &Location, expected: &Expected) -> Result<GetResult, StoreError> {
-        let range = match location {
-            Location::Pack { stored_length: 1.., .. } => Some(GetRange::Bounded(expected.range()?)),
+        let range = match location.span() {
+            Some(Span { stored_length: 1.., .. }) => Some(GetRange::Bounded(expected.range()?)),
             // An empty range is no range to a server: the pack's first byte is asked for, and dropped below.
-            Location::Pack { .. } => Some(GetRange::Bounded(0..1)),
+            Some(_) => Some(GetRange::Bounded(0..1)),
             // All of it, so that an object that has grown is noticed.
-            Location::Object { .. } => None,
+            None => None,
         };
         let mut result = self.get_with(location, expected, GetOptions::new().with_range(range)).await?;
-        if matches!(location, Location::Pack { stored_length: 0, .. }) {
+        if matches!(location.span(), Some(Span { stored_length: 0, .. })) {
             result.payload = GetResultPayload::Stream(stream::empty().boxed());
             result.range = 0..0;
         }
@@ -198,6 +198,6 @@ fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>)
 pub(crate) fn named_digest(location: &Location) -> Option<Sha256> {
     match location {
         Location::Object { sha256 } => Some(*sha256),
-        Location::Pack { .. } => None,
+        Location::Pack { .. } | Location::Package { .. } => None,
     }
 }

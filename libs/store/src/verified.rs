@@ -31,11 +31,9 @@ impl Expected {
     /// What the location itself tells.
     pub(crate) fn at(location: &Location, length: u64) -> Self {
         let key = Key::of(location);
-        let (name, offset, stored_length) = match location {
-            Location::Object { .. } => (key.to_string(), 0, None),
-            Location::Pack { offset, stored_length, .. } => {
-                (format!("{key} at offset {offset}"), *offset, Some(*stored_length))
-            }
+        let (name, offset, stored_length) = match location.span() {
+            None => (key.to_string(), 0, None),
+            Some(span) => (format!("{key} at offset {}", span.offset), span.offset, Some(span.stored_length)),
         };
         Self { name, offset, length, stored_length, sha256: named_digest(location) }
     }

@@ -48,7 +48,7 @@ impl Unpacker {
     /// # Errors
     /// Only when the store cannot be asked: then the job is to be done again.
     pub async fn look(&self, job: UnpackJob) -> Result<Outcomes, StoreError> {
-        let UnpackJob { id, source, run, lane, uri, seq, stored } = job;
+        let UnpackJob { id, source, run, lane, uri, seq, stored, .. } = job;
         let failure = if self.store.exists(&stored.location, stored.computed.length()).await? {
             Failure {
                 reason: ProblemReason::WrongKind,
@@ -106,6 +106,8 @@ mod tests {
             uri: "http://h/dump.zip".parse().unwrap(),
             seq: Seq::new(1),
             stored,
+            declaration: Default::default(),
+            task: Default::default(),
         };
         let bus = Arc::new(MemoryBus::new(4));
         let filter = Filter::Outcomes(source);

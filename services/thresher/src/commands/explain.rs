@@ -176,9 +176,9 @@ fn held(bitstream: &Bitstream) -> Vec<String> {
 
 fn place(location: &Location) -> String {
     let key = Key::of(location);
-    match location {
-        Location::Object { .. } => key.to_string(),
-        Location::Pack { offset, stored_length, .. } => format!("{key}, {stored_length} bytes at {offset}"),
+    match location.span() {
+        None => key.to_string(),
+        Some(span) => format!("{key}, {} bytes at {}", span.stored_length, span.offset),
     }
 }
 
