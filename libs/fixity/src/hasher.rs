@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::digest::DynDigest;
 
+use crate::saved::{Running, SavedHasher};
 use crate::{Algorithm, Digest, Sha256};
 
 /// Why digests are not those of one bitstream.
@@ -21,7 +21,7 @@ pub enum ComputedError {
 /// Computes digests and the length of a bitstream that passes in pieces.
 pub struct Hasher {
     length: u64,
-    states: Vec<(Algorithm, Box<dyn DynDigest + Send + Sync>)>,
+    states: Vec<(Algorithm, Box<dyn Running>)>,
 }
 
 /// The length and the digests of a bitstream; SHA-256 is always among them.
@@ -62,6 +62,20 @@ impl Hasher {
     /// How many bytes have passed.
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// How far it has come, to be put away: whoever [restores](Self::restore) it goes on behind the last piece.
+    pub fn save(&self) -> SavedHasher {
+        SavedHasher::of(self.length, &self.states)
+    }
+
+    /// Goes on where a hasher was saved. None when what was saved is of a release that saves in another way, or of other
+    /// algorithms: then the bytes have to pass again.
+    pub fn restore(algorithms: impl IntoIterator<Item = Algorithm>, saved: &SavedHasher) -> Option<Self> {
+        let mut hasher = Self::new(algorithms);
+        saved.restore(&mut hasher.states)?;
+        hasher.length = saved.length();
+        Some(hasher)
     }
 
     /// What all pieces together give.
@@ -142,7 +156,7 @@ impl From<Computed> for Parts {
     }
 }
 
-fn state(algorithm: Algorithm) -> Box<dyn DynDigest + Send + Sync> {
+fn state(algorithm: Algorithm) -> Box<dyn Running> {
     match algorithm {
         Algorithm::Md5 => Box::new(md5::Md5::default()),
         Algorithm::Sha1 => Box::new(sha1::Sha1::default()),

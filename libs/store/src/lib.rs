@@ -2,12 +2,14 @@
 
 mod bitstreams;
 mod error;
+mod inflate;
 mod key;
 mod open;
 mod pack;
 #[cfg(test)]
 mod pack_tests;
 mod probe;
+mod range_reader;
 mod read;
 mod s3;
 mod sources;
@@ -25,6 +27,7 @@ pub use error::{Cause, StoreError};
 pub use key::{Key, KeyError};
 pub use open::{DATA_DIRECTORY, Store, StoreOptions};
 pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
+pub use range_reader::RangeReader;
 pub use read::ByteStream;
 pub use s3::S3Options;
 pub use sources::SourceNote;

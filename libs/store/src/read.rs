@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use fixity::Sha256;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use model::{Bitstream, Location, Span};
-use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt};
+use model::{Bitstream, Location, Method, Span};
+use object_store::{
+    Attributes, Extensions, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt,
+};
 
+use crate::inflate;
 use crate::spool::blocking;
 use crate::verified::{self, Expected};
 use crate::{Key, Store, StoreError, TroubleKind};
@@ -42,14 +45,13 @@ impl Store {
     /// [`StoreError::Damaged`] when it is not what was stored.
     pub async fn read_verified(&self, bitstream: &Bitstream) -> Result<Bytes, StoreError> {
         let expected = Expected::of(bitstream);
-        let result = self.get(&bitstream.location, &expected).await?;
-        let bytes = result.bytes().await.map_err(|e| self.failed(&bitstream.location, e))?;
+        let bytes = self.whole(&bitstream.location, &expected).await?;
         expected.judge(&bytes)?;
         Ok(bytes)
     }
 
-    /// Judged bitstreams, judged again, in their order: members of one pack come with one read. All are held in memory, so the
-    /// caller bounds their number; a pack's worth is right.
+    /// Judged bitstreams, judged again, in their order: members of one pack or package that lie close together come with one
+    /// read. All are held in memory, so the caller bounds their number; a pack's worth is right.
     pub async fn read_batch(&self, bitstreams: &[&Bitstream]) -> Vec<Result<Bytes, StoreError>> {
         let mut results: Vec<_> = bitstreams.iter().map(|_| None).collect();
         let mut packs: HashMap<Key, Vec<usize>> = HashMap::new();
@@ -70,9 +72,7 @@ impl Store {
             };
             for (i, &n) in members.iter().enumerate() {
                 results[n] = Some(match &read {
-                    Some(Ok(read)) if i < read.len() => {
-                        Expected::of(bitstreams[n]).judge(&read[i]).map(|()| read[i].clone())
-                    }
+                    Some(Ok(read)) if i < read.len() => judged(&read[i], Expected::of(bitstreams[n])).await,
                     // A store that does not answer is not asked again for each of them.
                     Some(Err(error)) if TroubleKind::of(error) == Some(TroubleKind::Unavailable) => {
                         let at = format!("{}/{key}", self.root());
@@ -87,7 +87,7 @@ impl Store {
     }
 
     /// The bytes at a location that nobody judged yet. An object of its own is compared with the digest it is named by
-    /// before its last piece is handed out; a member of a pack only by its length, as its digest stands elsewhere.
+    /// before its last piece is handed out; a member of a pack or package only by its length, as its digest stands elsewhere.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], here or as the stream's last item, when they are not what was stored.
@@ -95,23 +95,42 @@ impl Store {
         self.pass(location, Expected::at(location, length)).await
     }
 
-    /// Some bytes of a bitstream, counted from its beginning. A part cannot be compared with the digest of the whole.
+    /// Some bytes of a bitstream, counted from its beginning; they are held in memory. A part cannot be compared with the digest of
+    /// the whole. What is stored deflated is inflated from its beginning.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when less is stored.
     pub async fn read_range(&self, location: &Location, range: Range<u64>) -> Result<Bytes, StoreError> {
         let expected = Expected::part(location, range)?;
-        let wanted = expected.range()?;
-        if wanted.is_empty() {
+        if expected.length() == 0 {
             return Ok(Bytes::new());
         }
-        let options = GetOptions::new().with_range(Some(GetRange::Bounded(wanted)));
+        if expected.method() == Method::Deflated {
+            return self.whole(location, &expected).await;
+        }
+        let options = GetOptions::new().with_range(Some(GetRange::Bounded(expected.range()?)));
         let result = self.get_with(location, &expected, options).await?;
         result.bytes().await.map_err(|e| self.failed(location, e))
     }
 
     async fn pass(&self, location: &Location, expected: Expected) -> Result<ByteStream, StoreError> {
-        let result = self.get(location, &expected).await?;
+        Ok(verified::stream(self.pieces(location, &expected).await?, expected))
+    }
+
+    /// What is wanted, in memory, neither counted nor compared.
+    async fn whole(&self, location: &Location, expected: &Expected) -> Result<Bytes, StoreError> {
+        match expected.method() {
+            Method::Stored => {
+                let result = self.get(location, expected).await?;
+                result.bytes().await.map_err(|e| self.failed(location, e))
+            }
+            Method::Deflated => gathered(self.pieces(location, expected).await?, expected).await,
+        }
+    }
+
+    /// What is wanted, in pieces, neither counted nor compared.
+    async fn pieces(&self, location: &Location, expected: &Expected) -> Result<ByteStream, StoreError> {
+        let result = self.get(location, expected).await?;
         let (range, root, key) = (result.range.clone(), self.root().to_owned(), Key::of(location));
         let pieces = match result.payload {
             GetResultPayload::File(file, path) => file_pieces(file, path, range),
@@ -119,23 +138,32 @@ impl Store {
                 stream.map_err(move |e| StoreError::of_object(&root, &key, e)).boxed()
             }
         };
-        Ok(verified::stream(pieces, expected))
+        Ok(match expected.method() {
+            Method::Stored => pieces,
+            Method::Deflated => inflate::stream(pieces, expected.clone()),
+        })
     }
 
     async fn get(&self, location: &Location, expected: &Expected) -> Result<GetResult, StoreError> {
         let range = match location.span() {
             Some(Span { stored_length: 1.., .. }) => Some(GetRange::Bounded(expected.range()?)),
-            // An empty range is no range to a server: the pack's first byte is asked for, and dropped below.
-            Some(_) => Some(GetRange::Bounded(0..1)),
+            Some(_) => return self.get_nothing(location).await,
             // All of it, so that an object that has grown is noticed.
             None => None,
         };
-        let mut result = self.get_with(location, expected, GetOptions::new().with_range(range)).await?;
-        if matches!(location.span(), Some(Span { stored_length: 0, .. })) {
-            result.payload = GetResultPayload::Stream(stream::empty().boxed());
-            result.range = 0..0;
-        }
-        Ok(result)
+        self.get_with(location, expected, GetOptions::new().with_range(range)).await
+    }
+
+    /// An empty range is no range to a server: that the object is there is all there is to ask.
+    async fn get_nothing(&self, location: &Location) -> Result<GetResult, StoreError> {
+        let meta = self.objects().head(&Key::of(location).path()).await;
+        Ok(GetResult {
+            payload: GetResultPayload::Stream(stream::empty().boxed()),
+            meta: meta.map_err(|e| self.failed(location, e))?,
+            range: 0..0,
+            attributes: Attributes::default(),
+            extensions: Extensions::default(),
+        })
     }
 
     async fn get_with(
@@ -168,6 +196,31 @@ impl Store {
 
     fn failed(&self, location: &Location, error: object_store::Error) -> StoreError {
         StoreError::of_object(self.root(), &Key::of(location), error)
+    }
+}
+
+/// A bitstream whose stored bytes are there.
+async fn judged(stored: &Bytes, expected: Expected) -> Result<Bytes, StoreError> {
+    let bytes = match expected.method() {
+        Method::Stored => stored.clone(),
+        Method::Deflated => {
+            let stored = stream::iter([Ok(stored.clone())]).boxed();
+            gathered(inflate::stream(stored, expected.clone()), &expected).await?
+        }
+    };
+    expected.judge(&bytes).map(|()| bytes)
+}
+
+/// The pieces as one. A part that ends early is damaged; of a whole, who judges it sees that.
+async fn gathered(mut pieces: ByteStream, expected: &Expected) -> Result<Bytes, StoreError> {
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = pieces.try_next().await? {
+        bytes.extend_from_slice(&piece);
+    }
+    if bytes.len() as u64 >= expected.length() {
+        Ok(bytes.freeze())
+    } else {
+        Err(expected.wrong_length(bytes.len() as u64))
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fixity::{Hasher, Sha256};
 use futures::StreamExt;
 use futures::stream;
-use model::{Bitstream, Location};
+use model::{Bitstream, Location, Method, Span};
 
 use crate::read::{ByteStream, named_digest};
 use crate::{Key, StoreError};
@@ -18,6 +18,10 @@ pub(crate) struct Expected {
     offset: u64,
     length: u64,
     stored_length: Option<u64>,
+    method: Method,
+    /// Bytes of the bitstream before those wanted. Of one that is stored as it is, the offset is behind them already.
+    skip: u64,
+    is_part: bool,
     sha256: Option<Sha256>,
 }
 
@@ -31,22 +35,31 @@ impl Expected {
     /// What the location itself tells.
     pub(crate) fn at(location: &Location, length: u64) -> Self {
         let key = Key::of(location);
-        let (name, offset, stored_length) = match location.span() {
-            None => (key.to_string(), 0, None),
-            Some(span) => (format!("{key} at offset {}", span.offset), span.offset, Some(span.stored_length)),
+        let (name, offset, stored_length, method) = match location.span() {
+            None => (key.to_string(), 0, None, Method::Stored),
+            Some(Span { offset, stored_length, method }) => {
+                (format!("{key} at offset {offset}"), offset, Some(stored_length), method)
+            }
         };
-        Self { name, offset, length, stored_length, sha256: named_digest(location) }
+        let sha256 = named_digest(location);
+        Self { name, offset, length, stored_length, method, skip: 0, is_part: false, sha256 }
     }
 
     /// A part of a bitstream, of which no digest is known.
     pub(crate) fn part(location: &Location, range: Range<u64>) -> Result<Self, StoreError> {
         let mut part = Self::at(location, range.end);
+        (part.is_part, part.sha256) = (true, None);
+        if part.method == Method::Deflated {
+            part.skip = range.start;
+            part.length = range.end.saturating_sub(range.start);
+            return Ok(part);
+        }
         if let Some(stored) = part.stored_length.filter(|stored| *stored < range.end) {
             return Err(part.wrong_length(stored));
         }
         part.offset = part.offset.saturating_add(range.start);
         part.length = range.end.saturating_sub(range.start);
-        (part.stored_length, part.sha256) = (None, None);
+        part.stored_length = None;
         Ok(part)
     }
 
@@ -54,8 +67,27 @@ impl Expected {
         self.length
     }
 
-    /// Where the bytes lie in their object.
+    /// How its bytes are stored.
+    pub(crate) fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Bytes to be dropped of what is inflated.
+    pub(crate) fn skip(&self) -> u64 {
+        self.skip
+    }
+
+    /// How much is inflated at most: one byte beyond a whole bitstream, to see that it ends; of a part, what it takes.
+    pub(crate) fn inflated_limit(&self) -> u64 {
+        self.skip.saturating_add(self.length).saturating_add(u64::from(!self.is_part))
+    }
+
+    /// Where its stored bytes lie in their object.
     pub(crate) fn range(&self) -> Result<Range<u64>, StoreError> {
+        if self.method == Method::Deflated {
+            let end = self.offset.checked_add(self.stored_length.unwrap_or(0));
+            return end.map(|end| self.offset..end).ok_or_else(|| self.cut_short(self.offset));
+        }
         if let Some(stored) = self.stored_length.filter(|stored| *stored != self.length) {
             return Err(self.wrong_length(stored));
         }
@@ -86,6 +118,19 @@ impl Expected {
         self.damaged(format!("{} bytes", self.length), format!("{found} bytes"))
     }
 
+    /// The deflated bytes end before those are there that they should give.
+    pub(crate) fn ends_early(&self, inflated: u64) -> StoreError {
+        self.damaged(
+            format!("{} bytes", self.skip.saturating_add(self.length)),
+            format!("an end of its deflated bytes after {inflated}"),
+        )
+    }
+
+    /// What is stored cannot be inflated.
+    pub(crate) fn not_deflated(&self, why: &str) -> StoreError {
+        self.damaged("deflated bytes".into(), format!("others ({why})"))
+    }
+
     fn judge_digest(&self, computed: Sha256) -> Result<(), StoreError> {
         match self.sha256 {
             Some(expected) if expected != computed => {
@@ -103,7 +148,7 @@ impl Expected {
 /// Passes `pieces` on and compares them. The last piece waits for the verdict, so nobody ever holds all bytes of a
 /// damaged bitstream and takes it for whole.
 pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
-    // A member of a pack has no digest here, and counting is free.
+    // A member of an archive has no digest here, and counting is free.
     let hasher = expected.sha256.map(|_| Hasher::new([]));
     let begin = Some(Passing { pieces, expected, hasher, passed: 0, held: None });
     stream::try_unfold(begin, |state| async move {

@@ -48,6 +48,9 @@ conformance!(
     a_damaged_large_bitstream_is_never_whole,
     a_pack_cut_short_is_damaged,
     existence_is_judged_by_length,
+    members_of_a_package_are_read_in_every_way,
+    a_whole_package_is_read_in_ranges,
+    a_deflated_member_that_is_not_what_it_was_is_never_whole,
     sources_are_noted_and_listed,
     the_object_store_is_complete,
 );

@@ -1,12 +1,16 @@
 //! The promises, each as a function over any store.
 
+mod packages;
+
+pub(crate) use packages::*;
+
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use fixity::{Computed, Hasher, Sha256};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use model::{Assurance, Bitstream, Location, Method, PackId, ResourceUri, SourceId};
+use model::{Assurance, Bitstream, Location, Method, PackId, ResourceUri, SourceId, Span};
 use object_store::{ObjectStoreExt, PutMode};
 use store::{Key, Pack, PackBuilder, PackLimits, PackMember, SourceNote, Store, StoreError};
 

@@ -1,0 +1,44 @@
+//! A stored bitstream that is read here and there.
+
+use bytes::Bytes;
+use model::Location;
+
+use crate::{Store, StoreError};
+
+/// A stored bitstream, such as a package, of which ranges are read. Each read is one request, and nothing is kept between two of them:
+/// who reads on and on puts a read-ahead before it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RangeReader {
+    store: Store,
+    location: Location,
+    length: u64,
+}
+
+impl Store {
+    /// Reads ranges of the bitstream of `length` bytes at `location`. One that is stored deflated is inflated from its
+    /// beginning for each of them.
+    pub fn range_reader(&self, location: &Location, length: u64) -> RangeReader {
+        RangeReader { store: self.clone(), location: location.clone(), length }
+    }
+}
+
+impl RangeReader {
+    /// The bitstream's length in bytes.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The `length` bytes from `offset` on, exactly as many. They are held in memory, so the caller bounds their number.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when less is stored.
+    pub async fn read_at(&self, offset: u64, length: usize) -> Result<Bytes, StoreError> {
+        let end = offset.saturating_add(length as u64);
+        self.store.read_range(&self.location, offset..end).await
+    }
+}
