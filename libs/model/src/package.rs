@@ -51,6 +51,10 @@ pub struct PackageRecord {
 /// How far a package has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a dump has few packages, and few of their records are in memory at a time"
+)]
 pub enum PackageState {
     /// To be fetched.
     Wanted,

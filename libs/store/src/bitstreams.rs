@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// The object's media type, where the store keeps one: a local file system does not, and refuses it.
-    fn attributes(&self, key: &Key) -> Attributes {
+    pub(crate) fn attributes(&self, key: &Key) -> Attributes {
         match self.on_disk() {
             Some(_) => Attributes::new(),
             None => Attributes::from_iter([(Attribute::ContentType, key.content_type())]),

@@ -58,6 +58,12 @@ pub enum StoreError {
         /// What the system said.
         message: String,
     },
+    /// Another worker is at it, or has gone on with it.
+    #[error("{key} is being written by another worker; it is tried again by itself")]
+    Busy {
+        /// The object's key.
+        key: String,
+    },
     /// The stored bytes are not those that were stored.
     #[error(
         "{key} is damaged: expected {expected}, found {computed}; restore it from a copy or harvest the resource again"
@@ -115,7 +121,7 @@ impl StoreError {
     /// Whether the same call may succeed later without anybody doing anything.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } => true,
+            Self::Unavailable { .. } | Self::Busy { .. } => true,
             Self::Io { source, .. } => is_passing(source),
             _ => false,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fixity::Sha256;
-use model::{Location, PackId, PackageId, SourceId};
+use model::{Location, PackId, PackageId, Seq, SourceId};
 use object_store::path::Path;
 
 /// The name of an object. Nothing else in the project spells one out.
@@ -26,6 +26,20 @@ pub enum Key {
         /// The package.
         package: PackageId,
     },
+    /// The note about a package that is being received: `uploads/<source>/<plan>.json`.
+    Upload {
+        /// The Source whose package it is.
+        source: SourceId,
+        /// The plan that the package is fetched for.
+        seq: Seq,
+    },
+    /// What came of it behind its last part: `uploads/<source>/<plan>.tail`.
+    UploadTail {
+        /// The Source whose package it is.
+        source: SourceId,
+        /// The plan that the package is fetched for.
+        seq: Seq,
+    },
     /// A Source's catalog, a folder of its own: `catalogs/<source>`.
     Catalog(SourceId),
     /// The note that a Source is held here: `sources/<source>.json`.
@@ -42,6 +56,7 @@ pub struct KeyError(String);
 const BITSTREAMS: &str = "bitstreams/sha256";
 const PACKS: &str = "packs";
 const PACKAGES: &str = "packages";
+const UPLOADS: &str = "uploads";
 const CATALOGS: &str = "catalogs";
 const SOURCES: &str = "sources";
 const PROBE: &str = "probe/conditional-put";
@@ -67,9 +82,11 @@ impl Key {
     /// The media type the object is stored with, where the store keeps one.
     pub fn content_type(&self) -> &'static str {
         match self {
-            Self::Bitstream(_) | Self::Catalog(_) | Self::Package { .. } => "application/octet-stream",
+            Self::Bitstream(_) | Self::Catalog(_) | Self::Package { .. } | Self::UploadTail { .. } => {
+                "application/octet-stream"
+            }
             Self::Pack { .. } => "application/zip",
-            Self::Source(_) => "application/json",
+            Self::Source(_) | Self::Upload { .. } => "application/json",
             Self::Probe => "text/plain",
         }
     }
@@ -89,6 +106,11 @@ impl Key {
         Path::from(format!("{PACKAGES}/{source}"))
     }
 
+    /// The folder of what is left of a Source's unfinished uploads.
+    pub fn uploads(source: &SourceId) -> Path {
+        Path::from(format!("{UPLOADS}/{source}"))
+    }
+
     /// The folder of a Source's packs.
     pub fn packs(source: &SourceId) -> Path {
         Path::from(format!("{PACKS}/{source}"))
@@ -104,6 +126,8 @@ impl fmt::Display for Key {
             }
             Self::Pack { source, pack } => write!(f, "{PACKS}/{source}/{pack}.zip"),
             Self::Package { source, package } => write!(f, "{PACKAGES}/{source}/{package}"),
+            Self::Upload { source, seq } => write!(f, "{UPLOADS}/{source}/{}.json", seq.get()),
+            Self::UploadTail { source, seq } => write!(f, "{UPLOADS}/{source}/{}.tail", seq.get()),
             Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
             Self::Probe => f.write_str(PROBE),
@@ -136,6 +160,16 @@ fn parse(text: &str) -> Option<Key> {
             let (source, name) = rest.split_once('/')?;
             Some(Key::Package { source: source.parse().ok()?, package: name.parse().ok()? })
         }
+        UPLOADS => {
+            let (source, name) = rest.split_once('/')?;
+            let (seq, kind) = name.split_once('.')?;
+            let (source, seq) = (source.parse().ok()?, Seq::new(seq.parse().ok()?));
+            match kind {
+                "json" => Some(Key::Upload { source, seq }),
+                "tail" => Some(Key::UploadTail { source, seq }),
+                _ => None,
+            }
+        }
         CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
         SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
         _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
@@ -152,6 +186,8 @@ mod tests {
             Key::Bitstream(Sha256::of(b"a")),
             Key::Pack { source: source.clone(), pack: PackId::fresh() },
             Key::Package { source: source.clone(), package: PackageId::fresh() },
+            Key::Upload { source: source.clone(), seq: Seq::new(7) },
+            Key::UploadTail { source: source.clone(), seq: Seq::new(u64::MAX) },
             Key::Catalog(source.clone()),
             Key::Source(source),
             Key::Probe,
@@ -183,6 +219,9 @@ mod tests {
             "packs/a",
             "packs/a/b.zip",
             "sources/a.xml",
+            "uploads/a/07.json",
+            "uploads/a/7.part",
+            "uploads/a/7.lock",
             "catalogs/../x",
             &format!("bitstreams/sha256/00/00/{hex}"),
             &format!("bitstreams/sha256/e3/b0/{}", hex.to_uppercase()),

@@ -8,6 +8,8 @@ mod open;
 mod pack;
 #[cfg(test)]
 mod pack_tests;
+mod package_upload;
+mod parts;
 mod probe;
 mod range_reader;
 mod read;
@@ -19,6 +21,8 @@ mod temporary;
 #[cfg(test)]
 mod testing;
 mod trouble;
+mod upload_lock;
+mod upload_note;
 mod verified;
 pub mod view;
 mod watched;
@@ -27,6 +31,7 @@ pub use error::{Cause, StoreError};
 pub use key::{Key, KeyError};
 pub use open::{DATA_DIRECTORY, Store, StoreOptions};
 pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
+pub use package_upload::{PackageHead, PackageUpload, part_bytes};
 pub use range_reader::RangeReader;
 pub use read::ByteStream;
 pub use s3::S3Options;

@@ -10,6 +10,7 @@ use object_store::memory::InMemory;
 use object_store::prefix::PrefixStore;
 use tokio::sync::watch;
 
+use crate::parts::Parts;
 use crate::s3::{Patience, S3Settings};
 use crate::spool::blocking;
 use crate::trouble::{StoreTrouble, TroubleBoard};
@@ -38,6 +39,7 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     objects: Arc<Watched>,
+    parts: Parts,
     root: Arc<str>,
     board: TroubleBoard,
     local: Option<Local>,
@@ -98,7 +100,9 @@ impl Store {
 
     /// A store that is gone with its last clone.
     pub fn in_memory() -> Self {
-        Self::over(Arc::new(InMemory::new()), "memory", None, std::env::temp_dir())
+        let objects = Arc::new(InMemory::new());
+        let parts = Parts::Multipart(Arc::clone(&objects) as _);
+        Self::over(objects, parts, "memory", None, std::env::temp_dir())
     }
 
     /// The store's name, for messages.
@@ -150,7 +154,7 @@ impl Store {
         let leftovers = vec![spool_directory.clone(), data.join(view::TEMPORARY)];
         let view = View::new(&directory);
         let local = Local { directory, view, objects: objects.clone(), fsync: options.fsync };
-        let store = Self::over(Arc::new(objects), &root, Some(local), spool_directory);
+        let store = Self::over(Arc::new(objects), Parts::File, &root, Some(local), spool_directory);
         if !options.read_only {
             probe::conditional_put(store.objects(), store.root()).await?;
             sweep(leftovers).await?;
@@ -182,23 +186,29 @@ impl Store {
                 ))
             })?;
         }
-        let objects = PrefixStore::new(settings.build(Patience::Long)?, prefix.clone());
-        Ok(Self::over(Arc::new(objects), &root, None, spool_directory))
+        let objects = Arc::new(PrefixStore::new(settings.build(Patience::Long)?, prefix.clone()));
+        let parts = Parts::Multipart(Arc::clone(&objects) as _);
+        Ok(Self::over(objects, parts, &root, None, spool_directory))
     }
 
     pub(crate) fn over(
         objects: Arc<dyn ObjectStore>,
+        parts: Parts,
         root: &str,
         local: Option<Local>,
         spool_directory: PathBuf,
     ) -> Self {
         let (root, board): (Arc<str>, _) = (root.into(), TroubleBoard::new());
         let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
-        Self(Arc::new(Inner { objects, root, board, local, spool_directory }))
+        Self(Arc::new(Inner { objects, parts, root, board, local, spool_directory }))
     }
 
     pub(crate) fn objects(&self) -> &Watched {
         &self.0.objects
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0.parts
     }
 
     pub(crate) fn board(&self) -> &TroubleBoard {

@@ -163,7 +163,13 @@ mod tests {
 
     fn full_store() -> Store {
         let faulty = Faulty::new(std::sync::Arc::new(InMemory::new()), full_disk);
-        Store::over(std::sync::Arc::new(faulty), "full", None, std::env::temp_dir())
+        Store::over(
+            std::sync::Arc::new(faulty),
+            crate::parts::Parts::File,
+            "full",
+            None,
+            std::env::temp_dir(),
+        )
     }
 
     #[tokio::test]

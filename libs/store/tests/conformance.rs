@@ -51,6 +51,12 @@ conformance!(
     members_of_a_package_are_read_in_every_way,
     a_whole_package_is_read_in_ranges,
     a_deflated_member_that_is_not_what_it_was_is_never_whole,
+    an_upload_that_was_dropped_goes_on_behind_its_last_part,
+    an_upload_that_was_kept_goes_on_at_the_very_byte,
+    a_package_of_less_than_a_part_is_one_object_and_no_note,
+    an_upload_that_begins_anew_is_another_package,
+    of_two_workers_on_one_upload_one_goes_on,
+    an_upload_whose_parts_are_gone_begins_anew,
     sources_are_noted_and_listed,
     the_object_store_is_complete,
 );

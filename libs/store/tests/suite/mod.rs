@@ -1,8 +1,10 @@
 //! The promises, each as a function over any store.
 
 mod packages;
+mod uploads;
 
 pub(crate) use packages::*;
+pub(crate) use uploads::*;
 
 use std::collections::BTreeSet;
 

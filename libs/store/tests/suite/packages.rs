@@ -126,22 +126,23 @@ pub(crate) async fn a_deflated_member_that_is_not_what_it_was_is_never_whole(sto
     let Location::Package { package, .. } = stored.location else { panic!() };
     let span = stored.location.span().unwrap();
 
-    let mut wrong = Vec::new();
-    // More comes of it than was judged: one byte too many is all that is inflated.
-    wrong.push((bitstream(large.location.clone(), b"0000000000"), "11 bytes"));
-    wrong.push((bitstream(stored.location.clone(), &bytes[..2_999]), "3000 bytes"));
-    // Less comes of it.
-    wrong.push((bitstream(stored.location.clone(), &[&bytes[..], b"!"].concat()), "3000 bytes"));
-    // Other bytes come of it.
-    wrong.push((bitstream(stored.location.clone(), &body(3_000)), "sha-256"));
-    // Its end is missing, all of it is missing, and it is nothing deflated.
     let short = Span { stored_length: span.stored_length - 1, ..span };
-    wrong.push((bitstream(at(package, short), bytes), "an end of its deflated bytes after"));
-    wrong.push((bitstream(at(package, Span { stored_length: 0, ..span }), bytes), "after 0"));
     let no_deflate = Span { method: Method::Deflated, ..plain.location.span().unwrap() };
-    wrong.push((bitstream(at(package, no_deflate), bytes), "others"));
-    // It lies behind the end.
-    wrong.push((bitstream(at(package, Span { offset: 1 << 30, ..span }), bytes), "an end at"));
+    let wrong = [
+        // More comes of it than was judged: one byte too many is all that is inflated.
+        (bitstream(large.location.clone(), b"0000000000"), "11 bytes"),
+        (bitstream(stored.location.clone(), &bytes[..2_999]), "3000 bytes"),
+        // Less comes of it.
+        (bitstream(stored.location.clone(), &[&bytes[..], b"!"].concat()), "3000 bytes"),
+        // Other bytes come of it.
+        (bitstream(stored.location.clone(), &body(3_000)), "sha-256"),
+        // Its end is missing, all of it is missing, and it is nothing deflated.
+        (bitstream(at(package, short), bytes), "an end of its deflated bytes after"),
+        (bitstream(at(package, Span { stored_length: 0, ..span }), bytes), "after 0"),
+        (bitstream(at(package, no_deflate), bytes), "others"),
+        // It lies behind the end.
+        (bitstream(at(package, Span { offset: 1 << 30, ..span }), bytes), "an end at"),
+    ];
 
     for (stored, says) in &wrong {
         for error in [store.read_verified(stored).await.unwrap_err(), open(store, stored).await.unwrap_err()]
