@@ -1,10 +1,13 @@
 //! How Sources are asked.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::Deserialize;
 use web::{AddressPolicy, RobotsPolicy, WebConfig};
+
+use crate::CredentialConfig;
 
 /// How Sources are asked: field `http` of the services that send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -21,6 +24,8 @@ pub struct HttpConfig {
     /// The most requests in a second that the whole fleet sends to one origin; none = no limit. The same in all services:
     /// it is split evenly among fetchers and schedulers, whether they have work or not.
     pub requests_per_second: Option<NonZeroU32>,
+    /// What Sources can name to be let in, each for one origin; fetchers and schedulers need the same.
+    pub credentials: BTreeMap<String, CredentialConfig>,
     /// Let private, loopback and link-local addresses be reached too. Otherwise a Source could make the fleet look around
     /// in the operator's own network.
     pub allow_private_addresses: bool,
@@ -35,6 +40,7 @@ impl Default for HttpConfig {
             first_byte_timeout_seconds: web.first_byte_timeout.as_secs(),
             stall_timeout_seconds: web.stall_timeout.as_secs(),
             requests_per_second: None,
+            credentials: BTreeMap::new(),
             allow_private_addresses: false,
         }
     }

@@ -9,6 +9,7 @@ mod queue;
 mod rate;
 mod rests;
 mod store;
+mod terms;
 
 pub use self::bus::NatsConfig;
 pub use self::control::{become_member, open_control};
@@ -19,3 +20,4 @@ pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};
 pub use rests::{SharedRests, share_rests};
 pub use store::StoreConfig;
+pub use terms::{BasicConfig, CredentialConfig, Credentials, HeaderConfig, UnknownCredential};

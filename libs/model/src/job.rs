@@ -5,7 +5,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
-use crate::{Declaration, Failure, JobId, Lane, Location, ResourceUri, RunId, Seq, SourceId, Validators};
+use crate::{
+    Declaration, Failure, JobId, Lane, Location, ResourceUri, RunId, Seq, SourceId, Terms, Validators,
+};
 
 /// Resources of one origin, to be fetched one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,9 @@ pub struct FetchJob {
     pub run: RunId,
     /// The origin.
     pub lane: Lane,
+    /// How the Source is asked.
+    #[serde(default, skip_serializing_if = "Terms::is_empty")]
+    pub terms: Terms,
     /// What to fetch, in this order.
     pub items: Vec<FetchItem>,
 }

@@ -16,6 +16,7 @@ mod problem;
 mod resource;
 mod run;
 mod set;
+mod terms;
 mod unpack;
 mod uri;
 mod wire;
@@ -41,6 +42,7 @@ pub use resource::{
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord};
+pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};
 pub use wire::{Message, WireError, decode, encode};

@@ -83,7 +83,7 @@ pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, WireError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FetchItem, FetchJob, JobId, Outcomes, RunId, Seq};
+    use crate::{FetchItem, FetchJob, JobId, Outcomes, RunId, Seq, Terms};
 
     fn job() -> FetchJob {
         FetchJob {
@@ -91,6 +91,7 @@ mod tests {
             source: "example-0".parse().unwrap(),
             run: RunId::fresh(),
             lane: "http://example.org".parse().unwrap(),
+            terms: Terms::default(),
             items: vec![FetchItem {
                 uri: "http://example.org/a".parse().unwrap(),
                 seq: Seq::new(7),

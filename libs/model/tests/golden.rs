@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use fixity::{Algorithm, Computed, Hasher, Sha256};
@@ -12,8 +13,8 @@ use model::{
     Assurance, Contents, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched,
     FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult,
     Message, Method, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome, PackageResult,
-    ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream, UnpackJob, UnpackTask, Validators,
-    VerifyJob, decode, encode,
+    ProblemReason, ResourceUri, RobotsTerm, RunId, Seq, SourceId, StoredBitstream, Terms, UnpackJob,
+    UnpackTask, Validators, VerifyJob, decode, encode,
 };
 use resourcesync::{Capability, Datetime, Metadata};
 
@@ -22,6 +23,17 @@ const SHA1_OF_ABC: &str = "sha-1:a9993e364706816aba3e25717850c26c9cd0d89d";
 #[test]
 fn a_fetch_job_is_sent_as_it_is_written_here() {
     is_sent_as(&fetch_job());
+}
+
+#[test]
+fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
+    let terms = Terms {
+        requests_per_second: NonZeroU32::new(5),
+        robots: Some(RobotsTerm::Crawling),
+        contact: Some("mailto:harvester@example.org".to_owned()),
+        credential: Some("partner-1".to_owned()),
+    };
+    is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });
 }
 
 #[test]
@@ -115,6 +127,7 @@ fn fetch_job() -> FetchJob {
         source: source(),
         run: run(),
         lane: lane(),
+        terms: Terms::default(),
         items: vec![
             FetchItem {
                 uri: uri("a"),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bus::{Bus, Queue, Work};
 use bytes::Bytes;
+use fleet::Credentials;
 use model::{
-    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, VerifyJob,
+    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, Terms, VerifyJob,
 };
 use store::{Store, StoreError};
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ const UNANSWERED: u32 = 3;
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     client: Client,
+    credentials: Credentials,
     store: Store,
     bus: Arc<dyn Bus>,
     clock: Arc<dyn Clock>,
@@ -37,13 +39,35 @@ impl Fetcher {
         clock: Arc<dyn Clock>,
         config: FetcherConfig,
     ) -> Self {
-        Self { client, store, bus, clock, config: Arc::new(config), metrics: FetcherMetrics::default() }
+        let credentials = Credentials::default();
+        Self {
+            client,
+            credentials,
+            store,
+            bus,
+            clock,
+            config: Arc::new(config),
+            metrics: FetcherMetrics::default(),
+        }
     }
 
     /// Counts what it does.
     #[must_use]
     pub fn counted(self, metrics: FetcherMetrics) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Lets Sources name these credentials; otherwise there are none.
+    #[must_use]
+    pub fn knowing(self, credentials: Credentials) -> Self {
+        Self { credentials, ..self }
+    }
+
+    /// One that asks as the terms of a Source say.
+    fn on(&self, terms: &Terms) -> Result<Self, String> {
+        let terms = self.credentials.terms(terms).map_err(|error| error.to_string())?;
+        let client = self.client.on(terms).map_err(|error| error.to_string())?;
+        Ok(Self { client, ..self.clone() })
     }
 
     /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
@@ -54,20 +78,22 @@ impl Fetcher {
     async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
         let job: FetchJob = model::decode(payload).map_err(Work::poison)?;
         let _in_hand = self.metrics.begin();
-        let done = self.fetch(job).await.map_err(Work::later)?;
+        // A credential that is missing may be there when this service is started anew, or with another one.
+        let fetcher = self.on(&job.terms).map_err(Work::later)?;
+        let done = fetcher.fetch(job).await.map_err(Work::later)?;
         let queue = Queue::Verify { source: done.source.clone() };
         bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
         self.metrics.count(&done);
         Ok(())
     }
 
-    /// Fetches the resources of a job and stores what came. What is not reached in the job's time, or after the origin
+    /// Fetches the resources of a job, without regard to its terms, and stores what came. What is not reached in the job's time, or after the origin
     /// asked for patience or stopped answering, comes back as deferred.
     ///
     /// # Errors
     /// Only when the store fails: then nothing of this delivery counts, and the job is to be done again.
     pub async fn fetch(&self, job: FetchJob) -> Result<VerifyJob, StoreError> {
-        let FetchJob { id, source, run, lane, items } = job;
+        let FetchJob { id, source, run, lane, items, .. } = job;
         let start = Instant::now();
         let mut sink = Sink::new(&self.store, &source, &self.config, self.clock.now());
         let mut results = Vec::with_capacity(items.len());

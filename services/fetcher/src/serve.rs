@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::{MemberId, Role};
-use fleet::{HttpConfig, Joined, NatsConfig, StoreConfig};
+use fleet::{Credentials, HttpConfig, Joined, NatsConfig, StoreConfig};
 use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
@@ -74,6 +74,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, .. } = context;
     // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
+    let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let client = Client::new(config.http.web(jobs_at_a_time))?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in hand have ended: they still hear what others should know.
@@ -82,7 +83,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let member =
         fleet::become_member(&control, &me, Role::Fetcher, SystemClock.now(), &readiness, &stop).await?;
     let _rate = fleet::share_rate(&client, &control, &readiness, &stop).await?;
-    let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
+    let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
+        .knowing(credentials)
+        .counted(counted);
 
     let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {
         let fetcher = fetcher.clone();

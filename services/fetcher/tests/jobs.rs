@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use bus::MemoryBus;
+use bus::{MemoryBus, Work};
 use fetcher::{Fetcher, FetcherConfig};
 use fixity::{Computed, Sha256};
+use fleet::Credentials;
 use model::{
     Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
-    ProblemReason, RunId, Seq, StoredBitstream, SystemClock, Validators, VerifyJob,
+    ProblemReason, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
 };
+use service::Vars;
 use store::Store;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{Client, WebConfig};
@@ -40,15 +42,21 @@ impl Case {
         }
     }
 
-    async fn fetch(&self, items: Vec<FetchItem>) -> VerifyJob {
+    fn job(&self, items: Vec<FetchItem>) -> FetchJob {
         let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
         let source = "case".parse().expect("a source id");
-        let job = FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), lane, items };
+        FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), lane, terms: Terms::default(), items }
+    }
+
+    fn fetcher(&self) -> Fetcher {
         let client = Client::new(WebConfig::default()).expect("a client");
         let bus = Arc::new(MemoryBus::new(4));
         let clock = Arc::new(SystemClock);
-        let fetcher = Fetcher::new(client, self.store.clone(), bus, clock, self.config.clone());
-        fetcher.fetch(job).await.expect("a store in memory does not fail")
+        Fetcher::new(client, self.store.clone(), bus, clock, self.config.clone())
+    }
+
+    async fn fetch(&self, items: Vec<FetchItem>) -> VerifyJob {
+        self.fetcher().fetch(self.job(items)).await.expect("a store in memory does not fail")
     }
 
     async fn fetch_one(&self, path: &str) -> (FetchedResult, u64) {
@@ -222,4 +230,27 @@ async fn declared_algorithms_are_computed_beside_sha_256() {
     let stored = stored(job.items.remove(0).result);
     assert_eq!(stored.computed.get(fixity::Algorithm::Md5), digests.first());
     assert_eq!(stored.computed.sha256(), Sha256::of(b"abc"));
+}
+
+#[tokio::test]
+async fn a_job_is_asked_for_as_its_source_wants_and_waits_for_a_credential_that_is_not_there() {
+    let case = Case::new().await;
+    case.server.always("/a", Reply::ok("abc"));
+    let credential =
+        format!(r#"{{"partner": {{"origin": "{}", "bearer": {{"env": "TOKEN"}}}}}}"#, case.server.url());
+    let credentials =
+        Credentials::read(&serde_json::from_str(&credential).unwrap(), &Vars::from([("TOKEN", "sesame")]))
+            .unwrap();
+    let fetcher = case.fetcher();
+    let contact = Some("mailto:partner@example.org".to_owned());
+    let terms = Terms { contact, credential: Some("partner".to_owned()), ..Terms::default() };
+    let job = model::encode(&FetchJob { terms, ..case.job(vec![case.item("/a")]) });
+    let later = fetcher.work(job.clone().into()).await;
+    assert!(matches!(&later, Work::Later { why, .. } if why.contains("\"partner\"")), "{later:?}");
+    assert!(case.server.requests().is_empty(), "nothing is asked without it");
+
+    assert_eq!(fetcher.knowing(credentials).work(job.into()).await, Work::Done);
+    let seen = &case.server.requests()[0];
+    assert_eq!(seen.header("authorization"), Some("Bearer sesame"));
+    assert!(seen.header("user-agent").unwrap().ends_with("(+mailto:partner@example.org)"));
 }

@@ -85,8 +85,8 @@ impl Harvest {
                 pass.heard_at = Instant::now();
             }
             while let Some((id, lane, items)) = window.next_job(last) {
-                self.send(FetchJob { id, source: self.source.clone(), run: self.run.id, lane, items })
-                    .await?;
+                let (source, terms) = (self.source.clone(), self.options.terms.clone());
+                self.send(FetchJob { id, source, run: self.run.id, lane, terms, items }).await?;
                 pass.heard_at = Instant::now();
             }
             self.progress.send_modify(|progress| progress.in_flight = window.in_flight());

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Disposition, Failure, Mode, ProblemReason};
+use model::{Disposition, Failure, Mode, ProblemReason, Terms};
 use regex::Regex;
 
 /// What the operator may choose for a run.
@@ -23,6 +23,8 @@ pub struct HarvestOptions {
     pub rediscover: bool,
     /// For how long it is gone by what the Source offered when it was last asked.
     pub rediscover_after: Duration,
+    /// How the Source is asked for its resources.
+    pub terms: Terms,
     /// What becomes of resources that a list does not name any more.
     pub absent: AbsentPolicy,
     /// The most resources deleted for their absence in one run, in percent of what is held of a set.
@@ -74,6 +76,7 @@ impl Default for HarvestOptions {
             retries: RetryPolicy::default(),
             rediscover: false,
             rediscover_after: Duration::from_secs(3_600),
+            terms: Terms::default(),
             absent: AbsentPolicy::default(),
             max_deletes_percent: 10,
         }

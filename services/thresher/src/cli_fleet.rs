@@ -1,13 +1,15 @@
 //! The part of the command line that runs a fleet or speaks to one.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use control::CredentialName;
 use jiff::SignedDuration;
 use url::Url;
 
 use crate::cli_wanted::{ModeArg, WantedArgs};
+use crate::http::RobotsArg;
 
 /// `serve`.
 #[derive(Debug, Args)]
@@ -55,7 +57,7 @@ pub(crate) struct FleetArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SourceCommand {
     /// Add a Source, or change one.
-    Add(SourceAddArgs),
+    Add(Box<SourceAddArgs>),
     /// List the Sources.
     Ls {
         #[command(flatten)]
@@ -100,6 +102,18 @@ pub(crate) struct SourceAddArgs {
     /// Requests open at one of its origins at the same time, of the whole fleet.
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) concurrency: NonZeroU16,
+    /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rate: Option<NonZeroU32>,
+    /// What is made of robots.txt. What the Source's publication names is an invitation, other links are not.
+    #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
+    pub(crate) robots: RobotsArg,
+    /// Where you can be reached, should the Source's operator wonder: sent instead of the fleet's own contact.
+    #[arg(long, value_name = "MAIL|URL")]
+    pub(crate) contact: Option<String>,
+    /// What it is sent to be let in: the name of a credential in the services' configuration, never the credential itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) credential: Option<CredentialName>,
 }
 
 /// What to do with runs.

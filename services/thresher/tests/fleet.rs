@@ -123,6 +123,28 @@ async fn documents_take_their_places_at_an_origin_like_resources_whoever_reads_t
 }
 
 #[tokio::test]
+async fn the_rate_of_a_source_holds_over_all_processes_and_for_its_neighbour_at_the_origin() {
+    let source = source(SourceSpec::default().resources(40)).await;
+    let fleet = fleet().await;
+    let _services: Vec<_> = ["scheduler", "verifier", "fetcher", "fetcher", "fetcher"]
+        .iter()
+        .map(|service| fleet.start(&[service], ""))
+        .collect();
+    // The second has no rate of its own, and is entered at the same origin.
+    let ways = [(source.well_known(), &["--max-rate", "20"][..]), (source.capability_list(), &[])];
+    for (way, options) in &ways {
+        fleet.add(way, options);
+    }
+    for (way, _) in &ways {
+        fleet.harvest(way).await.exits(0);
+    }
+    let asked = source.requests();
+    assert_eq!(asked.resources, 80, "{asked:?}");
+    // Each of the four begins anywhere in the second; on their own, they would send 80.
+    assert!(asked.most_in_a_second <= 20 + 4, "{} requests came within a second", asked.most_in_a_second);
+}
+
+#[tokio::test]
 async fn an_origin_that_asks_one_process_for_patience_is_left_alone_by_all() {
     let spec = SourceSpec::default().resources(1_500).latency(Duration::from_millis(20));
     let source = source(spec).await;

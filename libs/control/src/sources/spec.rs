@@ -48,10 +48,11 @@ pub struct SourceSpec {
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
     pub strict: bool,
-    /// Requests open at one of its origins at the same time, of the whole fleet.
+    /// Requests open at one of its origins at the same time, of the whole fleet. Of Sources with work at one origin, the
+    /// strictest counts.
     #[serde(default = "four")]
     pub concurrency: NonZeroU16,
-    /// Requests in a second to one of its origins, of the whole fleet.
+    /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<NonZeroU32>,
     /// What is made of robots.txt.

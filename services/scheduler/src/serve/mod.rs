@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bus::Bus;
 use catalog::{CacheBudget, CatalogConfig};
 use control::{Control, MemberId, Role, Run, SourceSpec, View};
-use fleet::Joined;
+use fleet::{Credentials, Joined};
 use model::{Clock, SystemClock};
 use service::Context;
 use store::Store;
@@ -45,6 +45,7 @@ struct Crew {
     bus: Arc<dyn Bus>,
     client: Client,
     places: Arc<Places>,
+    credentials: Credentials,
     clock: Arc<dyn Clock>,
     catalogs: CatalogConfig,
     /// Catalogs that may be open at a time.
@@ -69,6 +70,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, .. } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let client = Client::new(config.http.web(1))?;
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
@@ -83,6 +85,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         leases,
         store,
         places: Places::new(Arc::clone(&bus)),
+        credentials,
         bus,
         client,
         clock: Arc::clone(&clock),

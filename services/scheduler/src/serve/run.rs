@@ -10,12 +10,12 @@ use store::{Key, SourceNote};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use web::{Client, Terms, WebError};
+use web::{Client, Terms};
 
 use super::ending::{self, Next, Patience};
 use super::places::PlacesWithin;
 use super::{Crew, wishes};
-use crate::{Harvest, HarvestError, Parts, Progress, Report, abandon};
+use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, abandon};
 
 /// How often the operator is told how far a run has come, and is listened to.
 const TELL: Duration = Duration::from_secs(1);
@@ -73,7 +73,7 @@ impl<'a> Tended<'a> {
             return Ok(Left::Settled);
         }
         let options = match wishes::options(&self.source, &run.spec) {
-            Ok(options) => options,
+            Ok(options) => self.with_neighbours(options),
             Err(error) => return self.fail(error.to_string()).await,
         };
         let client = match self.client(&options) {
@@ -119,17 +119,26 @@ impl<'a> Tended<'a> {
         }
     }
 
+    /// The same, with the rate of the strictest Source at this origin.
+    fn with_neighbours(&self, mut options: HarvestOptions) -> HarvestOptions {
+        let all = self.crew.sources.all();
+        options.terms.requests_per_second =
+            wishes::strictest_rate(&self.source, all.iter().map(|source| &*source.value));
+        options
+    }
+
     /// How the Source is asked for its documents: each request takes one of its origin's places in the whole fleet.
-    fn client(&self, options: &crate::HarvestOptions) -> Result<Client, WebError> {
+    fn client(&self, options: &HarvestOptions) -> anyhow::Result<Client> {
         let places = PlacesWithin { places: Arc::clone(&self.crew.places), limit: options.jobs_per_lane };
-        self.crew.client.on(Terms { places: Some(Arc::new(places)), ..Terms::default() })
+        let terms = self.crew.credentials.terms(&options.terms)?;
+        Ok(self.crew.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
     }
 
     /// One harvest, in this run's name.
     fn harvest(
         &self,
         client: Client,
-        options: crate::HarvestOptions,
+        options: HarvestOptions,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<Report, HarvestError>> + use<> {
         let crew = self.crew.clone();

@@ -49,6 +49,7 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
         leases,
         store: Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap(),
         places: Places::new(Arc::clone(&bus)),
+        credentials: fleet::Credentials::default(),
         bus,
         client: Client::new(WebConfig::default()).unwrap(),
         clock,

@@ -1,7 +1,9 @@
 //! From what the operator wants of a Source to what a harvest is told.
 
-use control::{Absent, RunMode, RunSpec, SourceSpec};
-use model::Mode;
+use std::num::NonZeroU32;
+
+use control::{Absent, Robots, RunMode, RunSpec, SourceSpec};
+use model::{Lane, Mode, RobotsTerm, Terms};
 use regex::Regex;
 
 use crate::{AbsentPolicy, Filter, HarvestOptions};
@@ -36,6 +38,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         strict: source.strict,
         filter: Filter { include: read(&source.include)?, exclude: read(&source.exclude)? },
         jobs_per_lane: source.concurrency.into(),
+        terms: terms(source),
         absent: match source.absent {
             Absent::Confirm => AbsentPolicy::Confirm,
             Absent::Delete => AbsentPolicy::Delete,
@@ -44,6 +47,31 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },
         ..HarvestOptions::default()
     })
+}
+
+/// How a Source is asked.
+fn terms(source: &SourceSpec) -> Terms {
+    Terms {
+        requests_per_second: source.requests_per_second,
+        robots: Some(match source.robots {
+            Robots::Ignore => RobotsTerm::Ignore,
+            Robots::Invited => RobotsTerm::Invited,
+            Robots::Crawling => RobotsTerm::Crawling,
+        }),
+        contact: source.contact.clone(),
+        credential: source.credential.as_ref().map(ToString::to_string),
+    }
+}
+
+/// The lowest rate among those Sources of `all` that are entered at the same origin: it holds for each of them.
+pub(crate) fn strictest_rate<'a>(
+    source: &'a SourceSpec,
+    all: impl Iterator<Item = &'a SourceSpec>,
+) -> Option<NonZeroU32> {
+    let lane = |source: &SourceSpec| Lane::of(&source.entry).ok();
+    let ours = lane(source);
+    let same = all.filter(|other| other.enabled && lane(other) == ours);
+    same.chain([source]).filter_map(|other| other.requests_per_second).min()
 }
 
 #[cfg(test)]
@@ -115,5 +143,38 @@ mod tests {
         assert!(options.filter.takes("http://h/a/1") && !options.filter.takes("http://h/b/1"));
         assert_eq!((options.jobs_per_lane.get(), options.absent), (7, AbsentPolicy::Keep));
         assert!(options.strict);
+    }
+
+    #[test]
+    fn how_a_source_is_asked_is_handed_on_without_a_secret() {
+        let terms = wanted(|source, _| {
+            source.requests_per_second = NonZeroU32::new(3);
+            source.robots = Robots::Crawling;
+            source.contact = Some("mailto:a@example.org".to_owned());
+            source.credential = Some("partner-1".parse().unwrap());
+        })
+        .terms;
+        assert_eq!(
+            (terms.requests_per_second, terms.robots),
+            (NonZeroU32::new(3), Some(RobotsTerm::Crawling))
+        );
+        assert_eq!(terms.contact.as_deref(), Some("mailto:a@example.org"));
+        assert_eq!(terms.credential.as_deref(), Some("partner-1"));
+    }
+
+    #[test]
+    fn of_the_sources_entered_at_one_origin_the_strictest_rate_holds_for_all() {
+        let source = |entry: &str, rate: Option<u32>| SourceSpec {
+            requests_per_second: rate.and_then(NonZeroU32::new),
+            ..SourceSpec::new(entry.parse().unwrap())
+        };
+        let all = [source("http://h/a", Some(9)), source("http://h/b", Some(4)), source("http://h/c", None)];
+        let other = [source("https://h/", Some(1)), source("http://h:81/", Some(2))];
+        let disabled = SourceSpec { enabled: false, ..source("http://h/d", Some(3)) };
+        for one in &all {
+            let strictest = strictest_rate(one, all.iter().chain(&other).chain([&disabled]));
+            assert_eq!(strictest, NonZeroU32::new(4), "{}", one.entry);
+        }
+        assert_eq!(strictest_rate(&all[2], [].iter()), None);
     }
 }

@@ -7,11 +7,12 @@ use model::SourceId;
 use crate::cli::{AbsentArg, ModeArg, SourceAddArgs, SourceCommand};
 use crate::commands::fleet::connect;
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::http::RobotsArg;
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
-        SourceCommand::Add(args) => add(args).await,
+        SourceCommand::Add(args) => add(*args).await,
         SourceCommand::Ls { fleet, json } => {
             let control = connect(&fleet).await?;
             let sources = control.sources().list().await?;
@@ -83,6 +84,14 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         exclude: text(&wanted.exclude),
         strict: wanted.strict,
         concurrency: args.concurrency,
+        requests_per_second: args.max_rate,
+        robots: match args.robots {
+            RobotsArg::Obey => control::Robots::Crawling,
+            RobotsArg::Invited => control::Robots::Invited,
+            RobotsArg::Ignore => control::Robots::Ignore,
+        },
+        contact: args.contact.clone(),
+        credential: args.credential.clone(),
         ..SourceSpec::new(args.url.clone())
     })
 }

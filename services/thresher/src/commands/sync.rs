@@ -69,6 +69,8 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     };
     let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&args.url)? };
     let options = HarvestOptions {
+        // The one client of this process is told already how the Source is asked.
+        terms: model::Terms::default(),
         mode: match args.wanted.mode {
             ModeArg::Auto => None,
             ModeArg::Baseline => Some(Mode::Baseline),

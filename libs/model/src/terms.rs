@@ -1,0 +1,41 @@
+//! What holds for the requests of one Source.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+/// What holds for the requests of one Source, as its operator wants it. What is left out is as whoever sends them is configured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Terms {
+    /// Requests in a second to one origin, of the whole fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<NonZeroU32>,
+    /// What is made of robots.txt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robots: Option<RobotsTerm>,
+    /// Whom the Source's operator can turn to, for the `User-Agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+    /// The name of a credential in the configuration of whoever sends requests; never the credential itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+}
+
+/// What is made of robots.txt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RobotsTerm {
+    /// Nothing.
+    Ignore,
+    /// Its crawl-delay is kept, and what it disallows where no publication leads.
+    Invited,
+    /// Its crawl-delay is kept, and what it disallows, whatever leads there.
+    Crawling,
+}
+
+impl Terms {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
