@@ -45,4 +45,4 @@ pub use set::{CapabilityLink, SetRecord};
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};
-pub use wire::{Message, WireError, decode, encode};
+pub use wire::{Message, WireError, decode, encode, kind_of};

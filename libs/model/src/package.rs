@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::wire::Message;
 use crate::{
     Assurance, Declaration, Failure, JobId, Lane, PackageId, ResourceUri, RunId, Seq, SetId, SourceId,
-    StoredBitstream, Validators,
+    StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump names (RS-33). Keyed by its URI.
@@ -150,6 +150,9 @@ pub struct PackageJob {
     pub run: RunId,
     /// The origin.
     pub lane: Lane,
+    /// How the Source is asked.
+    #[serde(default, skip_serializing_if = "Terms::is_empty")]
+    pub terms: Terms,
     /// The package's URI.
     pub uri: ResourceUri,
     /// The plan it belongs to, and the name of its upload.

@@ -80,6 +80,11 @@ pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, WireError> {
     Ok(envelope.body)
 }
 
+/// The kind of the message in `bytes`, for a queue that carries several; none when it is no message at all.
+pub fn kind_of(bytes: &[u8]) -> Option<String> {
+    serde_json::from_slice::<EnvelopeHead>(bytes).ok().map(|head| head.kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +111,13 @@ mod tests {
     fn a_message_survives_the_wire() {
         let job = job();
         assert_eq!(decode::<FetchJob>(&encode(&job)).unwrap(), job);
+    }
+
+    #[test]
+    fn the_kind_is_told_without_the_body() {
+        assert_eq!(kind_of(&encode(&job())).as_deref(), Some("fetch-job"));
+        assert_eq!(kind_of(br#"{"kind":"later","version":9,"body":[]}"#).as_deref(), Some("later"));
+        assert_eq!(kind_of(b"{"), None);
     }
 
     #[test]

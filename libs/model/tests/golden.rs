@@ -218,6 +218,7 @@ fn package_job() -> PackageJob {
         source: source(),
         run: run(),
         lane: lane(),
+        terms: Terms::default(),
         uri: uri("dump.zip"),
         seq: Seq::new(7),
         declaration: declaration(),

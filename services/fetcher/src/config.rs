@@ -16,11 +16,24 @@ pub struct FetcherConfig {
     pub largest_bytes: Option<u64>,
     /// How often a broken body is taken up again where it stopped, within one job.
     pub resumes: u32,
+    /// After so many seconds a job that receives a package ends, and another goes on with it: long enough that what a new request
+    /// costs is nothing beside it, short enough that the Sources of an origin take turns.
+    pub package_seconds: u64,
+    /// The largest package taken, in bytes. Beyond about 70 GiB it makes the parts larger in which packages are received, since S3 takes
+    /// no more than 10,000 of them.
+    pub largest_package_bytes: u64,
 }
 
 impl Default for FetcherConfig {
     fn default() -> Self {
-        Self { job_seconds: 20, small_bytes: 256 * 1024, largest_bytes: None, resumes: 3 }
+        Self {
+            job_seconds: 20,
+            small_bytes: 256 * 1024,
+            largest_bytes: None,
+            resumes: 3,
+            package_seconds: 60,
+            largest_package_bytes: 64 * 1024 * 1024 * 1024,
+        }
     }
 }
 
@@ -28,5 +41,10 @@ impl FetcherConfig {
     /// The time of a job.
     pub(crate) fn job_time(&self) -> Duration {
         Duration::from_secs(self.job_seconds)
+    }
+
+    /// The time of a job that receives a package.
+    pub(crate) fn package_time(&self) -> Duration {
+        Duration::from_secs(self.package_seconds)
     }
 }

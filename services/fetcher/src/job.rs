@@ -6,10 +6,12 @@ use bus::{Bus, Queue, Work};
 use bytes::Bytes;
 use fleet::Credentials;
 use model::{
-    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, ProblemReason, Terms, VerifyJob,
+    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
+    ProblemReason, Terms, VerifyJob,
 };
 use store::{Store, StoreError};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use web::Client;
 
 use crate::sink::Sink;
@@ -21,13 +23,14 @@ const UNANSWERED: u32 = 3;
 /// Works fetch jobs.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    client: Client,
+    pub(crate) client: Client,
     credentials: Credentials,
-    store: Store,
+    pub(crate) store: Store,
     bus: Arc<dyn Bus>,
-    clock: Arc<dyn Clock>,
-    config: Arc<FetcherConfig>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) config: Arc<FetcherConfig>,
     metrics: FetcherMetrics,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Fetcher {
@@ -39,15 +42,15 @@ impl Fetcher {
         clock: Arc<dyn Clock>,
         config: FetcherConfig,
     ) -> Self {
-        let credentials = Credentials::default();
         Self {
             client,
-            credentials,
+            credentials: Credentials::default(),
             store,
             bus,
             clock,
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
+            stop: CancellationToken::new(),
         }
     }
 
@@ -70,12 +73,21 @@ impl Fetcher {
         Ok(Self { client, ..self.clone() })
     }
 
+    /// Gives packages back in the middle as soon as `stop` says so. A fetch job is short, and is worked to its end.
+    #[must_use]
+    pub fn stopped_by(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
+    }
+
     /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
     pub async fn work(&self, payload: Bytes) -> Work {
         Work::from_result(self.try_work(&payload).await)
     }
 
     async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+        if model::kind_of(payload).as_deref() == Some(PackageJob::KIND) {
+            return self.try_package(payload).await;
+        }
         let job: FetchJob = model::decode(payload).map_err(Work::poison)?;
         let _in_hand = self.metrics.begin();
         // A credential that is missing may be there when this service is started anew, or with another one.
@@ -84,6 +96,17 @@ impl Fetcher {
         let queue = Queue::Verify { source: done.source.clone() };
         bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
         self.metrics.count(&done);
+        Ok(())
+    }
+
+    async fn try_package(&self, payload: &[u8]) -> Result<(), Work> {
+        let job: PackageJob = model::decode(payload).map_err(Work::poison)?;
+        let _in_hand = self.metrics.begin();
+        let fetcher = self.on(&job.terms).map_err(Work::later)?;
+        let done = fetcher.fetch_package(job).await.map_err(Work::later)?;
+        let queue = Queue::Outcomes { source: done.source.clone() };
+        bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
+        self.metrics.count_package(&done);
         Ok(())
     }
 

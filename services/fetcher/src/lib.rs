@@ -5,6 +5,7 @@ mod config;
 mod job;
 mod metrics;
 mod modified;
+mod package;
 mod resource;
 mod serve;
 mod sink;

@@ -1,17 +1,20 @@
 //! What a fetcher counts.
 
-use model::{FetchedResult, VerifyJob};
+use model::{FetchedResult, PackageOutcome, PackageResult, VerifyJob};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use service::Metrics;
 
+use crate::package;
+
 /// What a fetcher counts. Cheap to clone; counts nobody sees until it is registered.
 #[derive(Debug, Clone, Default)]
 pub struct FetcherMetrics {
     jobs_in_hand: Gauge,
     resources: Family<ResultLabel, Counter>,
+    packages: Family<ResultLabel, Counter>,
     requests: Counter,
     bytes: Counter,
 }
@@ -28,6 +31,8 @@ impl FetcherMetrics {
     /// Registers them with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
+        // There from the beginning: a fleet may go without dumps for ever.
+        drop(counted.packages.get_or_create(&ResultLabel { result: "stored" }));
         metrics.register(|registry| {
             registry.register(
                 "fetch_jobs_in_hand",
@@ -40,11 +45,20 @@ impl FetcherMetrics {
                 counted.resources.clone(),
             );
             registry.register(
+                "fetch_packages",
+                "Jobs about packages of dumps by result",
+                counted.packages.clone(),
+            );
+            registry.register(
                 "fetch_requests",
-                "Requests sent to Sources for resources, redirects included",
+                "Requests sent to Sources for resources and packages, redirects included",
                 counted.requests.clone(),
             );
-            registry.register("fetch_bytes", "Bytes of bitstreams stored", counted.bytes.clone());
+            registry.register(
+                "fetch_bytes",
+                "Bytes of bitstreams and packages stored",
+                counted.bytes.clone(),
+            );
         });
         counted
     }
@@ -52,6 +66,14 @@ impl FetcherMetrics {
     pub(crate) fn begin(&self) -> InHand {
         self.jobs_in_hand.inc();
         InHand(self.jobs_in_hand.clone())
+    }
+
+    pub(crate) fn count_package(&self, done: &PackageOutcome) {
+        self.requests.inc_by(done.requests);
+        if let PackageResult::Stored(stored) = &done.result {
+            self.bytes.inc_by(stored.computed.length());
+        }
+        self.packages.get_or_create(&ResultLabel { result: package::label(&done.result) }).inc();
     }
 
     pub(crate) fn count(&self, done: &VerifyJob) {

@@ -120,7 +120,7 @@ fn next_range(response: &Response, from: u64) -> Option<Range> {
     (from > 0).then_some(Range { from, if_range })
 }
 
-fn too_large(response: &Response, limit: u64) -> Failure {
+pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
     Failure {
         reason: ProblemReason::TooLarge,
         message: format!(

@@ -66,8 +66,9 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Settings { jobs_at_a_time, jobs } = context.config.fetcher.clone();
     let jobs_at_a_time = jobs_at_a_time.max(1);
-    // A job holds a pack that is being filled, and the body that is being received.
-    let job_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
+    // A job holds a pack that is being filled and the body that is being received, or else a part of a package.
+    let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
+    let job_bytes = pack_bytes.max(store::part_bytes(jobs.largest_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
 
@@ -85,7 +86,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let _rate = fleet::share_rate(&client, &control, &readiness, &stop).await?;
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
         .knowing(credentials)
-        .counted(counted);
+        .counted(counted)
+        .stopped_by(stop.clone());
 
     let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {
         let fetcher = fetcher.clone();

@@ -46,7 +46,8 @@ impl Pipeline {
             Arc::clone(&bus),
             Arc::new(SystemClock),
             FetcherConfig::default(),
-        );
+        )
+        .stopped_by(stop.clone());
         let fetchers = worker(&bus, report.clone(), move |message| {
             let fetcher = fetcher.clone();
             async move { fetcher.work(message.payload).await }
