@@ -189,6 +189,20 @@ pub(crate) async fn of_two_workers_on_one_upload_one_goes_on(store: &Store) {
     assert_eq!(opened(store).await.unwrap().finish().await.unwrap(), stored);
     store.forget_upload(&source(), Seq::new(3)).await.unwrap();
 
+    // One that still sends a part when the other has completed all of them.
+    if store.directory().is_none() {
+        let mut first = opened(store).await.unwrap();
+        append(&mut first, &bytes[..PART]).await.unwrap();
+        let mut late = opened(store).await.unwrap();
+        append(&mut first, &bytes[PART..]).await.unwrap();
+        let stored = first.finish().await.unwrap();
+        let error = append(&mut late, &vec![0; PART]).await.unwrap_err();
+        assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+        assert_stored(store, &stored, &bytes).await;
+        assert_eq!(opened(store).await.unwrap().finish().await.unwrap(), stored);
+        store.forget_upload(&source(), Seq::new(3)).await.unwrap();
+    }
+
     // Two that begin at the same time.
     if store.directory().is_none() {
         let (mut one, mut other) = (opened(store).await.unwrap(), opened(store).await.unwrap());
