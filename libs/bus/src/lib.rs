@@ -24,6 +24,6 @@ pub use memory::MemoryBus;
 pub use message_id::MessageId;
 pub use place::Place;
 pub use queue::{Filter, Queue};
-pub use send::send;
+pub use send::{send, send_part};
 pub use spec::ConsumerSpec;
 pub use worker::Work;

@@ -15,9 +15,15 @@ use crate::Queue;
 pub struct MessageId(Arc<str>);
 
 impl Queue {
-    /// The name of the message about `job` in this queue: `<stage>-<job>`. A job has at most one message in each stage.
+    /// The name of the message about `job` in this queue: `<stage>-<job>`. A job has at most one message of this name in each stage.
     pub fn message_of(&self, job: JobId) -> MessageId {
         MessageId::new(format!("{}-{job}", self.stage()))
+    }
+
+    /// The name of one of several messages about `job` in this queue: `<stage>-<job>.<part>`. Whoever works the job again
+    /// numbers them alike.
+    pub fn part_of(&self, job: JobId, part: u32) -> MessageId {
+        MessageId::new(format!("{}-{job}.{part}", self.stage()))
     }
 }
 
@@ -36,7 +42,8 @@ impl MessageId {
     /// payload does not matter. None for a name that no stage gave.
     pub fn job(&self) -> Option<JobId> {
         let (_, job) = self.0.rsplit_once('-')?;
-        job.parse().ok()
+        // No job's name has a dot in it.
+        job.split('.').next()?.parse().ok()
     }
 
     /// The text itself.
@@ -80,6 +87,20 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 8, "each has a name of its own: {names:?}");
+    }
+
+    #[test]
+    fn the_parts_of_a_job_have_names_of_their_own_and_name_their_job() {
+        let queue = Queue::Outcomes { source: "example-1".parse().unwrap() };
+        let job = JobId::fresh();
+        let ids =
+            [queue.message_of(job), queue.part_of(job, 0), queue.part_of(job, 1), queue.part_of(job, 10)];
+        assert_eq!(ids[3].as_str(), format!("outcomes-{job}.10"));
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(id.job(), Some(job), "{id}");
+            assert_eq!(id.of_letter().job(), Some(job), "{id}");
+            assert!(!ids[..n].contains(id), "{id}");
+        }
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub enum ProblemReason {
     Truncated,
     /// Not the kind of document that was expected.
     WrongKind,
+    /// A package that is made to do harm, or looks so: readers would not agree on what it holds, or it goes beyond the limits.
+    HostilePackage,
     /// Part of what the Source offers could not be found out, so it was not harvested.
     Discovery,
     /// A change document does not join on to what is synchronized.
@@ -127,6 +129,7 @@ impl ProblemReason {
             Self::Malformed => "malformed",
             Self::Truncated => "truncated",
             Self::WrongKind => "wrong-kind",
+            Self::HostilePackage => "hostile-package",
             Self::Discovery => "discovery",
             Self::Gap => "gap",
             Self::Guard => "guard",
@@ -172,6 +175,7 @@ mod tests {
             ProblemReason::HttpClientError,
             ProblemReason::ChangedAgain,
             ProblemReason::Gap,
+            ProblemReason::HostilePackage,
             ProblemReason::RefusedAddress,
         ] {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());

@@ -235,6 +235,11 @@ impl Quirk {
                 Section::RESOURCE_DUMP_MANIFEST,
                 "Give each entry's rs:md a path, except where the change is deleted.",
             ),
+            Self::ManifestElsewhere => (
+                Must,
+                Section::RESOURCE_DUMP_MANIFEST,
+                "Name the manifest manifest.xml, and put it at the top of the package, in no folder.",
+            ),
             Self::EmptyValue => {
                 (Must, Section::FORMATS, "Leave an attribute or element out where it has no value.")
             }

@@ -23,6 +23,11 @@ fn changes(times: &[&str]) -> String {
     change_list(&entries)
 }
 
+/// The quirks that a document can have. The one that is left out is told by where the document lies.
+fn quirks() -> impl Iterator<Item = Quirk> {
+    Quirk::ALL.iter().copied().filter(|&quirk| quirk != Quirk::ManifestElsewhere)
+}
+
 /// The document that has a quirk, and how many entries come out of it.
 fn document(quirk: Quirk) -> (Vec<u8>, usize) {
     let one = resource_list(ONE);
@@ -113,6 +118,7 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::ChangeInResourceList => entry(r#"<rs:md change="deleted"/>"#),
         Quirk::PackageInChangeList => change_list(&change("data.tar.xz", r#"type="application/x-xz""#)),
         Quirk::MissingPath => urlset(&format!(r#"<rs:md capability="resourcedump-manifest" {AT}/>{ONE}"#)),
+        Quirk::ManifestElsewhere => unreachable!("no document is read for it"),
         Quirk::EmptyValue => entry(r#"<rs:md hash="" length="5"/>"#),
         Quirk::UnreadableLength => entry(r#"<rs:md length="-5"/>"#),
         Quirk::UnreadablePriority => entry(r#"<rs:ln rel="duplicate" href="http://e.org/2" pri="0"/>"#),
@@ -142,7 +148,7 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
 
 #[test]
 fn every_quirk_is_understood_and_counted() {
-    for &quirk in Quirk::ALL {
+    for quirk in quirks() {
         let (bytes, entries) = document(quirk);
         let reading = read_with(&bytes[..], in_2100(Mode::Tolerant));
         assert!(reading.error.is_none(), "{quirk}: {:?}", reading.error);
@@ -158,7 +164,7 @@ fn every_quirk_is_understood_and_counted() {
 
 #[test]
 fn strict_mode_refuses_what_breaks_the_specification_and_only_that() {
-    for &quirk in Quirk::ALL {
+    for quirk in quirks() {
         let (bytes, _) = document(quirk);
         let tolerant = read_with(&bytes[..], in_2100(Mode::Tolerant));
         let expected = tolerant.summary.quirks.iter().any(|(quirk, _)| quirk.is_refused_when_strict());

@@ -116,6 +116,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::ChangeInResourceList => "—",
         Quirk::PackageInChangeList => "CORE FastSync: a Change List of `.tar.xz` packages",
         Quirk::MissingPath => "—",
+        Quirk::ManifestElsewhere => "—",
         Quirk::EmptyValue => "DSpace (ResourceSyncJava): empty `describedby` links",
         Quirk::UnreadableLength => "—",
         Quirk::UnreadablePriority => "—",

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use fixity::Sha256;
 use fs_err as fs;
-use model::{Location, Method, Span};
+use model::{Location, Method, PackageId, SourceId, Span};
 use object_store::{
     Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
     WriteMultipart,
@@ -34,12 +34,51 @@ impl Store {
         if self.exists(&location, length).await? {
             return Ok(location);
         }
-        let key = Key::Bitstream(sha256);
-        match self.on_disk() {
-            Some(local) => self.adopt(local, &key, spooled).await?,
-            None => self.upload(&key, spooled.file, length).await?,
-        }
+        self.place(&Key::Bitstream(sha256), spooled).await?;
         Ok(location)
+    }
+
+    /// Puts a spooled body beside the packages of a Source, under a name that was never given before: an index of one.
+    ///
+    /// # Errors
+    /// As [`Store::put_bitstream`].
+    pub async fn put_beside_packages(
+        &self,
+        source: &SourceId,
+        package: PackageId,
+        spooled: Spooled,
+    ) -> Result<(), StoreError> {
+        self.place(&Key::Package { source: source.clone(), package }, spooled).await
+    }
+
+    /// How many bytes lie beside the packages of a Source under this name; none when there is nothing.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn length_beside_packages(
+        &self,
+        source: &SourceId,
+        package: PackageId,
+    ) -> Result<Option<u64>, StoreError> {
+        let key = Key::Package { source: source.clone(), package };
+        match self.objects().head(&key.path()).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(error) => match StoreError::of_object(self.root(), &key, error) {
+                StoreError::NotFound { .. } => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Makes a spooled body the object of this name.
+    async fn place(&self, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
+        match self.on_disk() {
+            Some(local) => self.adopt(local, key, spooled).await,
+            None => {
+                let length = spooled.computed().length();
+                self.upload(key, spooled.file, length).await
+            }
+        }
     }
 
     /// Makes a body in memory an object under its digest, unless that object is there already.

@@ -9,6 +9,7 @@ mod pack;
 #[cfg(test)]
 mod pack_tests;
 mod package_upload;
+mod packer;
 mod parts;
 mod probe;
 mod range_reader;
@@ -32,6 +33,7 @@ pub use key::{Key, KeyError};
 pub use open::{DATA_DIRECTORY, Store, StoreOptions};
 pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
 pub use package_upload::{PackageHead, PackageUpload, part_bytes};
+pub use packer::Packer;
 pub use range_reader::RangeReader;
 pub use read::ByteStream;
 pub use s3::S3Options;

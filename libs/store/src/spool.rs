@@ -1,6 +1,8 @@
 //! Spool files: where a large body waits until it is whole.
 
 use std::io::{Seek, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -146,6 +148,24 @@ impl Spooled {
         Self { file, computed }
     }
 
+    /// The bytes of a range of it, held in memory: the caller bounds their number.
+    ///
+    /// # Errors
+    /// When the disk does not give them, or there are fewer.
+    pub async fn read_range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let path = self.file.path().to_owned();
+        let file = self.file.as_file().try_clone();
+        blocking("read a spool file", move || {
+            let mut bytes =
+                vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
+            // Reads by place: the file's own one stays where it is.
+            let read = file.and_then(|file| file.read_exact_at(&mut bytes, range.start));
+            read.map_err(|e| StoreError::of_file("read spool file", &path, e))?;
+            Ok(bytes.into())
+        })
+        .await
+    }
+
     /// Its length and digests.
     pub fn computed(&self) -> &Computed {
         &self.computed
@@ -198,6 +218,19 @@ mod tests {
         let spooled = spool.finish().await.unwrap();
         assert_eq!(*spooled.computed(), Computed::of(b"new"));
         assert_eq!(fs::read(spooled.file.path()).unwrap(), b"new");
+    }
+
+    #[tokio::test]
+    async fn ranges_of_a_spooled_body_are_read_and_it_can_be_stored_after_that() {
+        let store = Store::in_memory();
+        let mut spool = store.spool(Hasher::new([])).await.unwrap();
+        spool.append(Bytes::from_static(b"0123456789")).await.unwrap();
+        let spooled = spool.finish().await.unwrap();
+        assert_eq!(spooled.read_range(7..10).await.unwrap(), "789");
+        assert_eq!(spooled.read_range(2..4).await.unwrap(), "23");
+        assert!(spooled.read_range(8..11).await.is_err());
+        let location = store.put_bitstream(spooled).await.unwrap();
+        assert_eq!(store.read_range(&location, 0..10).await.unwrap(), "0123456789");
     }
 
     #[tokio::test]
