@@ -1,9 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod config;
+mod entries;
+mod failure;
+mod fill;
+mod index;
+mod judge;
+mod locate;
+mod manifest;
 mod metrics;
-mod package;
+mod open;
 mod serve;
+mod slice;
+mod source;
+mod stream;
+mod trouble;
+mod unpacker;
 
+pub use config::UnpackerConfig;
 pub use metrics::UnpackerMetrics;
-pub use package::Unpacker;
 pub use serve::{Config, Settings, serve};
+pub use unpacker::Unpacker;

@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use bus::{Filter, Message};
 use fleet::{Joined, NatsConfig, StoreConfig};
+use model::SystemClock;
+use packages::Limits;
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
+use store::PackLimits;
 
-use crate::{Unpacker, UnpackerMetrics};
+use crate::entries::ENTRY_BYTES;
+use crate::source::{AHEAD, BLOCK};
+use crate::{Unpacker, UnpackerConfig, UnpackerMetrics};
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,13 +35,15 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Jobs worked on at a time. Each takes the memory of two messages at most.
+    /// Jobs worked on at a time. Each takes the memory of two messages at most, and 8 MiB that are read ahead.
     pub jobs_at_a_time: usize,
+    /// What of the jobs themselves can be set.
+    pub jobs: UnpackerConfig,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 16 }
+        Self { jobs_at_a_time: 8, jobs: UnpackerConfig::default() }
     }
 }
 
@@ -56,18 +63,32 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, unpacker, .. } = &context.config;
-    let jobs_at_a_time = unpacker.jobs_at_a_time.max(1);
-    // The job that came, and the outcomes that go.
-    context.metrics.bound_memory("unpacker-jobs", (jobs_at_a_time * 2 * bus::MAX_PAYLOAD) as u64);
+    let Settings { jobs_at_a_time, jobs } = unpacker.clone();
+    let jobs_at_a_time = jobs_at_a_time.max(1);
+    // The job that came, the outcome that goes; blocks of small members, and a large one that is read.
+    let job_bytes = 2 * bus::MAX_PAYLOAD + 4 * BLOCK + AHEAD.reads * AHEAD.chunk;
+    context.metrics.bound_memory("unpacker-jobs", (jobs_at_a_time * job_bytes) as u64);
+    context.metrics.bound_memory("unpacker-packages", opened_bytes(&jobs));
     let counted = UnpackerMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, nats, store).await?;
-    let unpacker = Unpacker::new(store, Arc::clone(&bus)).counted(counted);
+    let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
     let work = move |message: Message| {
         let unpacker = unpacker.clone();
         async move { unpacker.work(message.payload).await }
     };
     fleet::work_queue(&context, bus, Filter::Unpack, jobs_at_a_time, work).await
+}
+
+/// What packages that are being opened take at most: entries and members of all, beside it the directory of a ZIP, or the decoder and
+/// the open pack of a tar.
+fn opened_bytes(jobs: &UnpackerConfig) -> u64 {
+    // Of each member, its record; of each record in a directory, its bytes are a bound for its name.
+    let Limits { members, directory_bytes, decoder_bytes, .. } = jobs.limits();
+    let zip = directory_bytes.saturating_add(members.saturating_mul(32));
+    let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.small_bytes) as u64);
+    let one = members.saturating_mul(ENTRY_BYTES).saturating_add(zip.max(tar));
+    one.saturating_mul(jobs.opened_at_a_time.max(1) as u64)
 }
 
 #[cfg(test)]

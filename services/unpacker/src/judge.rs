@@ -1,0 +1,51 @@
+//! The judgement of a member: its bytes against what its entry declares.
+
+use fixity::{Algorithm, Computed, Digest, Mismatch, Verdict};
+use model::{Assurance, Location, ManifestEntry, MemberResult, StoredBitstream, Validators};
+
+/// What an entry declares of its bitstream (RS-8).
+#[derive(Debug, Clone)]
+pub(crate) struct Declared {
+    digests: Vec<Digest>,
+    length: Option<u64>,
+}
+
+impl Declared {
+    pub(crate) fn by(entry: &ManifestEntry) -> Self {
+        let hashes = entry.metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
+        Self { digests: hashes.known, length: entry.metadata.length }
+    }
+
+    /// The algorithms to be computed while the bytes pass.
+    pub(crate) fn algorithms(&self) -> impl Iterator<Item = Algorithm> + '_ {
+        self.digests.iter().map(Digest::algorithm)
+    }
+
+    /// How much the bytes prove; or how they differ.
+    pub(crate) fn judge(&self, computed: &Computed) -> Result<Assurance, Mismatch> {
+        match fixity::judge(&self.digests, self.length, computed) {
+            Verdict::Verified { .. } => Ok(Assurance::Digest),
+            Verdict::LengthOnly => Ok(Assurance::Length),
+            Verdict::NothingDeclared => Ok(Assurance::None),
+            Verdict::Mismatch { what } => Err(what),
+        }
+    }
+}
+
+/// A member that was judged, where it lies. What a server would tell of it, the manifest tells.
+pub(crate) fn verified(
+    entry: &ManifestEntry,
+    computed: Computed,
+    assurance: Assurance,
+    location: Location,
+) -> MemberResult {
+    let stored = StoredBitstream {
+        location,
+        computed,
+        media_type: entry.metadata.media_type.clone(),
+        validators: Validators::default(),
+        modified: None,
+        final_url: None,
+    };
+    MemberResult::Verified { stored, assurance }
+}

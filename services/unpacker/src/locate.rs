@@ -1,0 +1,135 @@
+//! Where the members of a ZIP lie: each that an entry names is looked at once, in the order in which they lie.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use packages::zip::{self, Directory, Member};
+use packages::{Blocks, Kind, PackageError, ReadAt, Scope};
+
+use crate::failure::shown;
+use crate::index::Place;
+use crate::source::{BLOCK, Stored};
+use crate::trouble::Trouble;
+
+/// Headers asked for at once.
+const AT_ONCE: usize = 16;
+/// Members that lie closer than this, on the average, are read with what is between them.
+const CLOSE: u64 = 64 << 10;
+/// Names of unlisted members that are told.
+const TOLD: usize = 8;
+
+/// A ZIP's members, and where those that are named lie.
+pub(crate) struct Places {
+    directory: Directory,
+    /// By the number of the member; nothing where it was not named, or is not to be read.
+    offsets: Vec<Option<u64>>,
+}
+
+/// What the manifest names in a ZIP.
+pub(crate) struct Named {
+    members: Vec<bool>,
+    /// By the number of the entry.
+    by_entry: Vec<Option<u32>>,
+}
+
+impl Named {
+    /// Nothing yet.
+    pub(crate) fn new(directory: &Directory) -> Self {
+        Self { members: vec![false; directory.len() as usize], by_entry: Vec::new() }
+    }
+
+    /// Takes the path of an entry: the member of exactly this name is the one that is meant, give or take the slash that paths begin with.
+    pub(crate) fn take(&mut self, directory: &Directory, entry: u32, path: &str) {
+        let member = directory.find_path(path).map(|(member, _)| member.index);
+        self.by_entry.resize(entry as usize, None);
+        self.by_entry.push(member);
+        if let Some(member) = member {
+            self.members[member as usize] = true;
+        }
+    }
+
+    /// The member that the entry of this number names.
+    pub(crate) fn of_entry(&self, entry: u32) -> Option<u32> {
+        self.by_entry.get(entry as usize).copied().flatten()
+    }
+
+    /// How many files no entry names, the manifest excepted, and what the first of them are called.
+    pub(crate) fn unlisted(&self, directory: &Directory, manifest: u32) -> (u64, Vec<String>) {
+        let is_unlisted = |member: &Member<'_>| {
+            !self.members[member.index as usize] && member.index != manifest && member.kind != Kind::Folder
+        };
+        let count = directory.members().filter(&is_unlisted).count() as u64;
+        let names = directory.members().filter(&is_unlisted).take(TOLD);
+        (count, names.map(|member| shown(&member.name())).collect())
+    }
+}
+
+impl Places {
+    /// Looks at the header of each member that is named.
+    ///
+    /// # Errors
+    /// What speaks against the whole package: a header that contradicts the directory, for one. And what the store says.
+    pub(crate) async fn find(directory: Directory, named: &Named, stored: &Stored) -> Result<Self, Trouble> {
+        let count = named.members.iter().filter(|named| **named).count() as u64;
+        let is_close = count > 0 && stored.len() / count < CLOSE;
+        let source: Arc<dyn ReadAt> = match is_close {
+            true => Arc::new(Blocks::new(stored.clone(), BLOCK)),
+            false => Arc::new(stored.clone()),
+        };
+        let mut offsets = vec![None; directory.len() as usize];
+        let mut members =
+            directory.slice(0..directory.len()).filter(|member| named.members[member.index as usize]);
+        loop {
+            let some: Vec<Member<'_>> = members.by_ref().take(AT_ONCE).collect();
+            if some.is_empty() {
+                break;
+            }
+            let found = join_all(some.iter().map(|member| directory.locate(&*source, member))).await;
+            for (member, found) in some.iter().zip(found) {
+                match found {
+                    Ok(data) => offsets[member.index as usize] = Some(data.offset),
+                    // Told of each entry that names it.
+                    Err(error) if error.scope() == Scope::Member => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        drop(members);
+        Ok(Self { directory, offsets })
+    }
+
+    /// Where a member lies that was named; or why it is not to be read.
+    pub(crate) async fn of(&self, stored: &Stored, member: u32) -> Result<Place, PackageError> {
+        let found = self.directory.member(member);
+        match self.offsets[member as usize] {
+            Some(offset) => Ok(Place {
+                offset,
+                stored_length: found.compressed_size,
+                method: method(found.method),
+                length: found.size,
+                crc32: found.crc32,
+            }),
+            // What speaks against a member stands in the directory: nothing is read for it.
+            None => self.directory.locate(stored, &found).await.map(Place::from),
+        }
+    }
+}
+
+/// Of a member that was found fit to be read, so it is one of the two.
+fn method(number: u16) -> model::Method {
+    match number {
+        0 => model::Method::Stored,
+        _ => model::Method::Deflated,
+    }
+}
+
+impl From<zip::Data> for Place {
+    fn from(data: zip::Data) -> Self {
+        let zip::Data { offset, stored_length, method, length, crc32 } = data;
+        let method = match method {
+            zip::Method::Stored => model::Method::Stored,
+            zip::Method::Deflated => model::Method::Deflated,
+        };
+        Self { offset, stored_length, method, length, crc32: crc32.unwrap_or_default() }
+    }
+}

@@ -1,0 +1,136 @@
+//! A package that was fetched: judged, its manifest read, and what the manifest names divided into slices.
+
+use fixity::Verdict;
+use model::{Contents, Location, PackageId, PackageResult, SourceId, UnpackJob};
+use packages::zip::{Directory, MemberReader};
+use packages::{PackageError, Packaging, ReadAt as _, SNIFF_BYTES, sniff};
+
+use crate::entries::{Entries, Kind};
+use crate::failure;
+use crate::index::{Found, Line, Writer};
+use crate::locate::{Named, Places};
+use crate::source::{AHEAD, Stored};
+use crate::trouble::Trouble;
+use crate::unpacker::{Answers, Unpacker};
+
+/// Where a package lies as a whole. Members are adopted in it, so it has to be a package.
+pub(crate) fn package_of(job: &UnpackJob) -> Result<(SourceId, PackageId), Trouble> {
+    match &job.stored.location {
+        Location::Package { source, package, offset: 0, .. } => Ok((source.clone(), *package)),
+        other => {
+            Err(Trouble::Poison(format!("{} is said to lie at {other:?}, which is no package", job.uri)))
+        }
+    }
+}
+
+impl Unpacker {
+    /// Opens a package; one that can only be read from its beginning is unpacked at once.
+    pub(crate) async fn open(&self, answers: &mut Answers<'_>, settled: u32) -> Result<(), Trouble> {
+        let job = answers.job;
+        let (source, package) = package_of(job)?;
+        let (location, computed) = (&job.stored.location, &job.stored.computed);
+        let opening = self.opening.acquire().await;
+        let _opening = opening.map_err(|error| Trouble::Ours(error.to_string()))?;
+        if !self.store.exists(location, computed.length()).await? {
+            let failure = failure::missing(&job.uri, &format!("{source}/{package} is not there, or shorter"));
+            return answers.say(PackageResult::Failed(failure)).await;
+        }
+        let verdict = fixity::judge(&job.declaration.digests, job.declaration.length, computed);
+        if let Verdict::Mismatch { what } = verdict {
+            return answers.say(PackageResult::Failed(failure::package_mismatch(&job.uri, &what))).await;
+        }
+        let stored = Stored::new(&self.store, location, computed.length());
+        let first = stored.len().min(SNIFF_BYTES as u64) as usize;
+        let first = stored.read_at(0, first).await.map_err(PackageError::from_io)?;
+        match sniff(&first)? {
+            Packaging::Zip => {
+                let contents = self.open_zip(job, &source, &stored).await?;
+                answers.say(PackageResult::Opened(contents)).await
+            }
+            Packaging::Tar(_) => self.stream(answers, &source, &stored, settled).await,
+        }
+    }
+
+    async fn open_zip(
+        &self,
+        job: &UnpackJob,
+        source: &SourceId,
+        stored: &Stored,
+    ) -> Result<Contents, Trouble> {
+        let directory = Directory::open(stored, &self.config.limits()).await?;
+        let (member, manifest) = directory.manifest()?;
+        let manifest_member = member.index;
+        let data = directory.locate(stored, &member).await?;
+        let reader = MemberReader::new(stored.clone(), data, AHEAD).of(member.place()).into_async_read();
+        let mut named = Named::new(&directory);
+        let take = |entry: u32, path: &str| named.take(&directory, entry, path);
+        let (limit, now) = (self.config.members, self.clock.now());
+        let mut entries = Entries::read(&self.store, &job.uri, reader, limit, now, take).await?;
+        if manifest.odd.is_some() {
+            entries.count_odd_place();
+        }
+        self.check_total(&directory, &entries, &named)?;
+        let (unlisted, unlisted_names) = named.unlisted(&directory, manifest_member);
+        let places = Places::find(directory, &named, stored).await?;
+        let index = self.write_index(job, source, stored, &entries, &named, &places).await?;
+        Ok(Contents {
+            entries: entries.len().into(),
+            overtaken: entries.overtaken,
+            slices: index.map_or(0, |(_, slices)| slices),
+            index: index.map(|(index, _)| index),
+            unlisted,
+            unlisted_names,
+            manifest: entries.header,
+        })
+    }
+
+    /// A manifest may name one member again and again: what there is to inflate for all of its entries is limited too.
+    fn check_total(&self, directory: &Directory, entries: &Entries, named: &Named) -> Result<(), Trouble> {
+        let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
+        let sizes =
+            live.filter_map(|number| named.of_entry(number)).map(|member| directory.member(member).size);
+        let (bytes, limit) = (sizes.fold(0_u64, u64::saturating_add), self.config.inflated_bytes);
+        if bytes > limit { Err(PackageError::TooManyBytes { bytes, limit }.into()) } else { Ok(()) }
+    }
+
+    /// Writes the index: each entry that counts, with what was found of it.
+    async fn write_index(
+        &self,
+        job: &UnpackJob,
+        source: &SourceId,
+        stored: &Stored,
+        entries: &Entries,
+        named: &Named,
+        places: &Places,
+    ) -> Result<Option<(PackageId, u32)>, Trouble> {
+        let mut index = Writer::new(&self.store).await?;
+        let mut number = 0;
+        while let Some(lines) = entries.next(number).await? {
+            for line in lines {
+                let (kind, member) = (entries.kind(number), named.of_entry(number));
+                number += 1;
+                let line = match (kind, member) {
+                    (Kind::Overtaken, _) => continue,
+                    (Kind::NoMember | Kind::Bad, _) => {
+                        let outcome = line.without_member();
+                        Line { entry: outcome.entry, found: Found::Nothing(Box::new(outcome.result)) }
+                    }
+                    (Kind::Named, None) => {
+                        let failure = failure::no_such_member(&job.uri, &line.entry);
+                        Line { entry: line.entry, found: Found::failed(failure) }
+                    }
+                    (Kind::Named, Some(member)) => {
+                        let found = match places.of(stored, member).await {
+                            Ok(place) => Found::Member(place),
+                            Err(error @ PackageError::Read { .. }) => return Err(error.into()),
+                            Err(error) => Found::failed(failure::of_member(&job.uri, &line.entry, &error)),
+                        };
+                        Line { entry: line.entry, found }
+                    }
+                };
+                index.add(&line).await?;
+            }
+        }
+        index.finish(&self.store, source).await
+    }
+}

@@ -1,0 +1,128 @@
+//! A slice of a package: its members read where they lie, and judged.
+
+use std::sync::Arc;
+
+use fixity::{Computed, Hasher};
+use model::{Location, ManifestEntry, MemberOutcome, MemberResult, PackageId, PackageResult, SourceId};
+use packages::zip::MemberReader;
+use packages::{Blocks, PackageError, Place as Named, ReadAt};
+
+use crate::failure;
+use crate::index::{self, Found, Place};
+use crate::judge::{self, Declared};
+use crate::open::package_of;
+use crate::source::{AHEAD, BLOCK, Stored};
+use crate::trouble::Trouble;
+use crate::unpacker::{Answers, Unpacker};
+
+impl Unpacker {
+    /// Reads and judges the members of one slice.
+    pub(crate) async fn slice(
+        &self,
+        answers: &mut Answers<'_>,
+        index: PackageId,
+        number: u32,
+    ) -> Result<(), Trouble> {
+        let (source, package) = package_of(answers.job)?;
+        let lines = index::read(&self.store, &source, index, number).await?;
+        let whole =
+            Stored::new(&self.store, &answers.job.stored.location, answers.job.stored.computed.length());
+        let reading = Reading::of(whole, lines.iter().filter_map(|line| line.found.place()));
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        // As they lie: what is read for one may hold the next.
+        order.sort_by_key(|&n| lines[n].found.place().map(|place| place.offset));
+        let mut results: Vec<Option<MemberResult>> = lines.iter().map(|_| None).collect();
+        for n in order {
+            let line = &lines[n];
+            if let Some(place) = line.found.place() {
+                results[n] =
+                    Some(self.member(answers, &reading, &source, package, &line.entry, place).await?);
+            }
+        }
+        let items = lines.into_iter().zip(results).filter_map(|(line, result)| {
+            let result = match line.found {
+                Found::Member(_) => result?,
+                Found::Nothing(result) => *result,
+            };
+            Some(MemberOutcome { entry: line.entry, result })
+        });
+        let items = items.collect();
+        answers.say(PackageResult::Slice { number, items }).await
+    }
+
+    async fn member(
+        &self,
+        answers: &Answers<'_>,
+        reading: &Reading,
+        source: &SourceId,
+        package: PackageId,
+        entry: &ManifestEntry,
+        place: &Place,
+    ) -> Result<MemberResult, Trouble> {
+        let declared = Declared::by(entry);
+        let uri = &answers.job.uri;
+        let computed = match self.compute(reading, entry, place, &declared).await {
+            Ok(computed) => computed,
+            Err(error @ PackageError::Read { .. }) => return Err(error.into()),
+            Err(error) => return Ok(MemberResult::Failed(failure::of_member(uri, entry, &error))),
+        };
+        Ok(match declared.judge(&computed) {
+            Err(what) => MemberResult::Failed(failure::member_mismatch(uri, entry, &what)),
+            Ok(assurance) => {
+                let &Place { offset, stored_length, method, .. } = place;
+                let location =
+                    Location::Package { source: source.clone(), package, offset, stored_length, method };
+                judge::verified(entry, computed, assurance, location)
+            }
+        })
+    }
+
+    /// Reads a member to its end; size and CRC-32 are compared by then.
+    async fn compute(
+        &self,
+        reading: &Reading,
+        entry: &ManifestEntry,
+        place: &Place,
+        declared: &Declared,
+    ) -> Result<Computed, PackageError> {
+        let name = failure::shown(entry.metadata.path.as_deref().unwrap_or_default());
+        let named = Named { name: Some(name), offset: place.offset };
+        let mut reader = MemberReader::new(reading.source_of(place), place.data(), AHEAD).of(named);
+        let mut hasher = Hasher::new(declared.algorithms());
+        while let Some(chunk) = reader.chunk().await? {
+            hasher.update(&chunk);
+            self.metrics.bytes.inc_by(chunk.len() as u64);
+        }
+        Ok(hasher.finish())
+    }
+}
+
+/// How the members of a slice are read: small ones that lie together by blocks, others by themselves.
+struct Reading {
+    whole: Arc<dyn ReadAt>,
+    blocks: Option<Arc<dyn ReadAt>>,
+}
+
+impl Reading {
+    fn of<'a>(stored: Stored, places: impl Iterator<Item = &'a Place>) -> Self {
+        let (mut start, mut end, mut bytes) = (u64::MAX, 0, 0_u64);
+        for place in places.filter(|place| is_small(place)) {
+            start = start.min(place.offset);
+            end = end.max(place.offset.saturating_add(place.stored_length));
+            bytes = bytes.saturating_add(place.stored_length);
+        }
+        // Where they are scattered, most of a block would be read for nothing.
+        let are_together = end.saturating_sub(start) <= bytes.saturating_mul(4).saturating_add(BLOCK as u64);
+        let blocks = are_together.then(|| Arc::new(Blocks::new(stored.until(end), BLOCK)) as Arc<dyn ReadAt>);
+        Self { whole: Arc::new(stored), blocks }
+    }
+
+    fn source_of(&self, place: &Place) -> Arc<dyn ReadAt> {
+        let blocks = self.blocks.as_ref().filter(|_| is_small(place));
+        Arc::clone(blocks.unwrap_or(&self.whole))
+    }
+}
+
+fn is_small(place: &Place) -> bool {
+    place.stored_length < BLOCK as u64
+}

@@ -1,0 +1,252 @@
+//! A package that can only be read from its beginning: once for its manifest, which mostly lies at its top, and once for its members.
+//! Slices are answered for as they fill.
+
+use std::collections::BTreeSet;
+
+use bytes::{Bytes, BytesMut};
+use fixity::{Algorithm, Computed, Hasher};
+use model::{Contents, PackageResult, SourceId, UnpackJob};
+use packages::tar::{self, Item};
+use packages::{ManifestFinder, PackageError, Place, ReadAt as _, range_reader};
+use store::Spooled;
+
+use crate::entries::{Entries, Kind, Line, digest_of};
+use crate::failure;
+use crate::fill::{Body, Filling};
+use crate::index::{SLICE_ENTRIES, outcome_bytes};
+use crate::judge::Declared;
+use crate::source::{AHEAD, Stored};
+use crate::trouble::Trouble;
+use crate::unpacker::{Answers, Unpacker};
+
+const TOP: &[u8] = b"manifest.xml";
+
+/// Which entry names which member: digests of the paths, in their order.
+#[derive(Default)]
+struct Paths(Vec<([u8; 16], u32)>);
+
+impl Paths {
+    fn take(&mut self, entry: u32, path: &str) {
+        self.0.push((of_name(path), entry));
+    }
+
+    /// Those of the entries that count, ready to be asked.
+    fn settled(mut self, entries: &Entries) -> Self {
+        self.0.retain(|&(_, entry)| entries.kind(entry) == Kind::Named);
+        self.0.sort_unstable();
+        self
+    }
+
+    /// The entries that name this member, in the order of the manifest.
+    fn naming(&self, member: &str) -> Vec<u32> {
+        let digest = of_name(member);
+        let start = self.0.partition_point(|(other, _)| *other < digest);
+        self.0[start..].iter().take_while(|(other, _)| *other == digest).map(|&(_, entry)| entry).collect()
+    }
+}
+
+/// The very string, but for the slash at its beginning, which paths have and archives have not.
+fn of_name(name: &str) -> [u8; 16] {
+    digest_of(name.strip_prefix('/').unwrap_or(name))
+}
+
+impl Unpacker {
+    /// Unpacks a tar. Slices before `settled` are passed over.
+    pub(crate) async fn stream(
+        &self,
+        answers: &mut Answers<'_>,
+        source: &SourceId,
+        stored: &Stored,
+        settled: u32,
+    ) -> Result<(), Trouble> {
+        let (entries, paths, manifest) = self.tar_manifest(answers.job, stored).await?;
+        let paths = paths.settled(&entries);
+        // As many as go into one message, whichever they will be: their number has to be known now.
+        let most = u64::from(u32::MAX).min(bus::MAX_PAYLOAD as u64 * 3 / 4 / outcome_bytes(entries.longest));
+        let per_slice = most.clamp(1, SLICE_ENTRIES as u64);
+        let slices = u32::try_from(entries.live().div_ceil(per_slice)).unwrap_or(u32::MAX);
+        let contents = Contents {
+            manifest: entries.header.clone(),
+            entries: entries.len().into(),
+            overtaken: entries.overtaken,
+            slices,
+            index: None,
+            unlisted: 0,
+            unlisted_names: Vec::new(),
+        };
+        answers.say(PackageResult::Opened(contents)).await?;
+        if settled >= slices {
+            return Ok(());
+        }
+        let mut filling = Filling::new(&self.store, source, self.clock.now(), per_slice, settled);
+        let mut done = vec![false; entries.len() as usize];
+        let mut unlisted = 0_u64;
+        let mut tar = self.tar(stored).await?;
+        while let Some(item) = tar.next().await? {
+            let (name, refusal) = match &item {
+                Item::Member(member) => (member.name().into_owned(), None),
+                Item::Refused(error) => (refused_name(error).unwrap_or_default().to_owned(), Some(error)),
+            };
+            let mut naming = paths.naming(&name);
+            naming.retain(|&entry| !std::mem::replace(&mut done[entry as usize], true));
+            if naming.is_empty() {
+                let is_manifest = matches!(&item, Item::Member(member) if member.index == manifest);
+                unlisted += u64::from(!is_manifest);
+                continue;
+            }
+            if filling.would_pass_over(naming.len() as u64) {
+                filling.pass_over(answers, naming.len() as u64).await?;
+                continue;
+            }
+            let mut lines = Vec::with_capacity(naming.len());
+            for entry in naming {
+                lines.push(entries.get(entry).await?);
+            }
+            match (refusal, &item) {
+                (Some(error), _) => {
+                    for line in lines {
+                        let failure = failure::of_member(&answers.job.uri, &line.entry, error);
+                        filling.failed(answers, line.entry, failure).await?;
+                    }
+                }
+                (None, Item::Member(member)) => {
+                    let body = self.body(&mut tar, member, &lines).await?;
+                    filling.take(answers, lines, body).await?;
+                }
+                (None, Item::Refused(_)) => {}
+            }
+        }
+        if unlisted > 0 {
+            tracing::warn!(package.uri = %answers.job.uri, unlisted, "members of a package stand in no entry of its manifest");
+        }
+        self.rest(answers, &mut filling, &entries, &done).await?;
+        filling.finish(answers).await
+    }
+
+    async fn tar(&self, stored: &Stored) -> Result<tar::Entries<'static>, Trouble> {
+        let reader = range_reader(stored.clone(), 0..stored.len(), AHEAD);
+        Ok(tar::Entries::open(reader, &self.config.limits()).await?)
+    }
+
+    /// Reads the manifest, and tells which member it is.
+    async fn tar_manifest(&self, job: &UnpackJob, stored: &Stored) -> Result<(Entries, Paths, u64), Trouble> {
+        let mut tar = self.tar(stored).await?;
+        let mut finder = ManifestFinder::default();
+        while let Some(item) = tar.next().await? {
+            let Item::Member(member) = item else { continue };
+            if member.name_bytes == TOP {
+                let (entries, paths) = self.read_manifest(job, &mut tar).await?;
+                return Ok((entries, paths, member.index));
+            }
+            finder.see_at(member.index, &member.name());
+        }
+        // Somewhere else, which is known only now that all of it was seen.
+        let manifest = finder.finish()?;
+        let mut tar = self.tar(stored).await?;
+        while let Some(item) = tar.next().await? {
+            if matches!(&item, Item::Member(member) if member.index == manifest.index) {
+                let (mut entries, paths) = self.read_manifest(job, &mut tar).await?;
+                entries.count_odd_place();
+                return Ok((entries, paths, manifest.index));
+            }
+        }
+        Err(Trouble::Ours("a tar's manifest was seen, and not found again".to_owned()))
+    }
+
+    async fn read_manifest(
+        &self,
+        job: &UnpackJob,
+        tar: &mut tar::Entries<'static>,
+    ) -> Result<(Entries, Paths), Trouble> {
+        let mut paths = Paths::default();
+        let take = |entry: u32, path: &str| paths.take(entry, path);
+        let (limit, now) = (self.config.members, self.clock.now());
+        let entries = Entries::read(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
+        Ok((entries, paths))
+    }
+
+    /// The content of a member, with every digest that one of its entries declares.
+    async fn body(
+        &self,
+        tar: &mut tar::Entries<'static>,
+        member: &tar::Member,
+        lines: &[Line],
+    ) -> Result<Body, Trouble> {
+        let declared = lines.iter().map(|line| Declared::by(&line.entry));
+        let algorithms: BTreeSet<Algorithm> =
+            declared.flat_map(|declared| declared.algorithms().collect::<Vec<_>>()).collect();
+        let hasher = Hasher::new(algorithms);
+        if member.size <= self.config.small_bytes as u64 && self.config.small_bytes > 0 {
+            let (bytes, computed) = self.small(tar, member, hasher).await?;
+            return Ok(Body::Small { bytes, computed });
+        }
+        Ok(Body::Large(self.large(tar, hasher).await?))
+    }
+
+    async fn small(
+        &self,
+        tar: &mut tar::Entries<'static>,
+        member: &tar::Member,
+        mut hasher: Hasher,
+    ) -> Result<(Bytes, Computed), Trouble> {
+        let mut bytes = BytesMut::with_capacity(member.size as usize);
+        while let Some(chunk) = tar.chunk().await? {
+            hasher.update(&chunk);
+            bytes.extend_from_slice(&chunk);
+        }
+        self.metrics.bytes.inc_by(bytes.len() as u64);
+        Ok((bytes.freeze(), hasher.finish()))
+    }
+
+    async fn large(&self, tar: &mut tar::Entries<'static>, hasher: Hasher) -> Result<Spooled, Trouble> {
+        let mut spool = self.store.spool(hasher).await?;
+        while let Some(chunk) = tar.chunk().await? {
+            self.metrics.bytes.inc_by(chunk.len() as u64);
+            spool.append(chunk).await?;
+        }
+        Ok(spool.finish().await?)
+    }
+
+    /// Entries whose member never came, and those that name none.
+    async fn rest(
+        &self,
+        answers: &mut Answers<'_>,
+        filling: &mut Filling<'_>,
+        entries: &Entries,
+        done: &[bool],
+    ) -> Result<(), Trouble> {
+        let mut number = 0;
+        while let Some(lines) = entries.next(number).await? {
+            for line in lines {
+                let (kind, is_done) = (entries.kind(number), done[number as usize]);
+                number += 1;
+                match kind {
+                    Kind::Overtaken => {}
+                    Kind::Named if is_done => {}
+                    Kind::Named => {
+                        let failure = failure::no_such_member(&answers.job.uri, &line.entry);
+                        filling.failed(answers, line.entry, failure).await?;
+                    }
+                    Kind::NoMember | Kind::Bad => filling.push(answers, line.without_member()).await?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a member that is refused, as far as it can be told.
+fn refused_name(error: &PackageError) -> Option<&str> {
+    use PackageError as E;
+    let place: &Place = match error {
+        E::DuplicateName { place }
+        | E::NameTooLong { place, .. }
+        | E::Link { place }
+        | E::Device { place }
+        | E::Sparse { place }
+        | E::UnknownType { place, .. }
+        | E::MemberTooLarge { place, .. } => place,
+        _ => return None,
+    };
+    place.name.as_deref()
+}

@@ -1,0 +1,125 @@
+//! A job: taken, worked, and answered for.
+
+use std::sync::Arc;
+
+use bus::{Bus, Queue, Work};
+use bytes::Bytes;
+use fixity::Verdict;
+use model::{Clock, PackageOutcome, PackageResult, UnpackJob, UnpackTask};
+use store::{Store, StoreError};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::trouble::Trouble;
+use crate::{UnpackerConfig, UnpackerMetrics, failure};
+
+/// Works unpack jobs.
+#[derive(Debug, Clone)]
+pub struct Unpacker {
+    pub(crate) store: Store,
+    bus: Arc<dyn Bus>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) config: Arc<UnpackerConfig>,
+    /// What may be opened at a time.
+    pub(crate) opening: Arc<Semaphore>,
+    pub(crate) metrics: UnpackerMetrics,
+}
+
+/// What is said of a job, in its order.
+pub(crate) struct Answers<'a> {
+    unpacker: &'a Unpacker,
+    pub(crate) job: &'a UnpackJob,
+    started: Instant,
+    /// Whether anything was said yet.
+    begun: bool,
+}
+
+impl Unpacker {
+    /// An unpacker of what lies in `store`, which reports on `bus`.
+    pub fn new(store: Store, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, config: UnpackerConfig) -> Self {
+        let opening = Arc::new(Semaphore::new(config.opened_at_a_time.max(1)));
+        let metrics = UnpackerMetrics::default();
+        Self { store, bus, clock, config: Arc::new(config), opening, metrics }
+    }
+
+    /// Counts what it does.
+    #[must_use]
+    pub fn counted(self, metrics: UnpackerMetrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// Works one message. It may be acknowledged when this says so.
+    pub async fn work(&self, payload: Bytes) -> Work {
+        Work::from_result(self.try_work(&payload).await)
+    }
+
+    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+        let job: UnpackJob = model::decode(payload).map_err(Work::poison)?;
+        let mut answers = Answers { unpacker: self, job: &job, started: Instant::now(), begun: false };
+        let worked = match job.task {
+            UnpackTask::Open { settled } => self.open(&mut answers, settled).await,
+            UnpackTask::Slice { index, number } => self.slice(&mut answers, index, number).await,
+        };
+        match worked {
+            Ok(()) => Ok(()),
+            Err(trouble) => answers.fail(trouble).await,
+        }
+    }
+}
+
+impl Answers<'_> {
+    /// Says what came of the whole job.
+    pub(crate) async fn say(&mut self, result: PackageResult) -> Result<(), Trouble> {
+        self.publish(None, result).await
+    }
+
+    /// Says what came of a part of the job that has several. Whoever works the job again numbers them alike.
+    pub(crate) async fn say_part(&mut self, part: u32, result: PackageResult) -> Result<(), Trouble> {
+        self.publish(Some(part), result).await
+    }
+
+    /// Some troubles are answers; after others the job is to be done again.
+    async fn fail(&mut self, trouble: Trouble) -> Result<(), Work> {
+        let uri = &self.job.uri;
+        let failure = match trouble {
+            Trouble::Store(error @ (StoreError::NotFound { .. } | StoreError::Damaged { .. })) => {
+                failure::missing(uri, &error.to_string())
+            }
+            Trouble::Package(error) => failure::of_package(uri, &error, self.is_proved()),
+            Trouble::Manifest(error) => failure::of_manifest(uri, &error),
+            Trouble::Refused { reason, message } => {
+                failure::refused(reason, format!("the package {uri} is not read: {message}"))
+            }
+            Trouble::Poison(why) => return Err(Work::poison(why)),
+            later @ (Trouble::Store(_) | Trouble::Bus(_) | Trouble::Ours(_)) => {
+                return Err(Work::later(later));
+            }
+        };
+        tracing::warn!(package.uri = %uri, reason = failure.reason.as_str(), why = failure.message, "a package is not read");
+        // After parts, the failure has a name of its own too.
+        let part = self.begun.then_some(u32::MAX);
+        self.publish(part, PackageResult::Failed(failure)).await.map_err(Work::later)
+    }
+
+    /// Whether the bytes are certainly those that the dump declares.
+    fn is_proved(&self) -> bool {
+        let UnpackJob { declaration, stored, .. } = self.job;
+        let verdict = fixity::judge(&declaration.digests, declaration.length, &stored.computed);
+        matches!(verdict, Verdict::Verified { .. })
+    }
+
+    async fn publish(&mut self, part: Option<u32>, result: PackageResult) -> Result<(), Trouble> {
+        let UnpackJob { id, source, run, lane, uri, seq, .. } = self.job.clone();
+        let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let queue = Queue::Outcomes { source: source.clone() };
+        let outcome = PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms, result };
+        let bus = &*self.unpacker.bus;
+        match part {
+            None => bus::send(bus, queue, id, &outcome).await?,
+            Some(part) => bus::send_part(bus, queue, id, part, &outcome).await?,
+        };
+        self.begun = true;
+        self.unpacker.metrics.count(&outcome.result);
+        Ok(())
+    }
+}
