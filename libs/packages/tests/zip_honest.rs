@@ -48,6 +48,19 @@ fn stored_and_deflated_members_are_read() {
 }
 
 #[test]
+fn header_range_is_what_locating_a_member_reads() {
+    let source = Counting::new(Bytes::from(two().build()));
+    let directory = block_on(Directory::open(&source, &Limits::default())).unwrap();
+    for member in directory.members() {
+        let range = directory.header_range(&member);
+        let before = source.bytes();
+        block_on(directory.locate(&source, &member)).unwrap();
+        assert_eq!(source.bytes() - before, range.end - range.start);
+        assert_eq!(range.start, member.header_offset);
+    }
+}
+
+#[test]
 fn empty_archive_has_no_members() {
     let directory = open(Zip::new().build());
     assert!(directory.is_empty());

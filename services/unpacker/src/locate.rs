@@ -1,20 +1,19 @@
 //! Where the members of a ZIP lie: each that an entry names is looked at once, in the order in which they lie.
 
-use std::sync::Arc;
-
-use futures::future::join_all;
 use packages::zip::{self, Directory, Member};
-use packages::{Blocks, Kind, PackageError, ReadAt, Scope};
+use packages::{Kind, PackageError, Scope};
 
 use crate::failure::shown;
 use crate::index::Place;
-use crate::source::{BLOCK, Stored};
+use crate::source::{Stored, Windows};
 use crate::trouble::Trouble;
 
 /// Headers asked for at once.
-const AT_ONCE: usize = 16;
-/// Members that lie closer than this, on the average, are read with what is between them.
-const CLOSE: u64 = 64 << 10;
+const AT_ONCE: usize = 512;
+/// Bytes that are held of them and what lies between, at most.
+pub(crate) const HELD: u64 = 8 << 20;
+/// What lies between two headers is read with them where it is less.
+const BETWEEN: u64 = 1 << 20;
 /// Names of unlisted members that are told.
 const TOLD: usize = 8;
 
@@ -53,6 +52,25 @@ impl Named {
         self.by_entry.get(entry as usize).copied().flatten()
     }
 
+    /// Members whose headers are read at once, from `rank` on in the order in which they lie, and the rank behind them. None at the end.
+    fn near<'a>(&self, directory: &'a Directory, rank: u32) -> (Vec<Member<'a>>, u32) {
+        let mut some: Vec<Member<'a>> = Vec::new();
+        let (mut held, mut next) = (0, rank);
+        for member in directory.slice(rank..directory.len()) {
+            if self.members[member.index as usize] {
+                let gap =
+                    some.last().map_or(0, |last| member.header_offset.saturating_sub(last.header_offset));
+                held += gap.min(BETWEEN);
+                if some.len() >= AT_ONCE || held > HELD {
+                    break;
+                }
+                some.push(member);
+            }
+            next += 1;
+        }
+        (some, next)
+    }
+
     /// How many files no entry names, the manifest excepted, and what the first of them are called.
     pub(crate) fn unlisted(&self, directory: &Directory, manifest: u32) -> (u64, Vec<String>) {
         let is_unlisted = |member: &Member<'_>| {
@@ -70,23 +88,18 @@ impl Places {
     /// # Errors
     /// What speaks against the whole package: a header that contradicts the directory, for one. And what the store says.
     pub(crate) async fn find(directory: Directory, named: &Named, stored: &Stored) -> Result<Self, Trouble> {
-        let count = named.members.iter().filter(|named| **named).count() as u64;
-        let is_close = count > 0 && stored.len() / count < CLOSE;
-        let source: Arc<dyn ReadAt> = match is_close {
-            true => Arc::new(Blocks::new(stored.clone(), BLOCK)),
-            false => Arc::new(stored.clone()),
-        };
         let mut offsets = vec![None; directory.len() as usize];
-        let mut members =
-            directory.slice(0..directory.len()).filter(|member| named.members[member.index as usize]);
+        let mut rank = 0;
         loop {
-            let some: Vec<Member<'_>> = members.by_ref().take(AT_ONCE).collect();
+            let (some, next) = named.near(&directory, rank);
+            rank = next;
             if some.is_empty() {
                 break;
             }
-            let found = join_all(some.iter().map(|member| directory.locate(&*source, member))).await;
-            for (member, found) in some.iter().zip(found) {
-                match found {
+            let ranges: Vec<_> = some.iter().map(|member| directory.header_range(member)).collect();
+            let headers = Windows::of(stored, &ranges).await?;
+            for member in &some {
+                match directory.locate(&headers, member).await {
                     Ok(data) => offsets[member.index as usize] = Some(data.offset),
                     // Told of each entry that names it.
                     Err(error) if error.scope() == Scope::Member => {}
@@ -94,7 +107,6 @@ impl Places {
                 }
             }
         }
-        drop(members);
         Ok(Self { directory, offsets })
     }
 

@@ -1,5 +1,7 @@
 //! A member's own header, and whether it says what the directory says.
 
+use std::ops::Range;
+
 use super::bytes::{u16_at, u32_at, u64_at, zip64_extra};
 use super::entry::{DESCRIPTOR, ENCRYPTED, PATCH};
 use super::{Data, Directory, Member, Method};
@@ -34,6 +36,12 @@ impl Directory {
             length: member.size,
             crc32: Some(member.crc32),
         })
+    }
+
+    /// The bytes that [`locate`](Self::locate) reads first of a member, and mostly alone: for callers that read those of many
+    /// members at once.
+    pub fn header_range(&self, member: &Member<'_>) -> Range<u64> {
+        header_range(member, self.directory_offset)
     }
 
     /// What the directory alone tells against a member.
@@ -81,6 +89,12 @@ fn method(member: &Member<'_>) -> Result<Method, PackageError> {
     }
 }
 
+fn header_range(member: &Member<'_>, directory: u64) -> Range<u64> {
+    let start = member.header_offset;
+    // `order_spans` has seen that head and name lie before the directory.
+    start..start.saturating_add((HEAD + member.name_bytes.len() + EXTRA) as u64).min(directory)
+}
+
 struct Header {
     flags: u16,
     method: u16,
@@ -95,9 +109,8 @@ impl Header {
     async fn read(source: &dyn ReadAt, member: &Member<'_>, end: u64) -> Result<Self, PackageError> {
         let place = || member.place();
         let start = member.header_offset;
-        // `order_spans` has seen that head and name lie before the directory.
-        let length = (end - start).min((HEAD + member.name_bytes.len() + EXTRA) as u64) as usize;
-        let mut bytes = read_exactly(source, start, length).await?;
+        let range = header_range(member, end);
+        let mut bytes = read_exactly(source, start, (range.end - range.start) as usize).await?;
         if u32_at(&bytes, 0) != 0x0403_4b50 {
             return Err(PackageError::NoHeader { place: place() });
         }

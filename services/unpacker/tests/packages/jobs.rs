@@ -102,6 +102,26 @@ async fn slices_in_any_order_and_again_say_the_same() {
 }
 
 #[tokio::test]
+async fn members_of_all_sizes_are_found_behind_one_another_and_far_apart() {
+    let case = Case::new().await;
+    // So many that their headers are read in several goes, some with more than that between them.
+    let long = vec![7; 3 << 20];
+    let content = |n: u32| if n % 300 == 1 { long.clone() } else { n.to_le_bytes().to_vec() };
+    let entries: Vec<_> =
+        (0..1_300).map(|n| holding(&n.to_string(), &format!("/{n}"), &content(n))).collect();
+    let mut zip = Zip::new().deflated("manifest.xml", &dump(&entries));
+    for n in 0..1_300 {
+        zip = zip.stored(n.to_string(), &content(n));
+    }
+    let unpacked = case.unpack(zip.build()).await;
+    assert_eq!((unpacked.items.len(), unpacked.contents.unlisted), (1_300, 0));
+    for n in [0, 1, 2, 511, 512, 513, 1_023, 1_024, 1_201, 1_299] {
+        assert_eq!(case.bytes(unpacked.taken(&n.to_string())).await, content(n), "{n}");
+    }
+    assert!(unpacked.items.iter().all(|item| matches!(item.result, model::MemberResult::Verified { .. })));
+}
+
+#[tokio::test]
 async fn a_package_that_is_opened_again_gives_the_same_contents() {
     let case = Case::new().await;
     let stored = case.put(zip()).await;
