@@ -4,27 +4,59 @@ use bytes::Bytes;
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{
-    Assurance, Failure, ManifestEntry, MemberOutcome, MemberResult, PackageResult, ResourceUri, SourceId,
+    Assurance, Failure, Location, ManifestEntry, MemberOutcome, MemberResult, PackageResult, ResourceUri,
+    SourceId,
 };
 use store::{PackMember, Packer, Spooled, Store};
 
-use crate::entries::Line;
 use crate::failure;
 use crate::judge::{self, Declared};
 use crate::trouble::Trouble;
 use crate::unpacker::Answers;
 
-/// The content of a member.
-pub(crate) enum Body {
-    /// Small enough to travel with others.
-    Small {
-        /// The bytes.
-        bytes: Bytes,
-        /// Their length and digests.
-        computed: Computed,
-    },
+/// The content of a member, stored once for all the entries that name it.
+pub(crate) struct Content {
+    /// Its length and digests.
+    computed: Computed,
+    kept: Kept,
+    /// Whether one entry alone names it, so that it may travel in a pack.
+    is_alone: bool,
+}
+
+/// Where a content is.
+enum Kept {
+    /// In memory: it is small.
+    Bytes(Bytes),
     /// On the disk.
-    Large(Spooled),
+    Spooled(Option<Spooled>),
+    /// In the store.
+    At(Location),
+}
+
+impl Content {
+    /// A small one.
+    pub(crate) fn small(bytes: Bytes, computed: Computed, is_alone: bool) -> Self {
+        Self { computed, kept: Kept::Bytes(bytes), is_alone }
+    }
+
+    /// One on the disk.
+    pub(crate) fn spooled(spooled: Spooled) -> Self {
+        Self { computed: spooled.computed().clone(), kept: Kept::Spooled(Some(spooled)), is_alone: false }
+    }
+
+    /// Makes it an object, the first time it is asked for.
+    async fn location(&mut self, store: &Store) -> Result<Location, Trouble> {
+        let location = match &mut self.kept {
+            Kept::At(location) => return Ok(location.clone()),
+            Kept::Bytes(bytes) => store.put_small_bitstream(self.computed.sha256(), bytes.clone()).await?,
+            Kept::Spooled(spooled) => match spooled.take() {
+                Some(spooled) => store.put_bitstream(spooled).await?,
+                None => return Err(Trouble::Ours("a member could not be stored before".to_owned())),
+            },
+        };
+        self.kept = Kept::At(location.clone());
+        Ok(location)
+    }
 }
 
 /// What waits in an open pack: its place in the slice, and what is said of it when its location is known.
@@ -71,42 +103,33 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Judges a member for each entry that names it, and stores it if it is what one of them declares.
+    /// Judges a member for an entry that names it, and stores it if it is what the entry declares.
     pub(crate) async fn take(
         &mut self,
         answers: &mut Answers<'_>,
-        lines: Vec<Line>,
-        body: Body,
+        entry: ManifestEntry,
+        content: &mut Content,
     ) -> Result<(), Trouble> {
-        let computed = match &body {
-            Body::Small { computed, .. } => computed.clone(),
-            Body::Large(spooled) => spooled.computed().clone(),
+        if self.number < self.settled {
+            return self.step(answers).await;
+        }
+        let assurance = match Declared::by(&entry).judge(&content.computed) {
+            Ok(assurance) => assurance,
+            Err(what) => {
+                let failure = failure::member_mismatch(&answers.job.uri, &entry, &what);
+                return self.failed(answers, entry, failure).await;
+            }
         };
-        let verdict = |line: &Line| Declared::by(&line.entry).judge(&computed);
-        let verdicts: Vec<_> = lines.iter().map(verdict).collect();
-        let is_wanted = verdicts.iter().any(Result::is_ok);
-        let (small, location) = match body {
-            Body::Small { bytes, .. } => (Some(bytes), None),
-            Body::Large(spooled) if is_wanted => (None, Some(self.store.put_bitstream(spooled).await?)),
-            Body::Large(_) => (None, None),
-        };
-        for (Line { entry, .. }, verdict) in lines.into_iter().zip(verdicts) {
-            match (verdict, &small, &location) {
-                (Err(what), _, _) => {
-                    let failure = failure::member_mismatch(&answers.job.uri, &entry, &what);
-                    self.failed(answers, entry, failure).await?;
-                }
-                (Ok(assurance), _, Some(location)) => {
-                    let result = judge::verified(&entry, computed.clone(), assurance, location.clone());
-                    self.push(answers, MemberOutcome { entry, result }).await?;
-                }
-                (Ok(assurance), Some(bytes), None) => {
-                    self.pack(answers, entry, bytes, computed.clone(), assurance).await?;
-                }
-                (Ok(_), None, None) => {}
+        match &content.kept {
+            Kept::Bytes(bytes) if content.is_alone => {
+                self.pack(answers, entry, bytes, content.computed.clone(), assurance).await
+            }
+            _ => {
+                let location = content.location(self.store).await?;
+                let result = judge::verified(&entry, content.computed.clone(), assurance, location);
+                self.push(answers, MemberOutcome { entry, result }).await
             }
         }
-        Ok(())
     }
 
     /// An entry whose member is not taken.
@@ -152,19 +175,17 @@ impl<'a> Filling<'a> {
                 return self.push(answers, MemberOutcome { entry, result }).await;
             }
         };
-        if self.number >= self.settled {
-            let media_type = entry.metadata.media_type.clone();
-            let member = PackMember {
-                uri: &uri,
-                bytes,
-                computed: &computed,
-                media_type: media_type.as_deref(),
-                last_modified: None,
-            };
-            let slot = self.items.len();
-            self.items.push(None);
-            self.packer.add(member, (slot, entry, computed.clone(), assurance)).await?;
-        }
+        let media_type = entry.metadata.media_type.clone();
+        let member = PackMember {
+            uri: &uri,
+            bytes,
+            computed: &computed,
+            media_type: media_type.as_deref(),
+            last_modified: None,
+        };
+        let slot = self.items.len();
+        self.items.push(None);
+        self.packer.add(member, (slot, entry, computed.clone(), assurance)).await?;
         self.step(answers).await
     }
 

@@ -12,7 +12,7 @@ use store::Spooled;
 
 use crate::entries::{Entries, Kind, Line, digest_of};
 use crate::failure;
-use crate::fill::{Body, Filling};
+use crate::fill::{Content, Filling};
 use crate::index::{SLICE_ENTRIES, outcome_bytes};
 use crate::judge::Declared;
 use crate::source::{AHEAD, Stored};
@@ -98,20 +98,16 @@ impl Unpacker {
                 filling.pass_over(answers, naming.len() as u64).await?;
                 continue;
             }
-            let mut lines = Vec::with_capacity(naming.len());
-            for entry in naming {
-                lines.push(entries.get(entry).await?);
-            }
             match (refusal, &item) {
                 (Some(error), _) => {
-                    for line in lines {
-                        let failure = failure::of_member(&answers.job.uri, &line.entry, error);
-                        filling.failed(answers, line.entry, failure).await?;
+                    for entry in naming {
+                        let Line { entry, .. } = entries.get(entry).await?;
+                        let failure = failure::of_member(&answers.job.uri, &entry, error);
+                        filling.failed(answers, entry, failure).await?;
                     }
                 }
                 (None, Item::Member(member)) => {
-                    let body = self.body(&mut tar, member, &lines).await?;
-                    filling.take(answers, lines, body).await?;
+                    self.member_of_tar(answers, &mut filling, &entries, naming, &mut tar, member).await?;
                 }
                 (None, Item::Refused(_)) => {}
             }
@@ -165,22 +161,40 @@ impl Unpacker {
         Ok((entries, paths))
     }
 
-    /// The content of a member, with every digest that one of its entries declares.
-    async fn body(
+    /// Judges a member for each entry that names it. There may be many of these: one is held at a time.
+    async fn member_of_tar(
         &self,
+        answers: &mut Answers<'_>,
+        filling: &mut Filling<'_>,
+        entries: &Entries,
+        naming: Vec<u32>,
         tar: &mut tar::Entries<'static>,
         member: &tar::Member,
-        lines: &[Line],
-    ) -> Result<Body, Trouble> {
-        let declared = lines.iter().map(|line| Declared::by(&line.entry));
-        let algorithms: BTreeSet<Algorithm> =
-            declared.flat_map(|declared| declared.algorithms().collect::<Vec<_>>()).collect();
-        let hasher = Hasher::new(algorithms);
-        if member.size <= self.config.small_bytes as u64 && self.config.small_bytes > 0 {
-            let (bytes, computed) = self.small(tar, member, hasher).await?;
-            return Ok(Body::Small { bytes, computed });
+    ) -> Result<(), Trouble> {
+        let mut algorithms: BTreeSet<Algorithm> = BTreeSet::new();
+        let mut first = None;
+        for &entry in &naming {
+            let line = entries.get(entry).await?;
+            algorithms.extend(Declared::by(&line.entry).algorithms());
+            first.get_or_insert(line);
         }
-        Ok(Body::Large(self.large(tar, hasher).await?))
+        let hasher = Hasher::new(algorithms);
+        let is_small = self.config.small_bytes > 0 && member.size <= self.config.small_bytes as u64;
+        let mut content = match is_small {
+            true => {
+                let (bytes, computed) = self.small(tar, member, hasher).await?;
+                Content::small(bytes, computed, naming.len() == 1)
+            }
+            false => Content::spooled(self.large(tar, hasher).await?),
+        };
+        for entry in naming {
+            let line = match first.take() {
+                Some(first) => first,
+                None => entries.get(entry).await?,
+            };
+            filling.take(answers, line.entry, &mut content).await?;
+        }
+        Ok(())
     }
 
     async fn small(

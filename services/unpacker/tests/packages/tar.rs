@@ -198,6 +198,18 @@ async fn entries_and_members_that_do_not_fit_are_told() {
 }
 
 #[tokio::test]
+async fn a_member_that_many_entries_name_is_stored_once() {
+    let case = Case::new().await;
+    let entries: Vec<_> = (0..400).map(|n| holding(&n.to_string(), "/same", &content(1))).collect();
+    let tar = Tar::new().file("manifest.xml", &dump(&entries)).file("same", &content(1)).end();
+    let unpacked = unpack(&case, tar).await;
+    assert_eq!((unpacked.slices.len(), unpacked.items.len()), (2, 400));
+    let first = unpacked.taken("0").location.clone();
+    assert!(matches!(first, Location::Object { .. }));
+    assert!((0..400).all(|n| unpacked.taken(&n.to_string()).location == first));
+}
+
+#[tokio::test]
 async fn a_tar_that_breaks_off_fails_under_a_name_of_its_own_after_what_was_told() {
     let case = Case::new().await;
     let whole = tar(600, true);
