@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod collect;
 mod config;
 mod entries;
 mod failure;
@@ -10,6 +11,7 @@ mod locate;
 mod manifest;
 mod metrics;
 mod open;
+mod paths;
 mod serve;
 mod slice;
 mod source;
