@@ -60,7 +60,9 @@ impl Fleet {
         let (endpoint, region) = (&self.s3.endpoint, &self.s3.region);
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
-        writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}}}")?;
+        // Each round has streams of its own on one server, which must not run out of room that it only sets aside.
+        let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}");
+        writeln!(text, "nats: {nats}")?;
         writeln!(text, "store: {{url: '{store}', endpoint: '{endpoint}', region: {region}}}")?;
         writeln!(text, "http: {{allow_private_addresses: true}}\n{more}")?;
         fs::write(&config, text)?;
