@@ -73,9 +73,12 @@ pub struct DocumentRecord {
     /// Entries among them that lead to other documents, as all those of an index do.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub documents: u64,
-    /// Entries among them that lead to packages, which are not read: what they hold is not known.
+    /// Entries among them that lead to packages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packages: u64,
+    /// Entries of the manifests of all these packages, once every one of them is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpacked: Option<u64>,
     /// Whether something about it casts doubt on what it does not say: nothing is concluded from absence.
     #[serde(default)]
     pub doubtful: bool,
@@ -123,9 +126,14 @@ impl DocumentRecord {
         self.root == Some(Root::SitemapIndex) || self.documents > 0
     }
 
-    /// Whether everything it tells of is known: it was read to its end, and none of its entries was passed over.
+    /// Whether everything it tells of is known: it was read to its end, and so were the packages it names.
     pub fn is_read_whole(&self) -> bool {
-        self.state == DocumentState::Done && self.packages == 0
+        self.state == DocumentState::Done && (self.packages == 0 || self.unpacked.is_some())
+    }
+
+    /// Whether it tells of changes: a Change List or a Change Dump.
+    pub fn tells_changes(&self) -> bool {
+        self.capability.tells_changes()
     }
 }
 

@@ -33,7 +33,7 @@ pub use look::{LookRecord, LookedAt, Remark};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
-    PackageRecord, PackageResult, PackageState, SliceSet,
+    PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
 pub use pending::{Action, PendingRecord};
 pub use problem::{ProblemReason, ProblemRecord, Subject};

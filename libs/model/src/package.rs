@@ -40,6 +40,9 @@ pub struct PackageRecord {
     pub contents: Option<String>,
     /// How far it has come.
     pub state: PackageState,
+    /// The version whose slices are all settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<SettledPackage>,
     /// Attempts made in this run.
     #[serde(default)]
     pub attempts: u32,
@@ -73,18 +76,25 @@ pub enum PackageState {
         done: SliceSet,
     },
     /// Every slice is settled, or nothing in it was wanted.
-    Done {
-        /// The version of the package that this is true of.
-        #[serde(default, skip_serializing_if = "Validators::is_empty")]
-        validators: Validators,
-        /// Its digest, when it was received.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        sha256: Option<Sha256>,
-        /// Entries of its manifest.
-        entries: u64,
-    },
+    Done,
     /// Given up in this run; a problem record says why.
     Failed,
+}
+
+/// A version of a package that needs no other look.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SettledPackage {
+    /// What its dump declared of it.
+    #[serde(default)]
+    pub declaration: Declaration,
+    /// What the server gave with it.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub validators: Validators,
+    /// Its digest, when it was received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256>,
+    /// Entries of its manifest.
+    pub entries: u64,
 }
 
 /// What an opened package holds.

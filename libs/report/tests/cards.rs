@@ -101,6 +101,7 @@ impl Known {
             unseen_before: None,
             documents: 0,
             packages: 0,
+            unpacked: None,
             entries: 2,
             bad: 0,
             doubtful: false,

@@ -14,8 +14,8 @@ use crate::absentees::Absentees;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::options::AbsentPolicy;
-use crate::queue;
 use crate::seen::{Named, Seen};
+use crate::{queue, ways};
 
 /// Records that travel in one batch.
 const BATCH: usize = 500;
@@ -55,7 +55,7 @@ struct Lists {
 impl Harvest {
     /// Begins to note what a set's lists name, where absence can mean anything. An empty list counts too.
     pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
-        let is_list = record.capability == Capability::ResourceList;
+        let is_list = ways::is_baseline(&record.capability);
         let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
         if is_list && has_baseline && self.options.absent != AbsentPolicy::Keep {
             // Without room for the note nothing is concluded from absence in this run.
@@ -109,20 +109,22 @@ impl Harvest {
     async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
         let Some(known) = self.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
         let documents = queue::documents(&self.catalog).await?;
-        let lists: Vec<(String, DocumentRecord)> = documents
+        let (dumps, lists): (Vec<_>, Vec<_>) = documents
             .into_iter()
-            .filter(|(_, r)| {
-                r.set == *set && r.capability == Capability::ResourceList && r.run == self.run.id
-            })
-            .collect();
+            .filter(|(_, r)| r.set == *set && ways::is_baseline(&r.capability) && r.run == self.run.id)
+            .partition(|(_, r)| r.capability == Capability::ResourceDump);
+        let (kind, lists) = match lists.is_empty() {
+            true => (Capability::ResourceDump, dumps),
+            false => (Capability::ResourceList, lists),
+        };
         let is_whole = |(uri, record): &(String, DocumentRecord)| {
-            record.state == DocumentState::Done && !record.doubtful && self.read_whole.contains(uri)
+            record.is_read_whole() && !record.doubtful && self.read_whole.contains(uri)
         };
         let Some((document, _)) = lists.iter().find(|(_, record)| record.parent.is_none()) else {
             return Ok(None);
         };
         let is_read = |uri: &str| lists.iter().any(|(list, _)| list == uri);
-        if !lists.iter().all(is_whole) || !known.documents(&Capability::ResourceList).all(is_read) {
+        if !lists.iter().all(is_whole) || !known.documents(&kind).all(is_read) {
             return Ok(None);
         }
         let at = lists.iter().map(|(_, record)| record.at).min().flatten();

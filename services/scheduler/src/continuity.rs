@@ -15,6 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::{DocumentRecord, DocumentState, RunId};
 use resourcesync::Capability;
 
+use crate::ways;
+
 /// A time of which no document tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hole {
@@ -42,7 +44,9 @@ pub(crate) fn follow<'a>(
 ) -> Coverage {
     let is_read = |record: &&DocumentRecord| record.run == run || is_closed(record);
     let mut changes: Vec<&DocumentRecord> = documents
-        .filter(|record| record.capability == Capability::ChangeList && !record.leads_to_documents())
+        .filter(|record| ways::is_changes(&record.capability) && !record.leads_to_documents())
+        // The packages of a dump that could not be read tell nothing; whatever tells the same counts by itself.
+        .filter(|record| record.capability != Capability::ChangeDump || record.is_read_whole())
         .filter(is_read)
         .collect();
     changes.sort_by_key(|record| (record.from, record.oldest_change));

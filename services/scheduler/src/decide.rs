@@ -102,7 +102,7 @@ fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) ->
     if declaration.length.is_some_and(|length| length != computed.length()) {
         return false;
     }
-    match compare_digests(&declaration.digests, computed) {
+    match agree(&declaration.digests, computed) {
         Some(equal) => equal,
         None if !declaration.digests.is_empty() || !declaration.unjudged.is_empty() => {
             declaration.digests == record.declaration.digests
@@ -113,7 +113,7 @@ fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) ->
 }
 
 /// Whether the digests agree; none when no algorithm is common to both sides.
-fn compare_digests(declared: &[Digest], computed: &Computed) -> Option<bool> {
+pub(crate) fn agree(declared: &[Digest], computed: &Computed) -> Option<bool> {
     let mut common = None;
     for digest in declared {
         if let Some(ours) = computed.get(digest.algorithm()) {

@@ -195,7 +195,7 @@ impl Harvest {
         Ok(())
     }
 
-    async fn wait_until(&self, due: Timestamp) -> Result<(), HarvestError> {
+    pub(crate) async fn wait_until(&self, due: Timestamp) -> Result<(), HarvestError> {
         let wait = due.duration_since(self.clock.now());
         let wait = Duration::try_from(wait).unwrap_or_default();
         tokio::select! {
@@ -209,7 +209,7 @@ impl Harvest {
         Duration::try_from(due.duration_since(now)).is_ok_and(|wait| wait > self.options.retries.longest_wait)
     }
 
-    fn check_stop(&self) -> Result<(), HarvestError> {
+    pub(crate) fn check_stop(&self) -> Result<(), HarvestError> {
         if self.stop.is_cancelled() { Err(HarvestError::Stopped) } else { Ok(()) }
     }
 }

@@ -24,6 +24,15 @@ struct Reading {
     told: Told,
 }
 
+/// Entries by what they lead to.
+#[derive(Default)]
+struct Sorted {
+    /// Resources, and entries that cannot be read.
+    resources: Vec<Item>,
+    documents: Vec<Entry>,
+    packages: Vec<Entry>,
+}
+
 impl Harvest {
     pub(crate) async fn read_document(
         &mut self,
@@ -81,14 +90,14 @@ impl Harvest {
         };
         let mut reading = Reading { record, version, horizon, context: None, skip, planned: skip, told };
         if skip == 0 {
-            (reading.record.documents, reading.record.packages) = (0, 0);
+            (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
             self.forget_entry_problems(uri).await?;
             self.read_whole.insert(uri.to_owned());
         }
         Ok(reading)
     }
 
-    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package, which is only counted.
+    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package to receive.
     async fn plan_items(
         &mut self,
         uri: &str,
@@ -99,9 +108,11 @@ impl Harvest {
         items.drain(..known);
         reading.skip -= known as u64;
         reading.planned += items.len() as u64;
-        let (resources, documents) = reading.sort(items);
+        let position = reading.record.packages;
+        let Sorted { resources, documents, packages } = reading.sort(items);
         let Some(context) = &reading.context else { return Ok(()) };
         let mut batch = Batch::new();
+        self.plan_packages(&mut batch, uri, &reading.record, position, packages).await?;
         reading.told.merge(self.plan_entries(&mut batch, context, resources).await?);
         self.queue_children(&mut batch, uri, &reading.record, documents).await?;
         let (planned, version) = (reading.planned, reading.version.clone());
@@ -135,7 +146,7 @@ impl Harvest {
         if record.leads_to_documents() {
             self.let_go_of_children(&mut batch, uri).await?;
         }
-        self.settle_document_problem(&mut batch, uri, &record).await?;
+        self.settle_document_problem(&mut batch, uri);
         self.commit(batch).await
     }
 
@@ -152,27 +163,9 @@ impl Harvest {
         Ok(())
     }
 
-    /// A document that was read is no problem any more, unless what it leads to cannot be read.
-    pub(crate) async fn settle_document_problem(
-        &mut self,
-        batch: &mut Batch,
-        uri: &str,
-        record: &DocumentRecord,
-    ) -> Result<(), HarvestError> {
-        let subject = Subject::Document(uri.to_owned());
-        if record.packages == 0 {
-            batch.delete_problem(&subject);
-            return Ok(());
-        }
-        let before = self.catalog.problem(&subject).await?;
-        let message = format!(
-            "{} of its entries say of no change, and lead to packages where a Change List should tell of resources. These              are packages, not read by this version: what they hold is not harvested, and nothing is deleted or created for              them. If the Source also offers the resources in a Resource List, give that",
-            record.packages
-        );
-        let problem = self.problem(before, ProblemReason::WrongKind, message);
-        self.has_problems = true;
-        batch.put_problem(&subject, &problem);
-        Ok(())
+    /// A document that was read is no problem any more.
+    pub(crate) fn settle_document_problem(&self, batch: &mut Batch, uri: &str) {
+        batch.delete_problem(&Subject::Document(uri.to_owned()));
     }
 }
 
@@ -192,7 +185,7 @@ impl Reading {
         self.context = Some(Context {
             document: uri.to_owned(),
             set: record.set.clone(),
-            changes: record.capability == Capability::ChangeList,
+            changes: record.tells_changes(),
             at: header.at,
             completed: header.completed,
             kind: header.capability,
@@ -200,29 +193,32 @@ impl Reading {
         });
     }
 
-    /// Parts entries by what they lead to: resources, with which unreadable ones go, and documents. Packages are only counted.
-    fn sort(&mut self, items: Vec<Item>) -> (Vec<Item>, Vec<Entry>) {
+    /// Parts entries by what they lead to.
+    fn sort(&mut self, items: Vec<Item>) -> Sorted {
         let is_index = self.record.root == Some(Root::SitemapIndex);
-        let (mut resources, mut documents) = (Vec::with_capacity(items.len()), Vec::new());
+        let mut sorted = Sorted::default();
         for item in items {
             let is_part = self.context.as_ref().is_some_and(|context| context.is_part(&item));
             match item {
                 // An entry that says what changed is a resource, whatever it stands in.
                 Item::Entry(entry) if is_part || is_index && entry.metadata.change.is_none() => {
-                    documents.push(*entry);
+                    sorted.documents.push(*entry);
                 }
-                Item::Entry(entry) if self.is_package(&entry) => self.record.packages += 1,
-                item => resources.push(item),
+                Item::Entry(entry) if self.is_package(&entry) => sorted.packages.push(*entry),
+                item => sorted.resources.push(item),
             }
         }
-        self.record.documents += documents.len() as u64;
-        (resources, documents)
+        self.record.documents += sorted.documents.len() as u64;
+        self.record.packages += sorted.packages.len() as u64;
+        sorted
     }
 
-    /// Whether an entry leads to a package where a change of a resource should be told.
+    /// Whether an entry leads to a package: all those of a dump do, and those of a Change List that tell of no change.
     fn is_package(&self, entry: &Entry) -> bool {
-        let kind = self.context.as_ref().and_then(|context| context.kind.as_ref());
-        kind == Some(&Capability::ChangeList) && entry.metadata.change.is_none() && entry.names_package()
+        if matches!(self.record.capability, Capability::ResourceDump | Capability::ChangeDump) {
+            return true;
+        }
+        self.context.as_ref().is_some_and(|context| context.is_package(entry))
     }
 }
 

@@ -8,7 +8,7 @@ use model::{
     Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
     Subject, Told, Validators,
 };
-use resourcesync::{Capability, Datetime, Entry, Item};
+use resourcesync::{Datetime, Entry, Item};
 
 use crate::decide::{Decision, Known, decide};
 use crate::entry::{Context, Horizon, Planned};
@@ -75,7 +75,7 @@ impl Harvest {
         Ok(told)
     }
 
-    fn apply(
+    pub(crate) fn apply(
         &mut self,
         batch: &mut Batch,
         planned: Planned,
@@ -168,7 +168,7 @@ impl Harvest {
             }
             let from = certain(entry.metadata.from);
             let mut child = queue::queued(self.run.id, &parent.set, &parent.capability, before);
-            if child.capability == Capability::ResourceList {
+            if !child.tells_changes() {
                 // Its index has changed: only parts that are all read tell what is absent from all of them.
                 child.validators = Validators::default();
             }
@@ -181,6 +181,6 @@ impl Harvest {
 }
 
 /// Changes that the baseline contains are not applied again; before there is a baseline, there are none such.
-fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
+pub(crate) fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
     set.baseline_at.filter(|_| set.has_baseline)
 }

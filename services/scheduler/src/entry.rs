@@ -61,6 +61,12 @@ impl Context {
         }
     }
 
+    /// Whether an entry leads to a package where a change of a resource should be told.
+    pub(crate) fn is_package(&self, entry: &Entry) -> bool {
+        let is_change_list = self.kind == Some(Capability::ChangeList);
+        is_change_list && entry.metadata.change.is_none() && entry.names_package()
+    }
+
     /// The entry in the plan's words.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The end of a run.
 
+use std::collections::HashSet;
+
 use catalog::Batch;
 use model::Phase;
 
@@ -12,11 +14,17 @@ impl Harvest {
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         let mut documents = queue::by_set(&self.catalog).await?;
+        let mut listed = HashSet::new();
         for (id, set) in &mut self.sets {
-            if ways::advance(set, self.run.id, &documents.remove(id).unwrap_or_default()) {
+            let documents = documents.remove(id).unwrap_or_default();
+            if ways::advance(set, self.run.id, &documents) {
                 batch.put_set(id, set);
             }
+            if ways::is_listed(self.run.id, &documents) {
+                listed.insert(id.clone());
+            }
         }
+        self.forget_packages(&mut batch, &listed).await?;
         self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());

@@ -29,13 +29,14 @@ impl Harvest {
     pub(crate) async fn queue_lists(&mut self, gaps: &[Gap]) -> Result<bool, HarvestError> {
         let mut batch = Batch::new();
         for Gap { id, set, .. } in gaps {
-            for uri in set.documents(&Capability::ResourceList) {
+            let Some(kind) = ways::baseline_kind(set, self.options.prefer) else { continue };
+            for uri in set.documents(&kind) {
                 let before = self.catalog.document(uri).await?;
                 if before.as_ref().is_some_and(|record| record.run == self.run.id) {
                     continue;
                 }
-                tracing::info!(set.id = %id, "changes are missing between what is synchronized and what is told; the Resource List is read");
-                let mut list = queue::queued(self.run.id, id, &Capability::ResourceList, before);
+                tracing::info!(set.id = %id, "changes are missing between what is synchronized and what is told; the whole set is read");
+                let mut list = queue::queued(self.run.id, id, &kind, before);
                 list.validators = Validators::default();
                 batch.put_document(uri, &list);
             }
@@ -49,7 +50,8 @@ impl Harvest {
     pub(crate) async fn record_gaps(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         for gap in self.gaps().await? {
-            let Some(uri) = gap.set.documents(&Capability::ChangeList).next() else { continue };
+            let told_in = [Capability::ChangeList, Capability::ChangeDump];
+            let Some(uri) = told_in.iter().find_map(|kind| gap.set.documents(kind).next()) else { continue };
             let subject = Subject::Document(uri.to_owned());
             let before = self.catalog.problem(&subject).await?;
             let message = gap.to_string();
@@ -68,7 +70,7 @@ impl Harvest {
             let documents = documents.remove(id).unwrap_or_default();
             let changes_read = documents.iter().any(|record| {
                 record.run == self.run.id
-                    && record.capability == Capability::ChangeList
+                    && ways::is_changes(&record.capability)
                     && record.state == DocumentState::Done
             });
             if !changes_read {

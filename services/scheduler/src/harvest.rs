@@ -21,6 +21,7 @@ use crate::options::HarvestOptions;
 use crate::progress::Progress;
 use crate::seen::Seen;
 use crate::trouble;
+use crate::weigh::Waits;
 
 /// Problems shown at the end of a run.
 const SHOWN_PROBLEMS: usize = 5;
@@ -85,6 +86,8 @@ pub struct Harvest {
     pub(crate) unmodified: HashSet<String>,
     /// Set when more would have been deleted than is allowed.
     pub(crate) guard: Option<Guard>,
+    /// How long the Source took to answer, in this process.
+    pub(crate) waits: Waits,
     /// How often in a row all that was out has vanished from the bus.
     pub(crate) vanished: u32,
     resumed: bool,
@@ -169,6 +172,7 @@ impl Harvest {
             read_whole: HashSet::new(),
             unmodified: HashSet::new(),
             guard: None,
+            waits: Waits::default(),
             vanished: 0,
             resumed: interrupted.is_some(),
         };

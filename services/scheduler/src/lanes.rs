@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, Queue};
 use futures::StreamExt;
-use model::{FetchJob, Lane};
+use model::{FetchJob, JobId, Lane};
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -32,15 +32,25 @@ impl Harvest {
         Ok(())
     }
 
-    /// Queues a job, in a lane that is open.
+    /// Queues a job.
     pub(crate) async fn queue_job(&self, job: &FetchJob) -> Result<(), HarvestError> {
-        self.open_lane(&job.lane).await?;
-        let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
-        bus::send(&*self.bus, queue, job.id, job).await?;
-        let listed = self.bus.lanes().borrow().contains_key(&job.lane);
+        self.queue_fetch(&job.lane, job.id, job).await
+    }
+
+    /// Queues a job of any kind for the fetchers, in a lane that is open.
+    pub(crate) async fn queue_fetch<M: model::Message>(
+        &self,
+        lane: &Lane,
+        id: JobId,
+        job: &M,
+    ) -> Result<(), HarvestError> {
+        self.open_lane(lane).await?;
+        let queue = Queue::Fetch { lane: lane.clone(), source: self.source.clone() };
+        bus::send(&*self.bus, queue, id, job).await?;
+        let listed = self.bus.lanes().borrow().contains_key(lane);
         if !listed {
             // Another Source that used this origin has closed the lane meanwhile.
-            self.open_lane(&job.lane).await?;
+            self.open_lane(lane).await?;
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ impl Harvest {
         Ok(())
     }
 
-    async fn record_letter(
+    pub(crate) async fn record_letter(
         &mut self,
         batch: &mut Batch,
         letter: DeadLetter,
@@ -151,7 +151,7 @@ impl Harvest {
 }
 
 /// The letter in a delivery. One that cannot be read is taken for the message that was given up.
-fn read(delivery: &Delivery) -> DeadLetter {
+pub(crate) fn read(delivery: &Delivery) -> DeadLetter {
     model::decode(&delivery.payload)
         .unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))
 }

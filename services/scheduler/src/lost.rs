@@ -1,7 +1,9 @@
 //! Lost messages: a bus whose server has lost its disk has lost jobs, and nobody will ever answer for them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use model::Lane;
 use tokio::time::Instant;
 
 use crate::error::HarvestError;
@@ -27,15 +29,7 @@ impl Harvest {
         window: &mut Window,
         heard_at: &mut Instant,
     ) -> Result<bool, HarvestError> {
-        if heard_at.elapsed() < SILENCE {
-            return Ok(false);
-        }
-        *heard_at = Instant::now();
-        if self.bus.under_way(&self.source).await? > 0 {
-            // Where the list of lanes was lost, no fetcher would find them.
-            for lane in window.lanes_out() {
-                self.open_lane(&lane).await?;
-            }
+        if !self.is_nothing_under_way(&window.lanes_out(), heard_at).await? {
             return Ok(false);
         }
         // A letter is written before its message goes.
@@ -46,11 +40,40 @@ impl Harvest {
         if jobs == 0 {
             return Ok(false);
         }
+        self.note_vanished(jobs)?;
+        Ok(true)
+    }
+
+    /// After a long silence: whether the bus has no message of this Source any more.
+    pub(crate) async fn is_nothing_under_way(
+        &self,
+        lanes: &HashSet<Lane>,
+        heard_at: &mut Instant,
+    ) -> Result<bool, HarvestError> {
+        if heard_at.elapsed() < SILENCE {
+            return Ok(false);
+        }
+        *heard_at = Instant::now();
+        if self.bus.under_way(&self.source).await? == 0 {
+            return Ok(true);
+        }
+        // Where the list of lanes was lost, no fetcher would find them.
+        for lane in lanes {
+            self.open_lane(lane).await?;
+        }
+        Ok(false)
+    }
+
+    /// Notes that all jobs have vanished once more.
+    ///
+    /// # Errors
+    /// When that was once too often.
+    pub(crate) fn note_vanished(&mut self, jobs: usize) -> Result<(), HarvestError> {
         self.vanished += 1;
         if self.vanished >= MOST {
             return Err(HarvestError::Vanishing { jobs, times: self.vanished });
         }
         tracing::warn!(jobs, "jobs have vanished from the bus: what they were to do is sent again");
-        Ok(true)
+        Ok(())
     }
 }

@@ -123,7 +123,7 @@ impl Harvest {
 
     fn choose(&self, sets: &[SetId]) -> Option<Ways> {
         let sets = sets.iter().filter_map(|id| Some((id, self.sets.get(id)?)));
-        ways::choose(sets, self.options.mode, !self.may_trust_validators)
+        ways::choose(sets, self.options.mode, self.options.prefer, !self.may_trust_validators)
     }
 
     /// Queues documents that are not of this run yet.

@@ -11,6 +11,8 @@ use regex::Regex;
 pub struct HarvestOptions {
     /// The way to go; chosen by what is known where the operator leaves it open.
     pub mode: Option<Mode>,
+    /// Whether lists or dumps are read, where a Source offers both.
+    pub prefer: Option<Prefer>,
     /// Refuse what is tolerated by default.
     pub strict: bool,
     /// Which resources to take.
@@ -29,6 +31,15 @@ pub struct HarvestOptions {
     pub absent: AbsentPolicy,
     /// The most resources deleted for their absence in one run, in percent of what is held of a set.
     pub max_deletes_percent: u8,
+}
+
+/// What is read where a Source offers both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prefer {
+    /// Resource Lists and Change Lists, with a request for each resource.
+    List,
+    /// Resource Dumps and Change Dumps, with a request for each package.
+    Dump,
 }
 
 /// What becomes of resources that a Resource List does not name any more.
@@ -70,6 +81,7 @@ impl Default for HarvestOptions {
     fn default() -> Self {
         Self {
             mode: None,
+            prefer: None,
             strict: false,
             filter: Filter::default(),
             jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),

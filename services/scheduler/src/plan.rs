@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use catalog::Batch;
 use model::{DocumentRecord, DocumentState, ProblemReason, Validators};
 use resourcesync::{Mode as ReadMode, Quirks};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::entry::Horizon;
@@ -16,11 +17,11 @@ use crate::read::{self, Opened};
 impl Harvest {
     /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too.
     pub(crate) async fn plan(&mut self) -> Result<(), HarvestError> {
-        self.read_queued().await?;
+        self.read_all().await?;
         let gaps = self.gaps().await?;
         self.run.counters.gaps += gaps.iter().map(|gap| gap.holes.len() as u64).sum::<u64>();
         if self.queue_lists(&gaps).await? {
-            self.read_queued().await?;
+            self.read_all().await?;
         }
         self.record_gaps().await?;
         if self.queue_unread_lists().await? {
@@ -29,8 +30,16 @@ impl Harvest {
         self.settle_absences().await
     }
 
+    /// Reads every queued document and the packages that they name; where packages cannot be read, the lists that say the same.
+    async fn read_all(&mut self) -> Result<(), HarvestError> {
+        self.read_queued().await?;
+        self.choose_dumps().await?;
+        self.work_packages().await?;
+        self.read_queued().await
+    }
+
     /// Reads every queued document, in the order of time. A document that cannot be read costs its own entries only.
-    async fn read_queued(&mut self) -> Result<(), HarvestError> {
+    pub(crate) async fn read_queued(&mut self) -> Result<(), HarvestError> {
         loop {
             let documents = queue::next_documents(&self.catalog, self.run.id).await?;
             if documents.is_empty() {
@@ -50,10 +59,18 @@ impl Harvest {
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
         let held = match record.state {
-            DocumentState::Queued if self.may_trust_validators => record.validators.clone(),
+            // The packages of a dump that were not all settled are planned anew.
+            DocumentState::Queued
+                if self.may_trust_validators && (record.packages == 0 || record.unpacked.is_some()) =>
+            {
+                record.validators.clone()
+            }
             _ => Validators::default(),
         };
-        match read::open(&self.client, &url, held, horizon.options(mode)).await {
+        let asked_at = Instant::now();
+        let opened = read::open(&self.client, &url, held, horizon.options(mode)).await;
+        self.waits.add(asked_at.elapsed());
+        match opened {
             Err(error) => self.fail_document_web(uri, record, &error).await,
             Ok(Opened::NotModified { requests }) => {
                 self.run.counters.requests += u64::from(requests);
@@ -84,7 +101,7 @@ impl Harvest {
         }
         record.state = DocumentState::Done;
         batch.put_document(uri, &record);
-        self.settle_document_problem(&mut batch, uri, &record).await?;
+        self.settle_document_problem(&mut batch, uri);
         self.commit(batch).await
     }
 
@@ -92,7 +109,7 @@ impl Harvest {
     fn count_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
         if !record.leads_to_documents() {
             let requeued = self.requeued.get(uri).copied().unwrap_or_default();
-            let listed = record.entries.saturating_sub(record.packages);
+            let listed = listed_in(record);
             self.run.counters.listed += listed;
             self.run.counters.unchanged += listed.saturating_sub(requeued);
         }
@@ -104,7 +121,7 @@ impl Harvest {
         let counters = &mut self.run.counters;
         if !record.leads_to_documents() {
             let requeued = self.requeued.get(uri).copied().unwrap_or_default();
-            let listed = record.entries.saturating_sub(record.packages);
+            let listed = listed_in(record);
             counters.listed = counters.listed.saturating_sub(listed);
             counters.unchanged = counters.unchanged.saturating_sub(listed.saturating_sub(requeued));
         }
@@ -113,6 +130,11 @@ impl Harvest {
             counters.quirks.extend((counted > *times).then(|| (name.clone(), counted - times)));
         }
     }
+}
+
+/// Resources that a document that was read whole tells of, by itself or in the packages that it names.
+fn listed_in(record: &DocumentRecord) -> u64 {
+    record.entries.saturating_sub(record.packages) + record.unpacked.unwrap_or_default()
 }
 
 /// Quirks by their names.

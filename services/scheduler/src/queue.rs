@@ -21,7 +21,7 @@ pub(crate) async fn next_documents(
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
         if record.run == run && waiting {
-            let queue = if record.capability == Capability::ChangeList { &mut changes } else { &mut lists };
+            let queue = if record.tells_changes() { &mut changes } else { &mut lists };
             queue.push((uri, record));
         }
     }
@@ -57,6 +57,7 @@ pub(crate) fn queued(
         bad: 0,
         documents: 0,
         packages: 0,
+        unpacked: None,
         doubtful: false,
         quirks: Default::default(),
     });
@@ -72,8 +73,8 @@ pub(crate) fn queued(
 /// Whether a closed change document (RS-5) was read whole, without a doubt about any entry, and its index still names
 /// the same end for it.
 pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Timestamp>) -> bool {
-    known.capability == Capability::ChangeList
-        && known.state == DocumentState::Done
+    known.tells_changes()
+        && known.is_read_whole()
         && known.until.is_some()
         && known.until == until_in_index
         && known.bad == 0

@@ -6,8 +6,8 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
     Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Listing, Outcome,
-    OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, SetId,
-    StoredBitstream, Subject,
+    OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
+    ResourceUri, SetId, StoredBitstream, Subject,
 };
 use resourcesync::Change;
 
@@ -133,11 +133,23 @@ impl Harvest {
         assurance: Assurance,
         before: Before,
     ) {
-        let now = self.clock.now();
-        let sha256 = stored.computed.sha256();
         if !matches!(next_step(&before.pending), Step::Judge(_)) {
             self.run.counters.bytes += stored.computed.length();
         }
+        self.take_verified(batch, uri, stored, assurance, before);
+    }
+
+    /// A judged bitstream becomes what is held.
+    pub(crate) fn take_verified(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        stored: StoredBitstream,
+        assurance: Assurance,
+        before: Before,
+    ) {
+        let now = self.clock.now();
+        let sha256 = stored.computed.sha256();
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
         let event = match held.map(|held| held.computed.sha256()) {
             Some(before) if before == sha256 => None,
@@ -241,6 +253,11 @@ impl Harvest {
 async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, HarvestError> {
     match model::decode(&delivery.payload) {
         Ok(outcomes) => Ok(Some(outcomes)),
+        // Of a package that was settled meanwhile: its record says what is still to be done.
+        Err(_) if model::decode::<PackageOutcome>(&delivery.payload).is_ok() => {
+            delivery.ack().await?;
+            Ok(None)
+        }
         Err(error) => {
             DeadLetter::bury(bus, delivery, &format!("these are no outcomes: {error}")).await?;
             delivery.term().await?;
@@ -285,7 +302,7 @@ fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream
     }
 }
 
-fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
+pub(crate) fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
     let StoredBitstream { location, computed, media_type, validators, final_url, .. } = stored;
     Bitstream { location, computed, assurance, media_type, validators, final_url, stored_at }
 }

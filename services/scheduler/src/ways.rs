@@ -1,9 +1,10 @@
 //! Which way each set is brought in step, and how far it has come afterwards. Pure.
 
-use model::{DocumentRecord, DocumentState, Mode, RunId, SetId, SetRecord};
+use model::{DocumentRecord, Mode, RunId, SetId, SetRecord};
 use resourcesync::Capability;
 
 use crate::continuity;
+use crate::options::Prefer;
 
 /// The documents of a run, before any index was opened.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,29 +21,55 @@ pub(crate) struct Ways {
 pub(crate) fn choose<'a>(
     sets: impl Iterator<Item = (&'a SetId, &'a SetRecord)>,
     asked: Option<Mode>,
+    prefer: Option<Prefer>,
     afresh: bool,
 ) -> Option<Ways> {
     let mut ways = Ways { mode: Mode::Incremental, documents: Vec::new() };
     for (id, set) in sets {
-        let mut add = |capability: Capability| {
+        let mut add = |capability: Option<Capability>| {
+            let Some(capability) = capability else { return false };
             let uris: Vec<_> = set.documents(&capability).map(str::to_owned).collect();
             let any = !uris.is_empty();
             ways.documents.extend(uris.into_iter().map(|uri| (id.clone(), capability.clone(), uri)));
             any
         };
-        let has_changes = set.documents(&Capability::ChangeList).next().is_some();
+        let changes = offered(set, [Capability::ChangeList, Capability::ChangeDump], prefer);
         let wants_baseline = match asked {
             Some(Mode::Baseline) => true,
             Some(Mode::Incremental) => false,
-            None => !set.has_baseline || !has_changes || afresh,
+            None => !set.has_baseline || changes.is_none() || afresh,
         };
-        let baseline = wants_baseline && add(Capability::ResourceList);
-        add(Capability::ChangeList);
+        let baseline = wants_baseline && add(baseline_kind(set, prefer));
+        add(changes);
         if baseline {
             ways.mode = Mode::Baseline;
         }
     }
     (!ways.documents.is_empty()).then_some(ways)
+}
+
+/// What a set's baseline is read from.
+pub(crate) fn baseline_kind(set: &SetRecord, prefer: Option<Prefer>) -> Option<Capability> {
+    offered(set, [Capability::ResourceList, Capability::ResourceDump], prefer)
+}
+
+/// The one of a list and a dump that is read, of those that a set offers.
+fn offered(set: &SetRecord, [list, dump]: [Capability; 2], prefer: Option<Prefer>) -> Option<Capability> {
+    let order = match prefer {
+        Some(Prefer::Dump) => [dump, list],
+        Some(Prefer::List) | None => [list, dump],
+    };
+    order.into_iter().find(|kind| set.documents(kind).next().is_some())
+}
+
+/// Whether a document of this kind tells all resources of its set.
+pub(crate) fn is_baseline(kind: &Capability) -> bool {
+    matches!(kind, Capability::ResourceList | Capability::ResourceDump)
+}
+
+/// Whether a document of this kind tells the changes of its set.
+pub(crate) fn is_changes(kind: &Capability) -> bool {
+    matches!(kind, Capability::ChangeList | Capability::ChangeDump)
 }
 
 /// What the sets offer, in words.
@@ -59,17 +86,29 @@ pub(crate) fn offers(sets: &[(SetId, SetRecord)]) -> String {
 pub(crate) fn advance(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) -> bool {
     let before = set.clone();
     take_lists(set, run, documents);
-    let mut changes = of_run(documents, run, &Capability::ChangeList).peekable();
-    if changes.peek().is_some() && changes.all(|record| record.state == DocumentState::Done) {
+    let is_broken =
+        |record: &&DocumentRecord| record.capability == Capability::ChangeDump && !record.is_read_whole();
+    let mut changes = of_run(documents, run, is_changes).filter(|record| !is_broken(record)).peekable();
+    if changes.peek().is_some() && changes.all(DocumentRecord::is_read_whole) {
         set.synchronized_to = continuity::follow(set.synchronized_to, run, documents.iter()).reached;
     }
     *set != before
 }
 
+/// Whether `run` read the set's Resource Lists whole, so that nothing of its dumps is missed any more.
+pub(crate) fn is_listed(run: RunId, documents: &[DocumentRecord]) -> bool {
+    let mut lists = of_run(documents, run, |kind| *kind == Capability::ResourceList).peekable();
+    lists.peek().is_some() && lists.all(DocumentRecord::is_read_whole)
+}
+
 /// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
 pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
-    let lists: Vec<&DocumentRecord> = of_run(documents, run, &Capability::ResourceList).collect();
-    if lists.is_empty() || !lists.iter().all(|record| record.state == DocumentState::Done) {
+    let snapshots: Vec<&DocumentRecord> = of_run(documents, run, is_baseline).collect();
+    // Where a dump was read in part only, the list that was read instead says it all.
+    let (dumps, lists): (Vec<_>, Vec<_>) =
+        snapshots.into_iter().partition(|record| record.capability == Capability::ResourceDump);
+    let lists = if lists.is_empty() { dumps } else { lists };
+    if lists.is_empty() || !lists.iter().all(|record| record.is_read_whole()) {
         return;
     }
     set.has_baseline = true;
@@ -80,18 +119,18 @@ pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentR
     set.synchronized_to = set.synchronized_to.max(reached);
 }
 
-fn of_run<'a>(
-    documents: &'a [DocumentRecord],
+fn of_run(
+    documents: &[DocumentRecord],
     run: RunId,
-    capability: &'a Capability,
-) -> impl Iterator<Item = &'a DocumentRecord> {
-    documents.iter().filter(move |record| record.run == run && record.capability == *capability)
+    is_kind: fn(&Capability) -> bool,
+) -> impl Iterator<Item = &DocumentRecord> {
+    documents.iter().filter(move |record| record.run == run && is_kind(&record.capability))
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use model::CapabilityLink;
+    use model::{CapabilityLink, DocumentState};
 
     use super::*;
 
@@ -103,7 +142,7 @@ mod tests {
     }
 
     fn chosen(set: &(SetId, SetRecord), asked: Option<Mode>) -> Option<(Mode, Vec<Capability>)> {
-        let ways = choose([(&set.0, &set.1)].into_iter(), asked, false)?;
+        let ways = choose([(&set.0, &set.1)].into_iter(), asked, None, false)?;
         Some((ways.mode, ways.documents.into_iter().map(|(_, capability, _)| capability).collect()))
     }
 
@@ -139,7 +178,7 @@ mod tests {
         known.1.has_baseline = true;
         assert_eq!(chosen(&known, None), Some((Mode::Incremental, vec![Capability::ChangeList])));
         assert_eq!(chosen(&known, Some(Mode::Baseline)), Some((Mode::Baseline, BOTH.to_vec())));
-        let afresh = choose([(&known.0, &known.1)].into_iter(), None, true).unwrap();
+        let afresh = choose([(&known.0, &known.1)].into_iter(), None, None, true).unwrap();
         assert_eq!(afresh.mode, Mode::Baseline);
     }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,7 +11,7 @@ use url::Url;
 pub(crate) use crate::cli_fleet::{
     FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
-pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, WantedArgs};
+pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, WantedArgs};
 use crate::http::HttpArgs;
 
 /// Keeps a verified copy of what ResourceSync Sources offer.
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Sync(SyncArgs),
     /// Show what a Source offers, without harvesting it.
     Discover(DiscoverArgs),
+    /// Estimate what each way of bringing a copy in step would take, and show which one `sync` would go. Harvests nothing.
+    Plan(PlanArgs),
     /// Print a ResourceSync document as JSON lines: first the document, then one line an entry, last the summary.
     Inspect(InspectArgs),
     /// List what a harvest holds.
@@ -43,6 +46,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
     Report(ReportArgs),
+    /// Write what is held as a Resource Dump, which any Destination can harvest. Needs no network.
+    Export(ExportArgs),
     /// Undo the deletion of resources whose bytes are still kept.
     Restore(RestoreArgs),
     /// Run all services in this process, over NATS and a shared store.
@@ -88,6 +93,31 @@ pub(crate) struct SyncArgs {
     pub(crate) concurrency: NonZeroUsize,
 
     /// Print one JSON object with the result as the last line on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Any way in: a site, a Source Description, a Capability List, or a list or dump itself.
+    pub(crate) url: Url,
+
+    /// The copy that is to be brought in step: a directory, or s3://bucket/prefix. What it holds is not counted. Default: ./HOST
+    #[arg(long)]
+    pub(crate) into: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) wanted: WantedArgs,
+
+    /// Requests open at one origin at the same time.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) concurrency: NonZeroUsize,
+
+    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -176,6 +206,34 @@ pub(crate) struct ReportArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Where to write it: a new or empty directory.
+    pub(crate) directory: PathBuf,
+    /// What to write. resourcedump: ZIP packages with their manifests, and the documents that lead to them.
+    #[arg(long = "as", value_enum, default_value_t = ExportFormat::Resourcedump)]
+    pub(crate) format: ExportFormat,
+    /// The URL under which the directory will be served: documents name the packages by it.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base: Url,
+    /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// Only URIs that begin with this.
+    #[arg(long)]
+    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+}
+
+/// What an export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A Resource Dump (RS-33).
+    Resourcedump,
 }
 
 /// `restore`.

@@ -10,6 +10,10 @@ pub(crate) struct WantedArgs {
     #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
     pub(crate) mode: ModeArg,
 
+    /// What to read where a Source offers both: lists, with a request for each resource, or dumps, with one for each package.
+    #[arg(long, value_enum)]
+    pub(crate) prefer: Option<PreferArg>,
+
     /// Refuse documents that break the specification instead of tolerating and counting it.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -42,6 +46,15 @@ pub(crate) enum ModeArg {
     Baseline,
     /// The Change Lists.
     Incremental,
+}
+
+/// What is read where a Source offers both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PreferArg {
+    /// Resource Lists and Change Lists.
+    List,
+    /// Resource Dumps and Change Dumps.
+    Dump,
 }
 
 /// What becomes of resources that a list does not name any more.

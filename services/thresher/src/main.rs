@@ -41,11 +41,13 @@ async fn run(command: Command) -> CommandResult {
     match command {
         Command::Sync(args) => commands::sync::run(args).await,
         Command::Discover(args) => commands::discover::run(args).await,
+        Command::Plan(args) => commands::plan::run(args).await,
         Command::Inspect(args) => commands::inspect::run(args).await,
         Command::Ls(args) => commands::ls::run(args).await,
         Command::Cat(args) => commands::cat::run(args).await,
         Command::Explain(args) => commands::explain::run(args).await,
         Command::Report(args) => commands::report::run(args).await,
+        Command::Export(args) => commands::export::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,
         Command::Source(command) => commands::source::run(command).await,
         Command::Run(command) => commands::run::run(command).await,

@@ -12,12 +12,15 @@ use store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use unpacker::{Unpacker, UnpackerConfig};
 use verifier::Verifier;
 use web::Client;
 
 /// Verify jobs judged side by side.
 const VERIFIERS: usize = 2;
-/// How long a verify job may be silent before it counts as lost.
+/// Unpack jobs worked side by side.
+const UNPACKERS: usize = 2;
+/// How long a verify or unpack job may be silent before it counts as lost.
 const ACK_WAIT: Duration = Duration::from_secs(60);
 /// Deliveries of one message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
@@ -34,7 +37,7 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts fetcher and verifier on `bus`.
+    /// Starts fetcher, verifier and unpacker on `bus`.
     pub(crate) async fn start(bus: Arc<dyn Bus>, client: &Client, store: &Store) -> Result<Self, BusError> {
         let stop = CancellationToken::new();
         let (report, trouble) = watch::channel(None);
@@ -58,12 +61,23 @@ impl Pipeline {
         let spec = ConsumerSpec::new(Filter::Verify, VERIFIERS, ACK_WAIT, MAX_DELIVER);
         bus.open(spec.clone()).await?;
         let verifier = Verifier::new(store.clone(), Arc::clone(&bus));
-        let verifiers = worker(&bus, report, move |message| {
+        let verifiers = worker(&bus, report.clone(), move |message| {
             let verifier = verifier.clone();
             async move { verifier.work(message.payload).await }
         });
         let stopped = stop.clone();
         stages.spawn(async move { verifiers.run(spec, stopped).await });
+
+        let spec = ConsumerSpec::new(Filter::Unpack, UNPACKERS, ACK_WAIT, MAX_DELIVER);
+        bus.open(spec.clone()).await?;
+        let config = UnpackerConfig::default();
+        let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), Arc::new(SystemClock), config);
+        let unpackers = worker(&bus, report, move |message| {
+            let unpacker = unpacker.clone();
+            async move { unpacker.work(message.payload).await }
+        });
+        let stopped = stop.clone();
+        stages.spawn(async move { unpackers.run(spec, stopped).await });
         Ok(Self { bus, stages, stop, trouble })
     }
 

@@ -186,6 +186,12 @@ impl Served {
         log.lines().filter(|line| line.contains("GET /res/")).count()
     }
 
+    /// How many packages were asked for so far.
+    fn downloads(&self) -> usize {
+        let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+        log.lines().filter(|line| line.contains("GET ") && line.contains(".zip")).count()
+    }
+
     /// The bodies of all files, sorted.
     fn bodies(&self) -> Vec<Vec<u8>> {
         let mut bodies = Vec::new();
@@ -239,4 +245,65 @@ fn an_index_of_resync_build_is_harvested_whole_and_only_once() {
     let served = Served::start(40);
     a_built_list_is_followed(&served, "index.xml", &["--max-sitemap-entries", "15"], 40);
     assert!(std::fs::exists(served.root().join("index00002.xml")).unwrap(), "there were three parts");
+}
+
+/// Dumps of so many files in 5 packages, made with resync's classes and Python's zipfile, and a Change Dump on them: what is held
+/// is what a harvest by lists holds.
+fn dumps_made_with_resync_are_harvested(files: u64) {
+    let served = Served::start(0);
+    std::fs::create_dir_all(served.root()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/make_dumps.py");
+    let mut command = Command::new(peers().program("python"));
+    command
+        .arg("-B")
+        .arg(script)
+        .arg(served.root())
+        .arg(&served.base)
+        .args([files.to_string(), "5".to_owned()]);
+    let mut maker = Process::talk(&mut command);
+    assert_eq!(maker.hear(), "made");
+    let by_list = |name: &str| {
+        let copy = Destination::directory();
+        copy.sync(&format!("{}/{name}", served.base)).exits(0);
+        copy.present()
+    };
+    let (way_in, copy) = (format!("{}/dumps.xml", served.base), Destination::directory());
+    let first = copy.sync(&way_in).exits(0);
+    assert_eq!(
+        (first.count("listed"), first.count("stored"), served.requests()),
+        (files, files, 0),
+        "{first}"
+    );
+    assert_eq!(copy.present(), by_list("list1.xml"));
+
+    maker.say("go on");
+    assert_eq!(maker.hear(), "changed");
+    let asked = served.requests();
+    let second = copy.sync_with(&way_in, &["--rediscover"]).exits(0);
+    let (updated, created, deleted) = (files.div_ceil(10), files / 10, (files + 4) / 10);
+    assert_eq!((second.count("stored"), second.count("deleted")), (updated + created, deleted), "{second}");
+    assert_eq!(served.requests(), asked, "no resource was asked for by itself");
+    assert_eq!(copy.present(), by_list("list2.xml"));
+    for uri in copy.present().into_keys().step_by(97) {
+        assert_eq!(Some(copy.cat(&uri)), copy.file(&uri), "cat {uri}");
+    }
+    let downloads = served.downloads();
+    let third = copy.sync_with(&way_in, &["--rediscover"]).exits(0);
+    assert_eq!(
+        (third.count("stored"), served.downloads()),
+        (0, downloads),
+        "a second run downloads nothing: {third}"
+    );
+}
+
+#[test]
+fn dumps_made_with_resync_and_zipfile_are_harvested_like_lists() {
+    dumps_made_with_resync_are_harvested(500);
+}
+
+/// Takes minutes in a debug build.
+#[test]
+#[ignore = "the same with 10,000 files; run it in release mode"]
+fn a_dump_of_ten_thousand_files_is_harvested_like_a_list() {
+    dumps_made_with_resync_are_harvested(10_000);
 }

@@ -6,7 +6,7 @@ use control::{Absent, Robots, RunMode, RunSpec, SourceSpec};
 use model::{Lane, Mode, RobotsTerm, Terms};
 use regex::Regex;
 
-use crate::{AbsentPolicy, Filter, HarvestOptions};
+use crate::{AbsentPolicy, Filter, HarvestOptions, Prefer};
 
 /// A wish that cannot be fulfilled. What was accepted was checked, so it is one of another version.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,10 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             RunMode::Baseline => Some(Mode::Baseline),
             RunMode::Incremental => Some(Mode::Incremental),
         },
+        prefer: source.prefer.map(|prefer| match prefer {
+            control::Prefer::List => Prefer::List,
+            control::Prefer::Dump => Prefer::Dump,
+        }),
         strict: source.strict,
         filter: Filter { include: read(&source.include)?, exclude: read(&source.exclude)? },
         jobs_per_lane: source.concurrency.into(),

@@ -1,16 +1,21 @@
-//! `thresher inspect`: a document as JSON lines.
+//! `thresher inspect`: a document or a package as JSON lines.
+
+mod package;
 
 use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
 
 use jiff::Timestamp;
 use model::Validators;
+use packages::Packaging;
 use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Summary};
 use scheduler::{DocumentError, Opened, Part};
 use serde::Serialize;
 use url::Url;
+use web::GetRequest;
 
 use crate::cli::InspectArgs;
-use crate::exit::{CommandResult, Exit, Failed};
+use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
 
@@ -31,6 +36,9 @@ struct EntryLine {
     entry: Entry,
     hashes: Vec<String>,
     links: Vec<Link>,
+    /// In a manifest that was read from its package: the member, or null where there is none of that name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<Option<package::Member>>,
 }
 
 /// The last line.
@@ -47,8 +55,40 @@ pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
     let options = scheduler::read_options(mode, Timestamp::now());
     match Url::parse(&args.document) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && Entry::new(url.as_str()).names_package() => {
+            of_remote_package(&url, &args.http, options).await
+        }
         Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, &args.http, options).await,
-        _ => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
+        _ => match of_local_package(&args.document)? {
+            Some(found) => package::run(Path::new(&args.document), &args.document, found, options).await,
+            None => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
+        },
+    }
+}
+
+fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
+    match name {
+        "-" => Ok(None),
+        name => package::packaging(Path::new(name)).map_err(|error| {
+            usage(format!("cannot read {name}: {error}; give a file that can be read, or a URL"))
+        }),
+    }
+}
+
+/// A package is read back and forth, so it is received first.
+async fn of_remote_package(url: &Url, http: &HttpArgs, options: Options) -> CommandResult {
+    let client = http::client(http.config(url)?)?;
+    let notices = Notices::of(&client);
+    let response = client.get_with_retries(GetRequest::new(url.clone())).await;
+    notices.finish().await;
+    let mut response = response?;
+    let mut file = tempfile::NamedTempFile::new()?;
+    while let Some(chunk) = response.chunk().await? {
+        file.write_all(&chunk)?;
+    }
+    match package::packaging(file.path())? {
+        Some(found) => package::run(file.path(), response.final_url().as_str(), found, options).await,
+        None => of_file(&file.path().display().to_string(), options),
     }
 }
 
@@ -118,13 +158,17 @@ impl<'a> Lines<'a> {
     }
 
     fn item(&mut self, item: &Item) -> Result<(), Failed> {
+        self.item_with(item, None)
+    }
+
+    fn item_with(&mut self, item: &Item, member: Option<Option<package::Member>>) -> Result<(), Failed> {
         match item {
             Item::Entry(entry) => {
                 let mut entry = (**entry).clone();
                 let hash = entry.metadata.hash.take().unwrap_or_default();
                 let hashes = hash.split_whitespace().map(str::to_owned).collect();
                 let links = std::mem::take(&mut entry.links);
-                self.line(&EntryLine { entry, hashes, links })
+                self.line(&EntryLine { entry, hashes, links, member })
             }
             Item::Bad(bad) => {
                 eprintln!("{}:{}: entry left out: {}", self.name, bad.position, bad.reason);
@@ -138,9 +182,18 @@ impl<'a> Lines<'a> {
         Ok(writeln!(self.out)?)
     }
 
-    fn end(mut self, summary: Summary, error: Option<DocumentError>) -> CommandResult {
+    fn summary(&mut self, summary: Summary) -> Result<(), Failed> {
         let Summary { entries, bad, complete, quirks } = summary;
-        self.line(&SummaryLine { entries, bad, complete, quirks })?;
+        self.line(&SummaryLine { entries, bad, complete, quirks })
+    }
+
+    fn finish(mut self) -> CommandResult {
+        self.out.flush()?;
+        Ok(Exit::Good)
+    }
+
+    fn end(mut self, summary: Summary, error: Option<DocumentError>) -> CommandResult {
+        self.summary(summary)?;
         self.out.flush()?;
         match error {
             None => Ok(Exit::Good),

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use control::{ControlError, PollBounds, RunMode, Schedule, SourceSpec, Times};
 use model::SourceId;
 
-use crate::cli::{AbsentArg, ModeArg, SourceAddArgs, SourceCommand};
+use crate::cli::{AbsentArg, ModeArg, PreferArg, SourceAddArgs, SourceCommand};
 use crate::commands::fleet::connect;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http::RobotsArg;
@@ -74,6 +74,10 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         schedule,
         continuous: args.follow.then(PollBounds::default),
         mode: mode(wanted.mode),
+        prefer: wanted.prefer.map(|prefer| match prefer {
+            PreferArg::List => control::Prefer::List,
+            PreferArg::Dump => control::Prefer::Dump,
+        }),
         absent: match wanted.absent {
             AbsentArg::Confirm => control::Absent::Confirm,
             AbsentArg::Delete => control::Absent::Delete,

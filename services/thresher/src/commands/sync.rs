@@ -11,7 +11,7 @@ use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
 use scheduler::{
-    AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, RetryPolicy,
+    AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy,
 };
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{AbsentArg, ModeArg, SyncArgs, ViewArg};
+use crate::cli::{AbsentArg, ModeArg, PreferArg, SyncArgs, ViewArg, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::notices::Notices;
@@ -71,23 +71,11 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     let options = HarvestOptions {
         // The one client of this process is told already how the Source is asked.
         terms: model::Terms::default(),
-        mode: match args.wanted.mode {
-            ModeArg::Auto => None,
-            ModeArg::Baseline => Some(Mode::Baseline),
-            ModeArg::Incremental => Some(Mode::Incremental),
-        },
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
-        strict: args.wanted.strict,
-        filter: Filter { include: args.wanted.include, exclude: args.wanted.exclude },
         jobs_per_lane: args.concurrency,
         retries: retries(args.http.attempts()),
-        absent: match args.wanted.absent {
-            AbsentArg::Confirm => AbsentPolicy::Confirm,
-            AbsentArg::Delete => AbsentPolicy::Delete,
-            AbsentArg::Keep => AbsentPolicy::Keep,
-        },
-        max_deletes_percent: args.wanted.max_deletes,
+        ..wanted(args.wanted)
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
     let (progress, watched) = watch::channel(Progress::default());
@@ -107,6 +95,30 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         println!("{}", serde_json::to_string(&Outcome::new(&args.url, &report, duration.as_millis()))?);
     }
     Ok(exit)
+}
+
+/// What is wanted of the Source, as a harvest is told.
+pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
+    HarvestOptions {
+        mode: match args.mode {
+            ModeArg::Auto => None,
+            ModeArg::Baseline => Some(Mode::Baseline),
+            ModeArg::Incremental => Some(Mode::Incremental),
+        },
+        prefer: args.prefer.map(|prefer| match prefer {
+            PreferArg::List => Prefer::List,
+            PreferArg::Dump => Prefer::Dump,
+        }),
+        strict: args.strict,
+        filter: Filter { include: args.include, exclude: args.exclude },
+        absent: match args.absent {
+            AbsentArg::Confirm => AbsentPolicy::Confirm,
+            AbsentArg::Delete => AbsentPolicy::Delete,
+            AbsentArg::Keep => AbsentPolicy::Keep,
+        },
+        max_deletes_percent: args.max_deletes,
+        ..HarvestOptions::default()
+    }
 }
 
 /// Harvests, with all stages in this process.

@@ -2,12 +2,14 @@
 #![allow(dead_code, unused_imports, reason = "each file of tests uses its own part")]
 
 mod destination;
+mod dump;
 mod fleet;
 mod process;
 mod run;
 mod site;
 
 pub(crate) use destination::{Destination, Held, View};
+pub(crate) use dump::{Package, package};
 pub(crate) use fleet::{Fleet, Service};
 pub(crate) use process::Process;
 pub(crate) use run::Run;

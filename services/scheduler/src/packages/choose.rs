@@ -1,0 +1,109 @@
+//! Where a list says what is wanted, packages may bring it with fewer requests.
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{Action, PackageState, SetId, Validators};
+use resourcesync::Capability;
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+use crate::weigh::{Cost, Pace, is_dump_cheaper};
+
+/// So few resources are asked for by themselves: to look at the dump would cost as much.
+pub(crate) const FEW: u64 = 32;
+
+impl Harvest {
+    /// For each set whose Resource List was read, and that offers a Resource Dump too: chooses the way that brings sooner what is
+    /// pending now. What packages bring settles what the list asked for; the rest is asked for by itself.
+    pub(crate) async fn choose_dumps(&mut self) -> Result<(), HarvestError> {
+        if self.options.prefer.is_some() || !self.has_pending {
+            return Ok(());
+        }
+        let sets: Vec<(SetId, Vec<String>)> = self
+            .sets
+            .iter()
+            .map(|(id, set)| {
+                (id.clone(), set.documents(&Capability::ResourceDump).map(str::to_owned).collect())
+            })
+            .filter(|(_, dumps): &(SetId, Vec<String>)| !dumps.is_empty())
+            .collect();
+        for (set, dumps) in sets {
+            let list = self.pending_of(&set).await?;
+            if list.requests < FEW || !self.queue_dumps(&set, &dumps).await? {
+                continue;
+            }
+            self.read_queued().await?;
+            let dump = self.packages_of(&set).await?;
+            let pace = Pace { wait: self.waits.mean(), at_once: self.options.jobs_per_lane.get() };
+            let share = list.requests as f64 / self.run.counters.listed.max(1) as f64;
+            let is_chosen = dump.requests > 0 && is_dump_cheaper(dump, list, share, pace);
+            tracing::info!(
+                set.id = %set, ?dump, ?list, ?pace,
+                "{}", if is_chosen { "the dump is read" } else { "each resource is asked for by itself" }
+            );
+            if !is_chosen {
+                self.let_go_of_packages(&set).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a set's dumps, unless they were read in this run already.
+    async fn queue_dumps(&mut self, set: &SetId, dumps: &[String]) -> Result<bool, HarvestError> {
+        let mut batch = Batch::new();
+        for uri in dumps {
+            let before = self.catalog.document(uri).await?;
+            if before.as_ref().is_some_and(|record| record.run == self.run.id) {
+                return Ok(false);
+            }
+            let mut dump = queue::queued(self.run.id, set, &Capability::ResourceDump, before);
+            dump.validators = Validators::default();
+            batch.put_document(uri, &dump);
+        }
+        self.commit(batch).await?;
+        Ok(true)
+    }
+
+    /// What it takes to ask for each resource of a set that is wanted.
+    async fn pending_of(&self, set: &SetId) -> Result<Cost, HarvestError> {
+        let mut cost = Cost { requests: 0, bytes: Some(0) };
+        let mut pending = self.catalog.scan_pending(None).await?;
+        while let Some((_, record)) = pending.try_next().await? {
+            if record.listing.set == *set && matches!(record.action, Action::Fetch { .. }) {
+                cost.requests += 1;
+                cost.bytes = cost.bytes.zip(record.declaration.length).map(|(all, one)| all + one);
+            }
+        }
+        Ok(cost)
+    }
+
+    /// What it takes to receive the packages of a set that are not settled.
+    async fn packages_of(&self, set: &SetId) -> Result<Cost, HarvestError> {
+        let mut cost = Cost { requests: 0, bytes: Some(0) };
+        let mut packages = self.catalog.scan_packages().await?;
+        while let Some((_, record)) = packages.try_next().await? {
+            if record.run == self.run.id && record.set == *set && record.state == PackageState::Wanted {
+                cost.requests += 1;
+                cost.bytes = cost.bytes.zip(record.declaration.length).map(|(all, one)| all + one);
+            }
+        }
+        Ok(cost)
+    }
+
+    /// Packages that are not received after all: the next dump names them again.
+    async fn let_go_of_packages(&mut self, set: &SetId) -> Result<(), HarvestError> {
+        let mut batch = Batch::new();
+        let mut packages = self.catalog.scan_packages().await?;
+        while let Some((uri, record)) = packages.try_next().await? {
+            if record.run == self.run.id && record.set == *set && record.state == PackageState::Wanted {
+                batch.delete_package(&uri);
+                if batch.len() >= super::BATCH {
+                    self.commit(std::mem::take(&mut batch)).await?;
+                }
+            }
+        }
+        drop(packages);
+        self.commit(batch).await
+    }
+}

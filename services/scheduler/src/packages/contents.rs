@@ -1,0 +1,147 @@
+//! The copy of a manifest that a dump offers beside its package (`rel="contents"`): read first, it may save the package.
+
+use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Validators};
+use resourcesync::{Capability, Header, Item, Mode as ReadMode};
+use url::Url;
+
+use crate::decide::{Decision, Known, decide};
+use crate::entries::baseline_for_changes;
+use crate::entry::{Context, Horizon};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+use crate::read::{self, Opened, Part};
+
+impl Harvest {
+    /// Settles a package without receiving it, where the copy of its manifest names nothing but what is held. Whatever is
+    /// wrong with the copy, the package itself is asked.
+    pub(super) async fn spare(&mut self, uri: &str, record: &mut PackageRecord) -> Result<(), HarvestError> {
+        let holds_some =
+            self.sets.get(&record.set).is_some_and(|set| set.has_baseline || set.synchronized_to.is_some());
+        let Some(url) = record.contents.as_deref().and_then(|contents| Url::parse(contents).ok()) else {
+            return Ok(());
+        };
+        if !holds_some || record.state != PackageState::Wanted {
+            return Ok(());
+        }
+        let horizon = Horizon::at(self.clock.now());
+        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+        self.show_document(url.as_str());
+        let mut stream = match read::open(&self.client, &url, Validators::default(), horizon.options(mode))
+            .await
+        {
+            Ok(Opened::Document(stream)) => stream,
+            Ok(Opened::NotModified { requests }) => {
+                self.run.counters.requests += u64::from(requests);
+                return Ok(());
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                tracing::info!(contents = %url, %error, "the copy of a manifest cannot be read; the package is received");
+                return Ok(());
+            }
+        };
+        self.run.counters.requests += u64::from(stream.requests);
+        let mut context = None;
+        let mut unchanged = 0;
+        while let Some(part) = stream.next().await {
+            match part {
+                Part::Header(header) if is_manifest_of(&header, record) => {
+                    context = Some(self.context_of_copy(uri, record, &header, horizon));
+                }
+                Part::Items(items) => match &context {
+                    Some(context) if self.are_held(context, &items).await? => unchanged += items.len() as u64,
+                    _ => return Ok(()),
+                },
+                Part::End(summary) if summary.complete && summary.bad == 0 => {
+                    tracing::info!(
+                        package.uri = uri,
+                        entries = unchanged,
+                        "all that the package holds is held: it is not received"
+                    );
+                    self.run.counters.listed += unchanged;
+                    self.run.counters.unchanged += unchanged;
+                    let declaration = record.declaration.clone();
+                    record.settled =
+                        Some(SettledPackage { declaration, entries: unchanged, ..SettledPackage::default() });
+                    record.state = PackageState::Done;
+                    return Ok(());
+                }
+                Part::Header(_) | Part::End(_) | Part::Broken(..) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn context_of_copy(
+        &self,
+        uri: &str,
+        record: &PackageRecord,
+        header: &Header,
+        horizon: Horizon,
+    ) -> Context {
+        Context {
+            document: uri.to_owned(),
+            set: record.set.clone(),
+            changes: record.capability.tells_changes(),
+            at: header.at.or(record.metadata.at),
+            completed: header.completed.or(record.metadata.completed),
+            kind: header.capability.clone(),
+            horizon,
+        }
+    }
+
+    /// Whether nothing is to be done for any of the entries.
+    async fn are_held(&mut self, context: &Context, items: &[Item]) -> Result<bool, HarvestError> {
+        let mut planned = Vec::with_capacity(items.len());
+        for item in items {
+            let Item::Entry(entry) = item else { return Ok(false) };
+            let Ok(entry) = context.read(entry.as_ref().clone()) else { return Ok(false) };
+            planned.push(entry);
+        }
+        let uris: Vec<_> = planned.iter().map(|planned| planned.uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let pending = self.catalog.pending_many(&uris).await?;
+        let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
+        for ((planned, record), pending) in planned.iter().zip(&records).zip(&pending) {
+            let known = Known { record: record.as_ref(), pending: pending.as_ref(), baseline_at };
+            let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+            let is_held = matches!(decision, Decision::Unchanged | Decision::Stale) && pending.is_none();
+            if !is_held && self.options.filter.takes(planned.uri.as_str()) {
+                return Ok(false);
+            }
+        }
+        for planned in planned {
+            if planned.listing.change.is_none() {
+                self.note_named(&context.set, &planned.uri);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The copy of the manifest of a package that cannot be read, as a document: each entry is asked for by itself.
+    pub(super) async fn contents_of(
+        &self,
+        record: &PackageRecord,
+    ) -> Result<Option<(String, DocumentRecord)>, HarvestError> {
+        let Some(contents) = record.contents.clone() else { return Ok(None) };
+        let kind = manifest_of(&record.capability);
+        let before = self.catalog.document(&contents).await?;
+        if before.as_ref().is_some_and(|before| before.run == self.run.id) {
+            return Ok(None);
+        }
+        let mut document = queue::queued(self.run.id, &record.set, &kind, before);
+        document.validators = Validators::default();
+        document.parent = Some(record.document.clone());
+        Ok(Some((contents, document)))
+    }
+}
+
+/// What the manifest of a dump's package is.
+pub(super) fn manifest_of(dump: &Capability) -> Capability {
+    if dump.tells_changes() { Capability::ChangeDumpManifest } else { Capability::ResourceDumpManifest }
+}
+
+fn is_manifest_of(header: &Header, record: &PackageRecord) -> bool {
+    header.capability.as_ref().is_none_or(|found| *found == manifest_of(&record.capability))
+}

@@ -1,0 +1,201 @@
+//! Entries of a manifest: what each asks for is decided as for an entry of a list, and what its member brings is taken at once.
+
+use std::collections::HashMap;
+
+use catalog::Batch;
+use fixity::Computed;
+use model::{
+    Action, Assurance, Bitstream, Contents, Failure, Lane, MemberOutcome, MemberResult, PackageRecord,
+    PendingRecord, ProblemReason, ResourceRecord, ResourceUri, StoredBitstream,
+};
+use resourcesync::{Entry, Position};
+
+use crate::decide::{Decision, Known, agree, decide};
+use crate::entries::baseline_for_changes;
+use crate::entry::{Context, Horizon, Planned};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::settle::{Before, bitstream, subject};
+
+/// What becomes of one entry.
+enum Step {
+    /// Its member is what is wanted: this plan is settled by it.
+    Take { pending: PendingRecord, stored: StoredBitstream, assurance: Assurance },
+    /// As for an entry of a list; a member that failed says why it has to be asked for.
+    Plan { planned: Planned, decision: Decision, failure: Option<Failure> },
+}
+
+impl Harvest {
+    /// Settles one slice of a package.
+    pub(super) async fn settle_members(
+        &mut self,
+        batch: &mut Batch,
+        package: &str,
+        record: &PackageRecord,
+        contents: &Contents,
+        items: Vec<MemberOutcome>,
+    ) -> Result<(), HarvestError> {
+        let context = self.context_of(package, record, contents);
+        let members = self.wanted_members(batch, &context, items);
+        let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let pending = self.catalog.pending_many(&uris).await?;
+        let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
+            uris.iter().cloned().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
+        let mut steps = Vec::with_capacity(members.len());
+        for ((planned, result), held) in members.into_iter().zip(records) {
+            let before = plans.get(&planned.uri).cloned().flatten();
+            let uri = planned.uri.clone();
+            steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
+        }
+        self.show_taken(&steps).await?;
+        for (uri, step, held) in steps {
+            let problem = match self.has_problems {
+                true => self.catalog.problem(&subject(&uri)).await?,
+                false => None,
+            };
+            match step {
+                Step::Take { pending, stored, assurance } => {
+                    if !plans.contains_key(&uri) {
+                        self.run.counters.planned += 1;
+                    }
+                    let before = Before { pending, record: held, problem };
+                    self.take_verified(batch, &uri, stored, assurance, before);
+                }
+                Step::Plan { planned, decision, failure } => {
+                    self.apply(batch, planned, decision, held.as_ref(), &mut plans);
+                    if let (Decision::Fetch, Some(failure)) = (decision, failure) {
+                        let fresh = self.problem(problem, failure.reason, failure.message);
+                        self.has_problems = true;
+                        batch.put_problem(&subject(&uri), &fresh);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the manifest around an entry says of it.
+    fn context_of(&self, package: &str, record: &PackageRecord, contents: &Contents) -> Context {
+        let manifest = &contents.manifest;
+        Context {
+            document: package.to_owned(),
+            set: record.set.clone(),
+            changes: record.capability.tells_changes(),
+            at: manifest.at.or(record.metadata.at),
+            completed: manifest.completed.or(record.metadata.completed),
+            kind: manifest.capability.clone(),
+            horizon: Horizon::at(self.clock.now()),
+        }
+    }
+
+    /// The entries that can be read and are wanted, in the plan's words.
+    fn wanted_members(
+        &mut self,
+        batch: &mut Batch,
+        context: &Context,
+        items: Vec<MemberOutcome>,
+    ) -> Vec<(Planned, MemberResult)> {
+        let mut members = Vec::with_capacity(items.len());
+        for MemberOutcome { entry, result } in items {
+            let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
+            if let MemberResult::BadEntry(why) = &result {
+                self.entry_problem(
+                    batch,
+                    at,
+                    ProblemReason::Malformed,
+                    &format!("the entry was left out: {why}"),
+                );
+                continue;
+            }
+            let is_wanted = self.options.filter.takes(&entry.loc);
+            self.run.counters.listed += u64::from(is_wanted);
+            let position = Position { line: entry.line, column: entry.column, ..Position::default() };
+            let read =
+                Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
+            match context.read(read) {
+                Ok(planned) => {
+                    if planned.listing.change.is_none() {
+                        self.note_named(&context.set, &planned.uri);
+                    }
+                    members.extend(is_wanted.then_some((planned, result)));
+                }
+                Err(error) if is_wanted => {
+                    self.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+                }
+                Err(_) => {}
+            }
+        }
+        members
+    }
+
+    fn step(
+        &mut self,
+        planned: Planned,
+        result: MemberResult,
+        held: Option<&ResourceRecord>,
+        before: Option<PendingRecord>,
+    ) -> Step {
+        let baseline_at = self.sets.get(&planned.listing.set).and_then(baseline_for_changes);
+        let known = Known { record: held, pending: before.as_ref(), baseline_at };
+        let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+        let (stored, assurance) = match result {
+            MemberResult::Verified { stored, assurance } => (stored, assurance),
+            MemberResult::Failed(failure) => return Step::Plan { planned, decision, failure: Some(failure) },
+            MemberResult::NoMember | MemberResult::BadEntry(_) => {
+                return Step::Plan { planned, decision, failure: None };
+            }
+        };
+        if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
+            // A list asks for these very bytes: whatever the moments say, they are here.
+            return Step::Take { pending, stored, assurance: Assurance::Digest };
+        }
+        if decision != Decision::Fetch {
+            return Step::Plan { planned, decision, failure: None };
+        }
+        let lane = match Lane::of(&planned.uri.to_url()) {
+            Ok(lane) => lane,
+            // Nobody will ever ask for it, and it need not be: `apply` says what is wrong with it.
+            Err(_) => return Step::Plan { planned, decision, failure: None },
+        };
+        let pending = PendingRecord {
+            seq: self.next_seq(),
+            action: Action::Fetch { lane },
+            declaration: planned.declaration,
+            listing: planned.listing,
+            attempts: 0,
+            next_attempt_at: None,
+            candidate: None,
+        };
+        Step::Take { pending, stored, assurance }
+    }
+
+    /// Files change before the catalog says so.
+    async fn show_taken(
+        &self,
+        steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
+    ) -> Result<(), HarvestError> {
+        if self.view.is_none() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let taken: Vec<(ResourceUri, Bitstream)> = steps
+            .iter()
+            .filter_map(|(uri, step, _)| match step {
+                Step::Take { stored, assurance, .. } => {
+                    Some((uri.clone(), bitstream(stored.clone(), *assurance, now)))
+                }
+                Step::Plan { .. } => None,
+            })
+            .collect();
+        self.place_in_view(&taken).await
+    }
+}
+
+/// Whether a plan declares digests, and all of them are those of these bytes.
+fn is_asked_for(pending: &PendingRecord, computed: &Computed) -> bool {
+    let declared = &pending.declaration;
+    matches!(pending.action, Action::Fetch { .. })
+        && declared.length.is_none_or(|length| length == computed.length())
+        && agree(&declared.digests, computed) == Some(true)
+}

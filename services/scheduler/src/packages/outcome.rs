@@ -1,0 +1,246 @@
+//! What came of a job about a package, settled in one atomic batch before it is acknowledged.
+
+use bus::{Delivery, Queue};
+use catalog::Batch;
+use jiff::SignedDuration;
+use model::{
+    Contents, Disposition, Failure, PackageJob, PackageOutcome, PackageRecord, PackageResult, PackageState,
+    ProblemReason, SettledPackage, SliceSet, Subject, UnpackJob,
+};
+
+use resourcesync::Capability;
+
+use super::contents::manifest_of;
+use super::{InHand, queue};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::window::Window;
+
+impl Harvest {
+    pub(super) async fn queue_package(&mut self, job: &PackageJob) -> Result<(), HarvestError> {
+        self.queue_fetch(&job.lane, job.id, job).await
+    }
+
+    pub(super) async fn queue_unpack(&mut self, job: &UnpackJob) -> Result<(), HarvestError> {
+        let queue = Queue::Unpack { source: job.source.clone() };
+        bus::send(&*self.bus, queue, job.id, job).await?;
+        Ok(())
+    }
+
+    /// Settles what came back of packages. Outcomes of single resources, of jobs that an earlier process sent, are settled too.
+    pub(super) async fn settle_packages(
+        &mut self,
+        deliveries: Vec<Delivery>,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        let (mut packages, mut others) = (Vec::new(), Vec::new());
+        for delivery in deliveries {
+            match model::decode::<PackageOutcome>(&delivery.payload) {
+                Ok(outcome) => packages.push((delivery, outcome)),
+                Err(_) => others.push(delivery),
+            }
+        }
+        if !others.is_empty() {
+            let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
+            self.settle(others, &mut window).await?;
+        }
+        for (delivery, outcome) in packages {
+            let uri = outcome.uri.as_str().to_owned();
+            self.settle_package(&uri, outcome, hand).await?;
+            delivery.ack().await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_package(
+        &mut self,
+        uri: &str,
+        outcome: PackageOutcome,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.requests += outcome.requests;
+        let Some(mut record) = self.catalog.package(uri).await?.filter(|record| record.seq == outcome.seq)
+        else {
+            // Of an earlier plan.
+            hand.jobs.remove(&outcome.id);
+            return self.commit(Batch::new()).await;
+        };
+        let mut batch = Batch::new();
+        let goes_on = matches!(outcome.result, PackageResult::Opened(_) | PackageResult::Slice { .. });
+        match (outcome.result, record.state.clone()) {
+            (PackageResult::Stored(stored), PackageState::Wanted) => {
+                self.run.counters.bytes += stored.computed.length();
+                record.state = PackageState::Stored { stored };
+                record.next_attempt_at = None;
+            }
+            (PackageResult::NotModified, PackageState::Wanted) => {
+                self.run.counters.unchanged += record.settled.as_ref().map_or(0, |settled| settled.entries);
+                self.run.counters.listed += record.settled.as_ref().map_or(0, |settled| settled.entries);
+                self.seen.insert(record.set.clone(), None);
+                record.state = PackageState::Done;
+            }
+            // The next job goes on behind what was received.
+            (PackageResult::Deferred { .. }, PackageState::Wanted) => {}
+            (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
+                match expect_manifest(&record, &contents) {
+                    Ok(()) => self.open_package(&mut batch, uri, &mut record, stored, contents).await?,
+                    Err(why) => self.fail_package(&mut batch, uri, &mut record, refused(why)).await?,
+                }
+            }
+            (PackageResult::Slice { number, items }, PackageState::Opened { stored, contents, mut done }) => {
+                if done.insert(number) {
+                    self.settle_members(&mut batch, uri, &record, &contents, items).await?;
+                }
+                record.state = PackageState::Opened { stored, contents, done };
+                finish_if_done(&mut record);
+            }
+            (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
+                if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
+                    // Its bytes are gone: it is received once more, under a name of its own.
+                    (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
+                }
+                self.fail_package(&mut batch, uri, &mut record, failure).await?;
+            }
+            // What comes a second time after a crash, or out of order, says nothing new; what is missing is asked for again.
+            _ => {}
+        }
+        batch.put_package(uri, &record);
+        self.commit(batch).await?;
+        if !queue::is_open(&record) || record.seq != outcome.seq {
+            // Should that fail, a few bytes are left that do no harm.
+            if let Err(error) = self.store.forget_upload(&self.source, outcome.seq).await {
+                tracing::warn!(package.uri = uri, %error, "cannot remove the note of an upload that is settled");
+            }
+        }
+        let key = (queue::order(&record), uri.to_owned());
+        if !goes_on || is_whole_job(&record) {
+            hand.jobs.remove(&outcome.id);
+        }
+        if queue::is_open(&record) {
+            hand.packages.insert(key, record);
+        } else {
+            hand.packages.remove(&key);
+            hand.jobs.retain(|_, job| job.package != uri);
+        }
+        Ok(())
+    }
+
+    async fn open_package(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        stored: model::StoredBitstream,
+        contents: Contents,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.add_quirks(&contents.manifest.quirks);
+        let subject = Subject::Document(uri.to_owned());
+        if contents.unlisted > 0 {
+            let before = self.catalog.problem(&subject).await?;
+            let message = format!(
+                "{} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
+                contents.unlisted,
+                contents.unlisted_names.join(", "),
+                if contents.unlisted > contents.unlisted_names.len() as u64 { ", …" } else { "" },
+            );
+            let problem = self.problem(before, ProblemReason::Malformed, message);
+            self.has_problems = true;
+            batch.put_problem(&subject, &problem);
+        } else if self.has_problems {
+            batch.delete_problem(&subject);
+        }
+        self.run.counters.listed += contents.overtaken;
+        self.run.counters.unchanged += contents.overtaken;
+        record.state = PackageState::Opened { stored, contents, done: SliceSet::default() };
+        finish_if_done(record);
+        Ok(())
+    }
+
+    /// Another attempt in this run, or a problem.
+    async fn fail_package(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        failure: Failure,
+    ) -> Result<(), HarvestError> {
+        record.attempts += 1;
+        let next = self.options.retries.after(&failure, record.attempts);
+        if let Some(wait) = next.wait().filter(|wait| *wait <= self.options.retries.longest_wait) {
+            let wait = SignedDuration::try_from(wait).unwrap_or_default();
+            record.next_attempt_at = self.clock.now().checked_add(wait).ok();
+            if is_about_bytes(failure.reason) {
+                // What lies there is not what was declared: another upload, under another name.
+                (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
+            }
+            return Ok(());
+        }
+        tracing::warn!(
+            package.uri = uri,
+            reason = failure.reason.as_str(),
+            message = failure.message,
+            "package not read"
+        );
+        record.state = PackageState::Failed;
+        record.next_attempt_at = None;
+        self.run.counters.documents_failed += 1;
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let mut problem = self.problem(before, failure.reason, failure.message);
+        problem.evidence = failure.evidence;
+        problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
+        Ok(())
+    }
+}
+
+/// Whether a failure says that the bytes received are not the right ones.
+fn is_about_bytes(reason: ProblemReason) -> bool {
+    use ProblemReason::{DigestMismatch, LengthMismatch, Truncated};
+    matches!(reason, DigestMismatch | LengthMismatch | Truncated)
+}
+
+/// Whether the job that told of a package is over: one that unpacks a package from its beginning tells many times.
+fn is_whole_job(record: &PackageRecord) -> bool {
+    match &record.state {
+        PackageState::Opened { contents, .. } => contents.index.is_some(),
+        _ => true,
+    }
+}
+
+fn finish_if_done(record: &mut PackageRecord) {
+    let PackageState::Opened { stored, contents, done } = &record.state else { return };
+    if done.len() < contents.slices {
+        return;
+    }
+    record.settled = Some(SettledPackage {
+        declaration: record.declaration.clone(),
+        validators: stored.validators.clone(),
+        sha256: Some(stored.computed.sha256()),
+        entries: contents.entries,
+    });
+    record.state = PackageState::Done;
+}
+
+/// A manifest must be that of the kind of dump that names its package; one that does not say is taken at the dump's word.
+fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), String> {
+    let expected = manifest_of(&record.capability);
+    match &contents.manifest.capability {
+        // Where a Change List names packages, nobody knows what their manifests are called.
+        Some(found) if record.capability == Capability::ChangeList && found.is_manifest() => Ok(()),
+        Some(found) if *found != expected => Err(format!(
+            "its manifest is a {found}, where a {expected} was announced; nothing of the package is taken"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure {
+        reason: ProblemReason::WrongKind,
+        message,
+        disposition: Disposition::Refuse,
+        evidence: Default::default(),
+    }
+}

@@ -1,0 +1,219 @@
+//! From the entries of a dump to packages that are wanted.
+
+use std::collections::BTreeMap;
+
+use catalog::Batch;
+use model::{
+    Declaration, DocumentRecord, Lane, PackageRecord, PackageState, ProblemReason, ResourceUri,
+    SettledPackage,
+};
+use resourcesync::{Datetime, Entry, Metadata};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+impl Harvest {
+    /// Packages that a dump names are wanted, unless this very version was settled before, or is in work already.
+    /// `position` is the place of the first one in its dump.
+    pub(crate) async fn plan_packages(
+        &mut self,
+        batch: &mut Batch,
+        document: &str,
+        dump: &DocumentRecord,
+        position: u64,
+        entries: Vec<Entry>,
+    ) -> Result<(), HarvestError> {
+        // A package that is named twice is one package.
+        let mut planned: BTreeMap<String, PackageRecord> = BTreeMap::new();
+        for (position, entry) in (position..).zip(entries) {
+            if let Err(error) = fetchable(&entry.loc) {
+                let at = format!("{document}#{}:{}", entry.position.line, entry.position.column);
+                self.entry_problem(batch, at, ProblemReason::BadUri, &error);
+                continue;
+            }
+            // What was settled when other resources were wanted says nothing of those that are wanted now.
+            let before = match self.may_trust_validators {
+                true => self.catalog.package(&entry.loc).await?,
+                false => None,
+            };
+            let fresh = self.wanted(document, dump, position, &entry);
+            let record = match before {
+                Some(before) => renewed(before, fresh),
+                None => fresh,
+            };
+            if record.state == PackageState::Done {
+                // It needs no other look, so nobody hears again which resources it names.
+                self.seen.insert(record.set.clone(), None);
+                let entries = record.settled.as_ref().map_or(0, |settled| settled.entries);
+                self.run.counters.listed += entries;
+                self.run.counters.unchanged += entries;
+            }
+            planned.insert(entry.loc, record);
+        }
+        for (uri, record) in &planned {
+            batch.put_package(uri, record);
+        }
+        Ok(())
+    }
+
+    fn wanted(
+        &mut self,
+        document: &str,
+        dump: &DocumentRecord,
+        position: u64,
+        entry: &Entry,
+    ) -> PackageRecord {
+        PackageRecord {
+            seq: self.next_seq(),
+            run: self.run.id,
+            document: document.to_owned(),
+            set: dump.set.clone(),
+            capability: dump.capability.clone(),
+            declaration: declaration(entry),
+            metadata: interval(entry),
+            position,
+            contents: entry.link("contents").map(|link| link.href.clone()),
+            state: PackageState::Wanted,
+            settled: None,
+            attempts: 0,
+            next_attempt_at: None,
+        }
+    }
+}
+
+/// What a dump declares of a package.
+fn declaration(entry: &Entry) -> Declaration {
+    let metadata = &entry.metadata;
+    let hashes = metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
+    Declaration {
+        digests: hashes.known,
+        unjudged: hashes.unjudged,
+        length: metadata.length,
+        media_type: metadata.media_type.clone(),
+        encoding: metadata.encoding.clone(),
+        lastmod: entry.lastmod.as_ref().map(Datetime::instant),
+    }
+}
+
+/// What becomes of a package that is known when a dump names it again.
+fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
+    if is_same(&before, &fresh.declaration, &fresh.metadata) {
+        return PackageRecord { state: PackageState::Done, settled: before.settled, ..fresh };
+    }
+    let is_in_work = matches!(before.state, PackageState::Stored { .. } | PackageState::Opened { .. });
+    if is_in_work && before.declaration == fresh.declaration && tells_versions(&fresh.declaration) {
+        // Its upload and its slices are named by its plan.
+        return PackageRecord { seq: before.seq, state: before.state, settled: before.settled, ..fresh };
+    }
+    // A download that broke off goes on where it stopped: the server is asked whether it is still the same.
+    let seq = if before.state == PackageState::Wanted { before.seq } else { fresh.seq };
+    PackageRecord { seq, settled: before.settled, ..fresh }
+}
+
+/// Whether an entry speaks of the version of a package that is settled.
+pub(crate) fn is_settled(known: &PackageRecord, entry: &Entry) -> bool {
+    is_same(known, &declaration(entry), &interval(entry))
+}
+
+fn is_same(known: &PackageRecord, declaration: &Declaration, metadata: &Metadata) -> bool {
+    let is_declared = |settled: &SettledPackage| settled.declaration == *declaration;
+    tells_versions(declaration)
+        && known.settled.as_ref().is_some_and(is_declared)
+        && known.metadata == *metadata
+}
+
+/// What a dump says of the moments of a package.
+fn interval(entry: &Entry) -> Metadata {
+    let Metadata { at, completed, from, until, .. } = entry.metadata.clone();
+    Metadata { at, completed, from, until, ..Metadata::default() }
+}
+
+/// Whether a declaration tells one version from another.
+fn tells_versions(declaration: &Declaration) -> bool {
+    declaration.lastmod.is_some() || !declaration.digests.is_empty() || !declaration.unjudged.is_empty()
+}
+
+fn fetchable(uri: &str) -> Result<(), String> {
+    let uri = ResourceUri::try_from(uri.to_owned()).map_err(|error| error.to_string())?;
+    Lane::of(&uri.to_url()).map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{RunId, Seq, SetId, StoredBitstream};
+    use resourcesync::Capability;
+
+    use super::*;
+
+    fn package(seq: u64, lastmod: Option<i64>, state: PackageState) -> PackageRecord {
+        let lastmod = lastmod.map(|second| jiff::Timestamp::from_second(second).unwrap());
+        PackageRecord {
+            seq: Seq::new(seq),
+            run: RunId::fresh(),
+            document: "http://h/dump.xml".to_owned(),
+            set: SetId::new("http://h/caps.xml"),
+            capability: Capability::ResourceDump,
+            declaration: Declaration { lastmod, ..Declaration::default() },
+            metadata: Metadata::default(),
+            position: 0,
+            contents: None,
+            state,
+            settled: None,
+            attempts: 3,
+            next_attempt_at: None,
+        }
+    }
+
+    fn settled(lastmod: Option<i64>) -> PackageRecord {
+        let done = package(1, lastmod, PackageState::Done);
+        let settled = SettledPackage { declaration: done.declaration.clone(), ..SettledPackage::default() };
+        PackageRecord { settled: Some(settled), ..done }
+    }
+
+    fn stored() -> PackageState {
+        let computed = fixity::Computed::of(b"PK");
+        let location = model::Location::Object { sha256: computed.sha256() };
+        PackageState::Stored {
+            stored: StoredBitstream {
+                location,
+                computed,
+                media_type: None,
+                validators: Default::default(),
+                modified: None,
+                final_url: None,
+            },
+        }
+    }
+
+    #[test]
+    fn the_same_version_of_a_settled_package_is_done() {
+        let again = renewed(settled(Some(5)), package(9, Some(5), PackageState::Wanted));
+        assert_eq!(again.state, PackageState::Done);
+        let newer = renewed(settled(Some(5)), package(9, Some(6), PackageState::Wanted));
+        assert_eq!(newer.state, PackageState::Wanted);
+        assert!(newer.settled.is_some(), "its validators may still save the download");
+    }
+
+    #[test]
+    fn where_nothing_tells_versions_the_server_is_asked() {
+        assert_eq!(
+            renewed(settled(None), package(9, None, PackageState::Wanted)).state,
+            PackageState::Wanted
+        );
+    }
+
+    #[test]
+    fn what_is_in_work_goes_on_unless_its_version_is_another_one() {
+        let before = package(1, Some(5), stored());
+        let same = renewed(before.clone(), package(9, Some(5), PackageState::Wanted));
+        assert_eq!((same.state, same.seq, same.attempts), (stored(), Seq::new(1), 3));
+        let other = renewed(before, package(9, Some(6), PackageState::Wanted));
+        assert_eq!((other.state, other.seq), (PackageState::Wanted, Seq::new(9)));
+    }
+
+    #[test]
+    fn a_broken_download_keeps_its_name() {
+        let broken = package(1, None, PackageState::Wanted);
+        assert_eq!(renewed(broken, package(9, None, PackageState::Wanted)).seq, Seq::new(1));
+    }
+}

@@ -1,0 +1,107 @@
+//! Which of two ways costs less: a request for each resource, or one for each package. Pure.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// What a connection is taken to carry, in bytes a second, since nobody knows before the bytes flow: 10 MB, as over a good line.
+const BYTES_PER_SECOND: u64 = 10_000_000;
+/// How long an answer is taken to need where none was waited for yet.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// What a way takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Cost {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes to be received; none where not all lengths are declared.
+    pub bytes: Option<u64>,
+}
+
+/// How fast a Source answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// From a request to its answer's first byte.
+    pub(crate) wait: Duration,
+    /// Requests that may be open at once.
+    pub(crate) at_once: usize,
+}
+
+/// How long answers were waited for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Waits {
+    total: Duration,
+    answers: u32,
+}
+
+impl Waits {
+    /// Adds an answer.
+    pub(crate) fn add(&mut self, wait: Duration) {
+        self.total += wait;
+        self.answers += 1;
+    }
+
+    /// The mean of them.
+    pub(crate) fn mean(self) -> Duration {
+        self.total.checked_div(self.answers).unwrap_or(WAIT)
+    }
+}
+
+impl Cost {
+    /// How long it takes; none where nobody can tell.
+    pub(crate) fn duration(self, pace: Pace) -> Option<Duration> {
+        let waits = pace.wait.mul_f64(self.requests as f64 / pace.at_once.max(1) as f64);
+        Some(waits + Duration::from_secs_f64(self.bytes? as f64 / BYTES_PER_SECOND as f64))
+    }
+}
+
+/// Whether a dump brings sooner what is wanted than the list does. `share` is the part of what the list names that is wanted: where
+/// the list declares no lengths, its bytes are taken for that part of the dump's. In doubt the list is the way.
+pub(crate) fn is_dump_cheaper(dump: Cost, list: Cost, share: f64, pace: Pace) -> bool {
+    let bytes = list.bytes.or_else(|| dump.bytes.map(|bytes| (bytes as f64 * share) as u64));
+    let list = Cost { bytes, ..list };
+    matches!((dump.duration(pace), list.duration(pace)), (Some(dump), Some(list)) if dump < list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace { wait: Duration::from_millis(200), at_once: 4 };
+
+    fn cost(requests: u64, megabytes: u64) -> Cost {
+        Cost { requests, bytes: Some(megabytes * 1_000_000) }
+    }
+
+    #[test]
+    fn for_a_baseline_of_many_resources_packages_cost_less() {
+        assert_eq!(cost(10_000, 100).duration(PACE), Some(Duration::from_secs(510)));
+        assert!(is_dump_cheaper(cost(5, 100), cost(10_000, 100), 1.0, PACE));
+    }
+
+    #[test]
+    fn for_a_few_missing_resources_a_whole_dump_costs_more() {
+        assert!(!is_dump_cheaper(cost(5, 1_000), cost(100, 1), 0.01, PACE));
+    }
+
+    #[test]
+    fn where_the_list_declares_no_lengths_its_share_of_the_dump_counts() {
+        let list = Cost { requests: 100, bytes: None };
+        assert!(!is_dump_cheaper(cost(1, 1_000), list, 0.01, PACE));
+        assert!(is_dump_cheaper(cost(1, 1_000), list, 1.0, PACE));
+    }
+
+    #[test]
+    fn a_dump_of_unknown_size_is_not_chosen() {
+        assert!(!is_dump_cheaper(Cost { requests: 1, bytes: None }, cost(10_000, 1), 1.0, PACE));
+    }
+
+    #[test]
+    fn before_any_answer_a_wait_is_assumed() {
+        assert_eq!(Waits::default().mean(), WAIT);
+        let mut waits = Waits::default();
+        waits.add(Duration::from_millis(10));
+        waits.add(Duration::from_millis(30));
+        assert_eq!(waits.mean(), Duration::from_millis(20));
+    }
+}

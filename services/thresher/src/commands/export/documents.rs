@@ -1,0 +1,74 @@
+//! The documents that lead to the packages: the Resource Dump, the Capability List that offers it, and the Source Description at
+//! its well-known place where there is one.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use fs_err::File;
+use jiff::Timestamp;
+use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer};
+use url::Url;
+
+use super::package::Closed;
+
+/// The Resource Dump's name.
+pub(super) const DUMP: &str = "resourcedump.xml";
+const CAPABILITIES: &str = "capabilitylist.xml";
+const DESCRIPTION: &str = ".well-known/resourcesync";
+
+/// Writes them, the one that leads to the others last.
+pub(super) fn write(directory: &Path, base: &Url, at: Timestamp, packages: &[Closed]) -> anyhow::Result<()> {
+    let dump = Header {
+        at: Some(at.into()),
+        completed: Some(Timestamp::now().into()),
+        links: vec![Link::new("up", base.join(CAPABILITIES)?)],
+        ..Header::new(Root::UrlSet, Some(Capability::ResourceDump))
+    };
+    let entries = packages.iter().map(|package| {
+        let metadata = Metadata {
+            at: Some(at.into()),
+            hash: Some(
+                package.computed.digests().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            ),
+            length: Some(package.computed.length()),
+            media_type: Some("application/zip".to_owned()),
+            ..Metadata::default()
+        };
+        Ok(Entry { metadata, ..Entry::new(base.join(&package.name)?) })
+    });
+    document(&directory.join(DUMP), &dump, entries)?;
+
+    // The well-known place is that of a host (RS-20): below a path nobody would look there.
+    let is_host = base.path() == "/";
+    let mut capabilities = Header::new(Root::UrlSet, Some(Capability::CapabilityList));
+    if is_host {
+        capabilities.links.push(Link::new("up", base.join(DESCRIPTION)?));
+    }
+    document(&directory.join(CAPABILITIES), &capabilities, [leads_to(base, DUMP, Capability::ResourceDump)])?;
+    if !is_host {
+        return Ok(());
+    }
+    fs_err::create_dir_all(directory.join(".well-known"))?;
+    let description = Header::new(Root::UrlSet, Some(Capability::Description));
+    let entries = [leads_to(base, CAPABILITIES, Capability::CapabilityList)];
+    document(&directory.join(DESCRIPTION), &description, entries)
+}
+
+fn leads_to(base: &Url, name: &str, capability: Capability) -> anyhow::Result<Entry> {
+    let metadata = Metadata { capability: Some(capability), ..Metadata::default() };
+    Ok(Entry { metadata, ..Entry::new(base.join(name)?) })
+}
+
+fn document(
+    path: &Path,
+    header: &Header,
+    entries: impl IntoIterator<Item = anyhow::Result<Entry>>,
+) -> anyhow::Result<()> {
+    let mut writer = Writer::new(BufWriter::new(File::create_new(path)?), header)?;
+    for entry in entries {
+        writer.write(&entry?)?;
+    }
+    let mut file = writer.finish()?;
+    file.flush()?;
+    Ok(file.get_ref().sync_all()?)
+}

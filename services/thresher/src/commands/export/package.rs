@@ -1,0 +1,229 @@
+//! One package: a ZIP with stored members, and the manifest that names them. It is written on a thread of its own, under a
+//! name that no document names until it is whole.
+
+use std::io::{BufReader, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use fixity::{Computed, Hasher};
+use fs_err::File;
+use jiff::Timestamp;
+use model::{Bitstream, ResourceRecord, ResourceUri};
+use resourcesync::{Capability, Entry, Header, Metadata, Root, WriteError, Writer};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+/// Chunks that may wait for the thread.
+const CHUNKS_AHEAD: usize = 8;
+
+/// A package that is being written.
+#[derive(Debug)]
+pub(super) struct PackageWriter {
+    steps: mpsc::Sender<Step>,
+    thread: JoinHandle<anyhow::Result<Closed>>,
+    entries: u64,
+    bytes: u64,
+}
+
+/// A package that is whole.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// Its file name.
+    pub(super) name: String,
+    /// Its length and digest.
+    pub(super) computed: Computed,
+}
+
+/// What the manifest says of a resource.
+#[derive(Debug)]
+pub(super) struct Described(Box<Entry>);
+
+#[derive(Debug)]
+enum Step {
+    Begin(Box<Entry>),
+    Bytes(Bytes),
+    GiveUp,
+    End,
+}
+
+impl Described {
+    /// What is known of a resource that is held.
+    pub(super) fn of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Self {
+        let hashes: Vec<_> = bitstream.computed.digests().iter().map(ToString::to_string).collect();
+        Self(Box::new(Entry {
+            lastmod: record.declaration.lastmod.map(Into::into),
+            metadata: Metadata {
+                hash: Some(hashes.join(" ")),
+                length: Some(bitstream.computed.length()),
+                media_type: bitstream.media_type.clone().or_else(|| record.declaration.media_type.clone()),
+                ..Metadata::default()
+            },
+            ..Entry::new(uri.as_str())
+        }))
+    }
+}
+
+impl PackageWriter {
+    /// Begins the `number`th package in a directory.
+    pub(super) fn create(directory: &Path, number: usize, at: Timestamp) -> anyhow::Result<Self> {
+        let (steps, received) = mpsc::channel(CHUNKS_AHEAD);
+        let name = format!("package-{:05}.zip", number + 1);
+        let mut archive = Archive::create(directory, &name, at)?;
+        let path = directory.join(&name);
+        let thread = tokio::task::spawn_blocking(move || {
+            archive.work(received)?;
+            archive.close(&path, name)
+        });
+        Ok(Self { steps, thread, entries: 0, bytes: 0 })
+    }
+
+    /// Resources in it.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Bytes of resources in it.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Begins a member.
+    pub(super) async fn begin(&mut self, described: Described) -> anyhow::Result<()> {
+        self.send(Step::Begin(described.0)).await
+    }
+
+    /// The next bytes of the member.
+    pub(super) async fn write(&mut self, bytes: Bytes) -> anyhow::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.send(Step::Bytes(bytes)).await
+    }
+
+    /// Nothing of the member that was begun is to be in the package.
+    pub(super) async fn give_up(&mut self) -> anyhow::Result<()> {
+        self.send(Step::GiveUp).await
+    }
+
+    /// The member is whole.
+    pub(super) async fn end(&mut self) -> anyhow::Result<()> {
+        self.entries += 1;
+        self.send(Step::End).await
+    }
+
+    /// Adds the manifest, and gives the package its name.
+    pub(super) async fn close(self) -> anyhow::Result<Closed> {
+        drop(self.steps);
+        self.thread.await?
+    }
+
+    async fn send(&mut self, step: Step) -> anyhow::Result<()> {
+        if self.steps.send(step).await.is_ok() {
+            return Ok(());
+        }
+        // The thread has ended before its time: it says why.
+        match (&mut self.thread).await? {
+            Ok(_) => anyhow::bail!("the package was closed too early"),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The archive and its manifest, as files that nobody looks at yet.
+struct Archive {
+    zip: ZipWriter<BufWriter<File>>,
+    partial: PathBuf,
+    manifest: Writer<BufWriter<std::fs::File>>,
+    members: u64,
+    open: Option<Box<Entry>>,
+}
+
+impl Archive {
+    fn create(directory: &Path, name: &str, at: Timestamp) -> anyhow::Result<Self> {
+        let partial = directory.join(format!("{name}.partial"));
+        let header = Header {
+            at: Some(at.into()),
+            ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
+        };
+        // Beside the packages, where there is room for them.
+        let spool = tempfile::tempfile_in(directory)?;
+        Ok(Self {
+            zip: ZipWriter::new(BufWriter::new(File::create_new(&partial)?)),
+            partial,
+            manifest: Writer::new(BufWriter::new(spool), &header)?,
+            members: 0,
+            open: None,
+        })
+    }
+
+    fn work(&mut self, mut steps: mpsc::Receiver<Step>) -> anyhow::Result<()> {
+        while let Some(step) = steps.blocking_recv() {
+            match step {
+                Step::Begin(mut entry) => {
+                    self.members += 1;
+                    let name = format!("resources/{:05}", self.members);
+                    entry.metadata.path = Some(format!("/{name}"));
+                    let large = entry.metadata.length.is_some_and(|length| length > u64::from(u32::MAX));
+                    self.zip.start_file(name, stored().large_file(large))?;
+                    self.open = Some(entry);
+                }
+                Step::Bytes(bytes) => self.zip.write_all(&bytes)?,
+                Step::GiveUp => {
+                    self.zip.abort_file()?;
+                    self.open = None;
+                }
+                Step::End => {
+                    if let Some(entry) = self.open.take() {
+                        self.describe(*entry)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self, mut entry: Entry) -> anyhow::Result<()> {
+        let mut written = self.manifest.write(&entry);
+        if matches!(written, Err(WriteError::NotText { .. })) {
+            // The URI as it is requested has no control characters.
+            entry.loc = entry.loc.parse::<ResourceUri>()?.to_url().into();
+            entry.metadata.media_type = None;
+            written = self.manifest.write(&entry);
+        }
+        Ok(written?)
+    }
+
+    fn close(self, path: &Path, name: String) -> anyhow::Result<Closed> {
+        let Self { mut zip, partial, manifest, .. } = self;
+        let mut manifest = manifest.finish()?.into_inner()?;
+        manifest.rewind()?;
+        zip.start_file("manifest.xml", stored().large_file(true))?;
+        std::io::copy(&mut BufReader::new(manifest), &mut zip)?;
+        let file = zip.finish()?.into_inner()?;
+        file.sync_all()?;
+        let computed = computed_of(&partial)?;
+        fs_err::rename(&partial, path)?;
+        Ok(Closed { name, computed })
+    }
+}
+
+/// As the bytes are, and dated as no time at all, so that equal members give equal packages.
+fn stored() -> SimpleFileOptions {
+    SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(DateTime::default())
+        .unix_permissions(0o644)
+}
+
+/// The archive is read once more: its directory was written over and over, so nothing could be computed on the way.
+fn computed_of(path: &Path) -> anyhow::Result<Computed> {
+    let mut hasher = Hasher::new([]);
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 256 * 1024];
+    loop {
+        match std::io::Read::read(&mut file, &mut piece)? {
+            0 => return Ok(hasher.finish()),
+            length => hasher.update(&piece[..length]),
+        }
+    }
+}

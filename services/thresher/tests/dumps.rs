@@ -1,0 +1,336 @@
+//! Dumps: packages are received, opened and adopted, and what is held is what a harvest by lists would hold.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Destination, Package, Site, package, resource, urlset};
+use testkit::scripted::Reply;
+
+const AT: &str = "2026-01-01T00:00:00Z";
+const DUMP: &str = "capability=\"resourcedump\" at=\"2026-01-01T00:00:00Z\"";
+const CHANGES: &str = "capability=\"changedump\" from=\"2026-01-01T00:00:00Z\"";
+
+/// A Source of dumps, and a copy of it.
+struct Case {
+    site: Site,
+    copy: Destination,
+}
+
+impl Case {
+    async fn new() -> Self {
+        Self { site: Site::start().await, copy: Destination::directory() }
+    }
+
+    /// Serves a package; gives its entry in a dump.
+    fn package(&self, path: &str, bytes: Vec<u8>, more: &str) -> String {
+        let entry = package(&self.site.uri(path), &bytes, more);
+        self.site.reply(path, Reply::ok(bytes));
+        entry
+    }
+
+    /// Serves `/dump.xml`.
+    fn dump(&self, packages: &[String]) -> String {
+        self.site.serve("/dump.xml", urlset(DUMP, packages))
+    }
+
+    /// Serves `/changes.xml`, and the Capability List of both dumps.
+    fn changes(&self, packages: &[String]) -> String {
+        self.site.serve("/changes.xml", urlset(CHANGES, packages));
+        self.capabilities(&[("/dump.xml", "resourcedump"), ("/changes.xml", "changedump")])
+    }
+
+    fn capabilities(&self, documents: &[(&str, &str)]) -> String {
+        let entry =
+            |(path, name): &(&str, &str)| resource(&self.site.uri(path), &format!("capability=\"{name}\""));
+        let entries: Vec<String> = documents.iter().map(entry).collect();
+        self.site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &entries))
+    }
+
+    fn uri(&self, name: &str) -> String {
+        self.site.uri(&format!("/{name}"))
+    }
+
+    /// Checks that these are present with these bytes, by `ls`, by `cat` and in the view, and nothing else.
+    #[track_caller]
+    fn holds(&self, expected: &[(&str, &str)]) {
+        let expected: BTreeMap<String, String> =
+            expected.iter().map(|(name, bytes)| (self.uri(name), (*bytes).to_owned())).collect();
+        let present = self.copy.present();
+        assert_eq!(present.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        for (uri, bytes) in &expected {
+            assert_eq!(String::from_utf8_lossy(&self.copy.cat(uri)), *bytes, "{uri}");
+            assert_eq!(self.copy.file(uri).as_deref(), Some(bytes.as_bytes()), "{uri}");
+        }
+        assert_eq!(self.copy.view().len(), expected.len());
+    }
+}
+
+#[tokio::test]
+async fn a_dump_is_harvested_by_its_packages_and_a_second_run_downloads_nothing() {
+    let case = Case::new().await;
+    let first = Package::of_resources(AT)
+        .holds(&case.uri("a"), "aaa")
+        .deflated()
+        .holds(&case.uri("b"), "b".repeat(5_000));
+    let second = Package::of_resources(AT).holds(&case.uri("c"), "");
+    let packages = [case.package("/1.zip", first.zip(), ""), case.package("/2.zip", second.zip(), "")];
+    let url = case.dump(&packages);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((run.count("listed"), run.count("stored"), run.count("failed")), (3, 3, 0), "{run}");
+    case.holds(&[("a", "aaa"), ("b", &"b".repeat(5_000)), ("c", "")]);
+    assert_eq!(case.site.requests_at("/a"), 0, "no resource is asked for by itself");
+
+    // The same dump at another moment: its packages are what they were.
+    case.site.serve("/dump.xml", urlset(&DUMP.replace("00:00:00Z", "00:00:05Z"), &packages));
+    let again = case.copy.sync(&url).exits(0);
+    assert_eq!((again.count("stored"), again.count("unchanged")), (0, 3), "{again}");
+    assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/2.zip")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_change_dump_is_applied_in_the_order_of_time_with_deletions_and_several_versions() {
+    let case = Case::new().await;
+    let base = Package::of_resources(AT)
+        .holds(&case.uri("a"), "a1")
+        .holds(&case.uri("b"), "b1")
+        .holds(&case.uri("c"), "c1");
+    case.dump(&[case.package("/base.zip", base.zip(), "")]);
+    let url = case.changes(&[]);
+    case.copy.sync(&url).exits(0);
+    case.holds(&[("a", "a1"), ("b", "b1"), ("c", "c1")]);
+
+    let first = Package::of_changes("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+        .changed(&case.uri("a"), "updated", "2026-01-01T01:00:00Z", "a2")
+        .changed(&case.uri("a"), "updated", "2026-01-01T02:00:00Z", "a3")
+        .changed(&case.uri("d"), "created", "2026-01-01T03:00:00Z", "d1")
+        .deleted(&case.uri("b"), "2026-01-01T04:00:00Z");
+    let second = Package::of_changes("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+        .deleted(&case.uri("d"), "2026-01-02T01:00:00Z")
+        .changed(&case.uri("b"), "created", "2026-01-02T02:00:00Z", "b2");
+    let spans = [1, 2]
+        .map(|day| format!("from=\"2026-01-0{day}T00:00:00Z\" until=\"2026-01-0{}T00:00:00Z\"", day + 1));
+    let packages =
+        [case.package("/2.zip", second.zip(), &spans[1]), case.package("/1.zip", first.zip(), &spans[0])];
+    case.changes(&packages);
+    let run = case.copy.sync(&url).exits(0);
+    case.holds(&[("a", "a3"), ("b", "b2"), ("c", "c1")]);
+    assert_eq!(run.count("gaps"), 0, "{run}");
+    assert_eq!(case.site.requests_at("/base.zip"), 1);
+    let again = case.copy.sync(&url).exits(0);
+    assert_eq!((again.count("stored"), again.count("deleted")), (0, 0), "{again}");
+    assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/2.zip")), (1, 1));
+}
+
+#[tokio::test]
+async fn what_a_package_has_not_is_asked_for_by_itself() {
+    let case = Case::new().await;
+    case.site.serve("/damaged", "as declared");
+    case.site.serve("/missing", "asked for");
+    let declared = Package::of_resources(AT).holds(&case.uri("damaged"), "as declared").manifest();
+    let md =
+        declared.split("<rs:md ").nth(2).and_then(|md| md.split("/>").next()).expect("its rs:md").to_owned();
+    let package = Package::of_resources(AT)
+        .entry(&case.uri("damaged"), &md)
+        .member("resources/0", "AS DECLARED")
+        .entry(&case.uri("missing"), "path=\"/nowhere\"")
+        .holds(&case.uri("good"), "good");
+    let url = case.dump(&[case.package("/1.zip", package.zip(), "")]);
+    case.copy.sync(&url).exits(0);
+    case.holds(&[("damaged", "as declared"), ("missing", "asked for"), ("good", "good")]);
+    assert_eq!((case.site.requests_at("/damaged"), case.site.requests_at("/missing")), (1, 1));
+    assert_eq!(case.site.requests_at("/good"), 0);
+}
+
+#[tokio::test]
+async fn a_member_that_no_entry_names_is_a_problem_and_nothing_else() {
+    let case = Case::new().await;
+    let package = Package::of_resources(AT).holds(&case.uri("a"), "a").member("thumbs.db", "x");
+    let url = case.dump(&[case.package("/1.zip", package.zip(), "")]);
+    case.copy.sync(&url).exits(1).says(&["thumbs.db"]);
+    case.holds(&[("a", "a")]);
+}
+
+#[tokio::test]
+async fn a_package_that_is_not_what_was_declared_is_not_opened() {
+    let case = Case::new().await;
+    let package = Package::of_resources(AT).holds(&case.uri("a"), "a").zip();
+    let entry = case.package("/1.zip", package, "");
+    let other = Package::of_resources(AT).holds(&case.uri("a"), "another").zip();
+    case.site.reply("/1.zip", Reply::ok(other));
+    let url = case.dump(&[entry]);
+    case.copy.sync(&url).exits(1).says(&["/1.zip"]);
+    case.holds(&[]);
+}
+
+#[tokio::test]
+async fn where_a_package_cannot_be_read_the_list_is_read_instead() {
+    let case = Case::new().await;
+    case.site.serve("/a", "a");
+    case.site.serve("/b", "b");
+    let good = Package::of_resources(AT).holds(&case.uri("a"), "a").zip();
+    let packages = [case.package("/1.zip", good, ""), case.package("/2.zip", b"PK no archive".to_vec(), "")];
+    case.dump(&packages);
+    let entries = ["a", "b"].map(|name| resource(&case.uri(name), "length=\"1\""));
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
+    let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
+    case.copy.sync_with(&url, &["--prefer", "dump"]).exits(1).says(&["/2.zip"]);
+    case.holds(&[("a", "a"), ("b", "b")]);
+}
+
+#[tokio::test]
+async fn a_copy_of_the_manifest_saves_a_package_that_brings_nothing_new() {
+    let case = Case::new().await;
+    let package = || Package::of_resources(AT).holds(&case.uri("a"), "a").holds(&case.uri("b"), "b");
+    let url = case.dump(&[case.package("/1.zip", package().zip(), "")]);
+    case.copy.sync(&url).exits(0);
+
+    // The same resources in a package of another name.
+    let contents = case.site.serve("/2.xml", package().manifest());
+    let link = format!("<rs:ln rel=\"contents\" href=\"{contents}\"/></url>");
+    let entry = case.package("/2.zip", package().zip(), "").replace("</url>", &link);
+    case.dump(&[entry]);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!(run.count("unchanged"), 2, "{run}");
+    assert_eq!((case.site.requests_at("/2.xml"), case.site.requests_at("/2.zip")), (1, 0));
+    case.holds(&[("a", "a"), ("b", "b")]);
+}
+
+#[tokio::test]
+async fn what_a_later_dump_does_not_name_is_kept_until_another_one_confirms_it() {
+    let case = Case::new().await;
+    let names: Vec<String> = (0..20).map(|n| format!("r{n:02}")).collect();
+    let dump = |day: u32, names: &[String]| {
+        let at = format!("2026-01-0{day}T00:00:00Z");
+        let package = names
+            .iter()
+            .fold(Package::of_resources(&at), |package, name| package.holds(&case.uri(name), name));
+        let entry = case.package(&format!("/{day}.zip"), package.zip(), "");
+        case.site.serve("/dump.xml", urlset(&format!("capability=\"resourcedump\" at=\"{at}\""), &[entry]))
+    };
+    let url = dump(1, &names);
+    case.copy.sync(&url).exits(0);
+    dump(2, &names[1..]);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((run.count("deleted"), case.copy.present().len()), (0, 20), "{run}");
+    dump(3, &names[1..]);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((run.count("deleted"), case.copy.present().len()), (1, 19), "{run}");
+}
+
+#[tokio::test]
+async fn where_both_are_offered_the_quicker_way_is_gone_and_plan_says_which() {
+    let case = Case::new().await;
+    let names: Vec<String> = (0..200).map(|n| format!("r{n:03}")).collect();
+    let package =
+        names.iter().fold(Package::of_resources(AT), |package, name| package.holds(&case.uri(name), name));
+    let entries: Vec<String> = names
+        .iter()
+        .map(|name| {
+            case.site.serve(&format!("/{name}"), name.as_str());
+            resource(
+                &case.uri(name),
+                &format!("hash=\"sha-256:{}\" length=\"4\"", fixity::Sha256::of(name.as_bytes())),
+            )
+        })
+        .collect();
+    let list = urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries);
+    // So slow a Source makes each request dear.
+    case.site.reply("/list.xml", Reply::ok(list).delay(std::time::Duration::from_millis(300)));
+    case.dump(&[case.package("/1.zip", package.zip(), "")]);
+    let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
+
+    let plan = case.copy.run("plan", &[&url, "--json"]).exits(0).json();
+    let ways: Vec<(&str, u64, bool)> = plan["ways"]
+        .as_array()
+        .expect("ways")
+        .iter()
+        .map(|way| {
+            (
+                way["capability"].as_str().unwrap(),
+                way["requests"].as_u64().unwrap(),
+                way["chosen"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ways,
+        [("resourcelist", 200, true), ("resourcedump", 1, true)],
+        "the list says what, the dump brings it"
+    );
+    assert!(!std::path::Path::new(&case.copy.into).exists(), "nothing was harvested");
+
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((run.count("listed") >= 200, run.count("stored")), (true, 200), "{run}");
+    assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/r000")), (1, 0));
+
+    // With all of it held, neither is needed; by word of the operator each resource is asked for by itself.
+    let other = Destination::directory();
+    other.sync_with(&url, &["--prefer", "list"]).exits(0);
+    assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/r000")), (1, 1));
+    assert_eq!(other.present(), case.copy.present());
+}
+
+#[tokio::test]
+async fn inspect_shows_a_package_with_its_members() {
+    let case = Case::new().await;
+    let package = || {
+        Package::of_resources(AT)
+            .holds("http://example.org/a", "aaa")
+            .entry("http://example.org/b", "path=\"/nowhere\"")
+            .member("stray.txt", "x")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("p.zip", package().zip()), ("p.tar.xz", package().tar_xz().await)];
+    for (name, bytes) in files {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let lines = inspected(&path.display().to_string());
+        assert_eq!(lines[0]["package"].as_str(), name.split_once('.').map(|(_, kind)| kind), "{lines:?}");
+        assert_eq!(lines[1]["document"], "resourcedump-manifest");
+        assert_eq!(
+            (&lines[2]["member"]["name"], &lines[2]["member"]["length"]),
+            (&"resources/0".into(), &3.into())
+        );
+        assert!(lines[3]["member"].is_null() && lines[3].get("member").is_some(), "{lines:?}");
+        assert_eq!(lines[4]["entries"], 2);
+        assert_eq!(lines[5]["unlisted"]["name"], "stray.txt");
+    }
+    case.site.reply("/p.zip", Reply::ok(package().zip()));
+    assert_eq!(inspected(&case.site.uri("/p.zip")).len(), 6);
+}
+
+/// Every line of `thresher inspect`.
+#[track_caller]
+fn inspected(what: &str) -> Vec<serde_json::Value> {
+    let mut command = common::thresher();
+    command.args(["inspect", what]);
+    common::Run::of(&mut command).exits(0).json_lines()
+}
+
+#[tokio::test]
+async fn what_is_held_can_be_exported_as_a_dump_and_harvested_again() {
+    let case = Case::new().await;
+    let uris: Vec<String> =
+        (0..30).map(|n| case.site.serve(&format!("/r{n}"), format!("body {n}"))).collect();
+    let entries: Vec<String> = uris.iter().map(|uri| resource(uri, "")).collect();
+    let list = case
+        .site
+        .serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
+    case.copy.sync(&list).exits(0);
+
+    let folder = tempfile::tempdir().unwrap();
+    let export = folder.path().join("dump");
+    let directory = export.display().to_string();
+    let base = case.site.uri("/exported/");
+    case.copy.run("export", &[&directory, "--base", &base]).exits(0);
+    for file in ["resourcedump.xml", "capabilitylist.xml", "package-00001.zip"] {
+        case.site.reply(&format!("/exported/{file}"), Reply::ok(std::fs::read(export.join(file)).unwrap()));
+    }
+    let other = Destination::directory();
+    let run = other.sync(&case.site.uri("/exported/capabilitylist.xml")).exits(0);
+    assert_eq!(run.count("stored"), 30, "{run}");
+    assert_eq!(other.present(), case.copy.present());
+    case.copy.run("export", &[&directory, "--base", &base]).exits(2);
+}
