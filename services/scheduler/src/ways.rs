@@ -198,8 +198,37 @@ mod tests {
 
     #[test]
     fn a_set_with_nothing_usable_gives_no_way() {
-        assert_eq!(chosen(&set(&[Capability::ResourceDump]), None), None);
-        assert_eq!(offers(&[set(&[Capability::ResourceDump])]), "resourcedump");
+        assert_eq!(chosen(&set(&[Capability::ResourceDumpManifest]), None), None);
+        assert_eq!(offers(&[set(&[Capability::ResourceDumpManifest])]), "resourcedump-manifest");
+    }
+
+    #[test]
+    fn a_dump_is_read_where_there_is_no_list_or_where_it_is_preferred() {
+        use Capability::{ChangeDump, ChangeList, ResourceDump, ResourceList};
+        let dumps = set(&[ResourceDump, ChangeDump]);
+        assert_eq!(chosen(&dumps, None), Some((Mode::Baseline, vec![ResourceDump, ChangeDump])));
+        let all = set(&[ResourceDump, ResourceList, ChangeDump, ChangeList]);
+        assert_eq!(chosen(&all, None), Some((Mode::Baseline, vec![ResourceList, ChangeList])));
+        let preferred = choose([(&all.0, &all.1)].into_iter(), None, Some(Prefer::Dump), false).unwrap();
+        let kinds: Vec<_> = preferred.documents.into_iter().map(|(_, kind, _)| kind).collect();
+        assert_eq!(kinds, [ResourceDump, ChangeDump]);
+    }
+
+    #[test]
+    fn a_dump_moves_its_set_when_all_its_packages_are_settled_or_a_list_says_the_same() {
+        let (_, mut set) = set(&[Capability::ResourceDump, Capability::ResourceList]);
+        let run = RunId::fresh();
+        let mut dump = document(run, Capability::ResourceDump, DocumentState::Done, Some(10), None);
+        dump.packages = 2;
+        assert!(!advance(&mut set, run, std::slice::from_ref(&dump)), "packages are missing");
+        let list = document(run, Capability::ResourceList, DocumentState::Done, Some(12), None);
+        assert!(advance(&mut set, run, &[dump.clone(), list]));
+        assert_eq!((set.has_baseline, set.baseline_at), (true, Some(second(12))));
+        let later = RunId::fresh();
+        let mut whole = document(later, Capability::ResourceDump, DocumentState::Done, Some(20), None);
+        (whole.packages, whole.unpacked) = (2, Some(7));
+        assert!(advance(&mut set, later, &[dump, whole]));
+        assert_eq!(set.baseline_at, Some(second(20)));
     }
 
     #[test]
