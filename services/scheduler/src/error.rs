@@ -15,8 +15,8 @@ pub enum HarvestError {
     Discover(#[from] DiscoverError),
     /// The Source offers nothing that this version reads.
     #[error(
-        "{source_url} offers {offers}; that gives nothing to do here: a baseline needs a Resource List, an incremental run \
-         a Change List"
+        "{source_url} offers {offers}; that gives nothing to do here: a baseline needs a Resource List or a Resource Dump, \
+         an incremental run a Change List or a Change Dump"
     )]
     NothingUsable {
         /// The way in.

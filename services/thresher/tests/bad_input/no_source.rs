@@ -46,9 +46,10 @@ async fn other_xml_is_no_source() {
 #[tokio::test]
 async fn a_source_without_anything_usable_is_told_what_would_be() {
     let site = Site::start().await;
-    let dump = [resource(&site.uri("/dump.xml"), "capability=\"resourcedump\"")];
-    let url = site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &dump));
-    Destination::directory().sync(&url).exits(3).complains(&[&url, "resourcedump"], &["resource list"]);
+    let archive = [resource(&site.uri("/archive.xml"), "capability=\"resourcelist-archive\"")];
+    let url = site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &archive));
+    let run = Destination::directory().sync(&url).exits(3);
+    run.complains(&[&url, "resourcelist-archive"], &["resource list", "dump"]);
 }
 
 #[tokio::test]
