@@ -84,6 +84,26 @@ impl Harvest {
         self.commit(batch).await
     }
 
+    /// Packages that an earlier run could not read, and that their dump does not name any more, are nothing to be put right.
+    pub(crate) async fn forget_unnamed_packages(
+        &self,
+        batch: &mut Batch,
+        dump: &str,
+    ) -> Result<(), HarvestError> {
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut packages = self.catalog.scan_packages().await?;
+        while let Some((uri, record)) = packages.try_next().await? {
+            let is_unnamed = record.run != self.run.id && record.document == dump;
+            if is_unnamed && record.state == PackageState::Failed {
+                batch.delete_package(&uri);
+                batch.delete_problem(&Subject::Document(uri));
+            }
+        }
+        Ok(())
+    }
+
     /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole.
     pub(crate) async fn forget_packages(
         &self,
