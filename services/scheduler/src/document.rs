@@ -112,7 +112,7 @@ impl Harvest {
         let Sorted { resources, documents, packages } = reading.sort(items);
         let Some(context) = &reading.context else { return Ok(()) };
         let mut batch = Batch::new();
-        self.plan_packages(&mut batch, uri, &reading.record, position, packages).await?;
+        Box::pin(self.plan_packages(&mut batch, uri, &reading.record, position, packages)).await?;
         reading.told.merge(self.plan_entries(&mut batch, context, resources).await?);
         self.queue_children(&mut batch, uri, &reading.record, documents).await?;
         let (planned, version) = (reading.planned, reading.version.clone());

@@ -192,11 +192,11 @@ impl Harvest {
     /// [`HarvestError`] when it cannot go on; what was done stays done, and the next harvest goes on from there.
     pub async fn run(mut self) -> Result<Report, HarvestError> {
         if self.run.phase == Phase::Planning {
-            self.plan().await?;
+            Box::pin(self.plan()).await?;
             self.run.phase = Phase::Dispatching;
             self.commit(Batch::new()).await?;
         }
-        self.dispatch().await?;
+        Box::pin(self.dispatch()).await?;
         self.finish().await?;
         let open_problems = self.catalog.count_problems().await?;
         let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;

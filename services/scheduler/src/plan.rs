@@ -33,8 +33,9 @@ impl Harvest {
     /// Reads every queued document and the packages that they name; where packages cannot be read, the lists that say the same.
     async fn read_all(&mut self) -> Result<(), HarvestError> {
         self.read_queued().await?;
-        self.choose_dumps().await?;
-        self.work_packages().await?;
+        // Boxed: in one piece with all that a run may do, these futures overflow the stack of a debug build's worker.
+        Box::pin(self.choose_dumps()).await?;
+        Box::pin(self.work_packages()).await?;
         self.read_queued().await
     }
 
@@ -47,7 +48,7 @@ impl Harvest {
             }
             for (uri, record) in documents {
                 self.show_document(&uri);
-                self.plan_document(&uri, record).await?;
+                Box::pin(self.plan_document(&uri, record)).await?;
             }
         }
     }

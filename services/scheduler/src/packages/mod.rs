@@ -78,7 +78,7 @@ impl Harvest {
             while hand.packages.len() < IN_HAND {
                 let Some((order, uri)) = waiting.next(&self.catalog, self.run.id).await? else { break };
                 let Some(mut record) = self.catalog.package(&uri).await? else { continue };
-                self.spare(&uri, &mut record).await?;
+                Box::pin(self.spare(&uri, &mut record)).await?;
                 if queue::is_open(&record) {
                     hand.packages.insert((order, uri), record);
                     continue;

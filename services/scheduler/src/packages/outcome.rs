@@ -42,11 +42,11 @@ impl Harvest {
         }
         if !others.is_empty() {
             let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
-            self.settle(others, &mut window).await?;
+            Box::pin(self.settle(others, &mut window)).await?;
         }
         for (delivery, outcome) in packages {
             let uri = outcome.uri.as_str().to_owned();
-            self.settle_package(&uri, outcome, hand).await?;
+            Box::pin(self.settle_package(&uri, outcome, hand)).await?;
             delivery.ack().await?;
         }
         Ok(())
