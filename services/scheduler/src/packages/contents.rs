@@ -1,7 +1,7 @@
 //! The copy of a manifest that a dump offers beside its package (`rel="contents"`): read first, it may save the package.
 
 use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Validators};
-use resourcesync::{Capability, Header, Item, Mode as ReadMode};
+use resourcesync::{Capability, Datetime, Header, Item, Mode as ReadMode};
 use url::Url;
 
 use crate::decide::{Decision, Known, decide};
@@ -47,7 +47,8 @@ impl Harvest {
         while let Some(part) = stream.next().await {
             match part {
                 Part::Header(header) if is_manifest_of(&header, record) => {
-                    context = Some(self.context_of_copy(uri, record, &header, horizon));
+                    let (at, completed) = (header.at, header.completed);
+                    context = Some(record_context(uri, record, at, completed, header.capability, horizon));
                 }
                 Part::Items(items) => match &context {
                     Some(context) if self.are_held(context, &items).await? => unchanged += items.len() as u64,
@@ -71,24 +72,6 @@ impl Harvest {
             }
         }
         Ok(())
-    }
-
-    fn context_of_copy(
-        &self,
-        uri: &str,
-        record: &PackageRecord,
-        header: &Header,
-        horizon: Horizon,
-    ) -> Context {
-        Context {
-            document: uri.to_owned(),
-            set: record.set.clone(),
-            changes: record.capability.tells_changes(),
-            at: header.at.or(record.metadata.at),
-            completed: header.completed.or(record.metadata.completed),
-            kind: header.capability.clone(),
-            horizon,
-        }
     }
 
     /// Whether nothing is to be done for any of the entries.
@@ -134,6 +117,26 @@ impl Harvest {
         document.validators = Validators::default();
         document.parent = Some(record.document.clone());
         Ok(Some((contents, document)))
+    }
+}
+
+/// What a manifest says around its entries, and the dump where the manifest itself says nothing.
+pub(super) fn record_context(
+    package: &str,
+    record: &PackageRecord,
+    at: Option<Datetime>,
+    completed: Option<Datetime>,
+    kind: Option<Capability>,
+    horizon: Horizon,
+) -> Context {
+    Context {
+        document: package.to_owned(),
+        set: record.set.clone(),
+        changes: record.capability.tells_changes(),
+        at: at.or(record.metadata.at),
+        completed: completed.or(record.metadata.completed),
+        kind,
+        horizon,
     }
 }
 

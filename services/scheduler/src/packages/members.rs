@@ -10,6 +10,7 @@ use model::{
 };
 use resourcesync::{Entry, Position};
 
+use super::contents::record_context;
 use crate::decide::{Decision, Known, agree, decide};
 use crate::entries::baseline_for_changes;
 use crate::entry::{Context, Horizon, Planned};
@@ -35,7 +36,9 @@ impl Harvest {
         contents: &Contents,
         items: Vec<MemberOutcome>,
     ) -> Result<(), HarvestError> {
-        let context = self.context_of(package, record, contents);
+        let manifest = &contents.manifest;
+        let (at, completed, kind) = (manifest.at, manifest.completed, manifest.capability.clone());
+        let context = record_context(package, record, at, completed, kind, Horizon::at(self.clock.now()));
         let members = self.wanted_members(batch, &context, items);
         let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
         let records = self.catalog.resources_many(&uris).await?;
@@ -73,20 +76,6 @@ impl Harvest {
             }
         }
         Ok(())
-    }
-
-    /// What the manifest around an entry says of it.
-    fn context_of(&self, package: &str, record: &PackageRecord, contents: &Contents) -> Context {
-        let manifest = &contents.manifest;
-        Context {
-            document: package.to_owned(),
-            set: record.set.clone(),
-            changes: record.capability.tells_changes(),
-            at: manifest.at.or(record.metadata.at),
-            completed: manifest.completed.or(record.metadata.completed),
-            kind: manifest.capability.clone(),
-            horizon: Horizon::at(self.clock.now()),
-        }
     }
 
     /// The entries that can be read and are wanted, in the plan's words.
