@@ -143,7 +143,6 @@ impl Harvest {
         (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
         let mut batch = Batch::new();
         batch.put_document(uri, &record);
-        self.forget_unnamed_packages(&mut batch, uri).await?;
         if record.leads_to_documents() {
             self.let_go_of_children(&mut batch, uri).await?;
         }

@@ -84,19 +84,23 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Packages that an earlier run could not read, and that their dump does not name any more, are nothing to be put right.
-    pub(crate) async fn forget_unnamed_packages(
+    /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole, or their
+    /// dump does not name them any more.
+    pub(crate) async fn forget_packages(
         &self,
         batch: &mut Batch,
-        dump: &str,
+        listed: &HashSet<SetId>,
     ) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
         let mut packages = self.catalog.scan_packages().await?;
         while let Some((uri, record)) = packages.try_next().await? {
-            let is_unnamed = record.run != self.run.id && record.document == dump;
-            if is_unnamed && record.state == PackageState::Failed {
+            if record.run == self.run.id || record.state != PackageState::Failed {
+                continue;
+            }
+            let is_listed = record.capability == Capability::ResourceDump && listed.contains(&record.set);
+            if is_listed || self.has_read(&record.document).await? {
                 batch.delete_package(&uri);
                 batch.delete_problem(&Subject::Document(uri));
             }
@@ -104,27 +108,10 @@ impl Harvest {
         Ok(())
     }
 
-    /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole.
-    pub(crate) async fn forget_packages(
-        &self,
-        batch: &mut Batch,
-        listed: &HashSet<SetId>,
-    ) -> Result<(), HarvestError> {
-        if !self.has_problems || listed.is_empty() {
-            return Ok(());
-        }
-        let mut packages = self.catalog.scan_packages().await?;
-        while let Some((uri, record)) = packages.try_next().await? {
-            let is_over = record.run != self.run.id && listed.contains(&record.set);
-            if is_over
-                && record.state == PackageState::Failed
-                && record.capability == Capability::ResourceDump
-            {
-                batch.delete_package(&uri);
-                batch.delete_problem(&Subject::Document(uri));
-            }
-        }
-        Ok(())
+    /// Whether a document was read to its end in this run.
+    async fn has_read(&self, uri: &str) -> Result<bool, HarvestError> {
+        let known = self.catalog.document(uri).await?;
+        Ok(known.is_some_and(|known| known.run == self.run.id && known.state == DocumentState::Done))
     }
 
     /// A job about a package that nobody could work on gives the package up for this run.
