@@ -275,6 +275,51 @@ async fn where_both_are_offered_the_quicker_way_is_gone_and_plan_says_which() {
 }
 
 #[tokio::test]
+async fn many_changes_are_not_looked_for_in_a_dump_of_an_earlier_moment() {
+    let case = Case::new().await;
+    let names: Vec<String> = (0..100).map(|n| format!("r{n:03}")).collect();
+    let declared = |name: &String, more: &str| {
+        resource(
+            &case.uri(name),
+            &format!("hash=\"sha-256:{}\" length=\"4\" {more}", fixity::Sha256::of(name.as_bytes())),
+        )
+    };
+    for name in &names {
+        case.site.serve(&format!("/{name}"), name.as_str());
+    }
+    let list: Vec<String> = names[..10].iter().map(|name| declared(name, "")).collect();
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &list));
+    let from = "capability=\"changelist\" from=\"2026-01-01T00:00:00Z\"";
+    case.site.reply(
+        "/list-of-changes.xml",
+        Reply::ok(urlset(from, &[])).delay(std::time::Duration::from_millis(300)),
+    );
+    case.dump(&[case.package(
+        "/1.zip",
+        Package::of_resources(AT).holds(&case.uri("r000"), "r000").zip(),
+        "",
+    )]);
+    let offered = [
+        ("/list.xml", "resourcelist"),
+        ("/dump.xml", "resourcedump"),
+        ("/list-of-changes.xml", "changelist"),
+    ];
+    let url = case.capabilities(&offered);
+    case.copy.sync(&url).exits(0);
+
+    let created: Vec<String> = names[10..]
+        .iter()
+        .map(|name| declared(name, "change=\"created\" datetime=\"2026-01-02T00:00:00Z\""))
+        .collect();
+    let slow = std::time::Duration::from_millis(300);
+    case.site.reply("/list-of-changes.xml", Reply::ok(urlset(from, &created)).delay(slow));
+    let asked = case.site.requests_at("/dump.xml");
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!(run.count("stored"), 90, "{run}");
+    assert_eq!((case.site.requests_at("/dump.xml"), case.site.requests_at("/1.zip")), (asked, 0));
+}
+
+#[tokio::test]
 async fn inspect_shows_a_package_with_its_members() {
     let case = Case::new().await;
     let package = || {

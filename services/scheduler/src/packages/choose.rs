@@ -29,6 +29,10 @@ impl Harvest {
             .filter(|(_, dumps): &(SetId, Vec<String>)| !dumps.is_empty())
             .collect();
         for (set, dumps) in sets {
+            // Changes are not in a dump of an earlier moment.
+            if !self.has_read_list(&set).await? {
+                continue;
+            }
             let list = self.pending_of(&set).await?;
             if list.requests < FEW || !self.queue_dumps(&set, &dumps).await? {
                 continue;
@@ -47,6 +51,17 @@ impl Harvest {
             }
         }
         Ok(())
+    }
+
+    /// Whether a Resource List of a set was read in this run.
+    async fn has_read_list(&self, set: &SetId) -> Result<bool, HarvestError> {
+        let Some(known) = self.sets.get(set) else { return Ok(false) };
+        for uri in known.documents(&Capability::ResourceList) {
+            if self.catalog.document(uri).await?.is_some_and(|list| list.run == self.run.id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Queues a set's dumps, unless they were read in this run already.
