@@ -320,6 +320,16 @@ async fn many_changes_are_not_looked_for_in_a_dump_of_an_earlier_moment() {
 }
 
 #[tokio::test]
+async fn a_package_that_is_said_to_be_unchanged_before_it_ever_came_is_a_problem() {
+    let case = Case::new().await;
+    let package = Package::of_resources(AT).holds(&case.uri("a"), "a").zip();
+    let url = case.dump(&[case.package("/1.zip", package, "")]);
+    case.site.reply("/1.zip", Reply::status(304));
+    case.copy.sync(&url).exits(1).says(&["/1.zip", "304"]);
+    case.holds(&[]);
+}
+
+#[tokio::test]
 async fn inspect_shows_a_package_with_its_members() {
     let case = Case::new().await;
     let package = || {

@@ -34,7 +34,7 @@ use queue::Order;
 const IN_HAND: usize = 8;
 /// Slices that are out at a time, over all packages.
 const SLICES_OUT: usize = 64;
-/// Messages settled in one batch. One tells of a whole slice.
+/// Messages taken at a time. One tells of a whole slice.
 const OUTCOMES: usize = 8;
 /// Records that travel in one batch.
 const BATCH: usize = 500;

@@ -1,4 +1,4 @@
-//! What came of a job about a package, settled in one atomic batch before it is acknowledged.
+//! What came of a job about a package: each message is settled in one atomic batch before it is acknowledged.
 
 use bus::{Delivery, Queue};
 use catalog::Batch;
@@ -7,7 +7,6 @@ use model::{
     Contents, Disposition, Failure, PackageJob, PackageOutcome, PackageRecord, PackageResult, PackageState,
     ProblemReason, SettledPackage, SliceSet, Subject, UnpackJob,
 };
-
 use resourcesync::Capability;
 
 use super::contents::manifest_of;
@@ -73,18 +72,28 @@ impl Harvest {
                 record.state = PackageState::Stored { stored };
                 record.next_attempt_at = None;
             }
-            (PackageResult::NotModified, PackageState::Wanted) => {
-                self.run.counters.unchanged += record.settled.as_ref().map_or(0, |settled| settled.entries);
-                self.run.counters.listed += record.settled.as_ref().map_or(0, |settled| settled.entries);
-                self.seen.insert(record.set.clone(), None);
-                record.state = PackageState::Done;
-            }
+            (PackageResult::NotModified, PackageState::Wanted) => match &record.settled {
+                Some(settled) => {
+                    self.run.counters.unchanged += settled.entries;
+                    self.run.counters.listed += settled.entries;
+                    self.seen.insert(record.set.clone(), None);
+                    record.state = PackageState::Done;
+                }
+                None => {
+                    let why = "the server answered 304 Not Modified to a request without conditions; it sent no package";
+                    let failure = refused(ProblemReason::HttpUnexpected, why.to_owned());
+                    self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                }
+            },
             // The next job goes on behind what was received.
             (PackageResult::Deferred { .. }, PackageState::Wanted) => {}
             (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
                 match expect_manifest(&record, &contents) {
                     Ok(()) => self.open_package(&mut batch, uri, &mut record, stored, contents).await?,
-                    Err(why) => self.fail_package(&mut batch, uri, &mut record, refused(why)).await?,
+                    Err(why) => {
+                        let failure = refused(ProblemReason::WrongKind, why);
+                        self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                    }
                 }
             }
             (PackageResult::Slice { number, items }, PackageState::Opened { stored, contents, mut done }) => {
@@ -236,11 +245,6 @@ fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), St
     }
 }
 
-fn refused(message: String) -> Failure {
-    Failure {
-        reason: ProblemReason::WrongKind,
-        message,
-        disposition: Disposition::Refuse,
-        evidence: Default::default(),
-    }
+fn refused(reason: ProblemReason, message: String) -> Failure {
+    Failure { reason, message, disposition: Disposition::Refuse, evidence: Default::default() }
 }
