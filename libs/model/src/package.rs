@@ -113,7 +113,7 @@ pub struct Contents {
     /// slices are worked by the job that opens it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<PackageId>,
-    /// Members that no entry of the manifest names.
+    /// Members that no entry of the manifest names. Where a package is read from its beginning, its last slice tells of them.
     #[serde(default)]
     pub unlisted: u64,
     /// The names of the first few of them.
@@ -221,6 +221,12 @@ pub enum PackageResult {
         number: u32,
         /// One for each of its entries.
         items: Vec<MemberOutcome>,
+        /// Members that no entry of the manifest names, told with the last slice of a package that is read from its beginning.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unlisted: u64,
+        /// The names of the first few of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unlisted_names: Vec<String>,
     },
     /// Not received, not what was declared, or not to be read.
     Failed(Failure),
@@ -309,6 +315,10 @@ impl SliceSet {
     pub fn missing(&self, all: u32) -> impl Iterator<Item = u32> + '_ {
         (0..all).filter(|number| !self.contains(*number))
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Message for PackageJob {

@@ -266,9 +266,14 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
         ("not-modified", PackageResult::NotModified),
         ("deferred", PackageResult::Deferred { received: 8_388_608 }),
         ("opened", PackageResult::Opened(contents())),
-        ("slice", PackageResult::Slice { number: 3, items: (1..).zip(results).map(item).collect() }),
+        ("slice", slice((1..).zip(results).map(item).collect(), Vec::new())),
+        ("last-slice", slice(Vec::new(), vec!["thumbs.db".to_owned()])),
         ("failed", PackageResult::Failed(throttled())),
     ]
+}
+
+fn slice(items: Vec<MemberOutcome>, unlisted_names: Vec<String>) -> PackageResult {
+    PackageResult::Slice { number: 3, items, unlisted: unlisted_names.len() as u64, unlisted_names }
 }
 
 fn contents() -> Contents {

@@ -148,10 +148,15 @@ async fn what_a_package_has_not_is_asked_for_by_itself() {
 #[tokio::test]
 async fn a_member_that_no_entry_names_is_a_problem_and_nothing_else() {
     let case = Case::new().await;
-    let package = Package::of_resources(AT).holds(&case.uri("a"), "a").member("thumbs.db", "x");
-    let url = case.dump(&[case.package("/1.zip", package.zip(), "")]);
+    let package = || Package::of_resources(AT).holds(&case.uri("a"), "a").member("thumbs.db", "x");
+    let url = case.dump(&[case.package("/1.zip", package().zip(), "")]);
     case.copy.sync(&url).exits(1).says(&["thumbs.db"]);
     case.holds(&[("a", "a")]);
+    // A tar says so too.
+    let other = Destination::directory();
+    let url = case.dump(&[case.package("/1.tar.xz", package().tar_xz().await, "")]);
+    other.sync(&url).exits(1).says(&["1 of the package's members", "thumbs.db"]);
+    assert_eq!(other.present(), case.copy.present());
 }
 
 #[tokio::test]

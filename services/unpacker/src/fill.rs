@@ -12,6 +12,7 @@ use store::{PackMember, Packer, Spooled, Store};
 use crate::failure;
 use crate::judge::{self, Declared};
 use crate::trouble::Trouble;
+use crate::unlisted::Unlisted;
 use crate::unpacker::Answers;
 
 /// The content of a member, stored once for all the entries that name it.
@@ -62,13 +63,20 @@ impl Content {
 /// What waits in an open pack: its place in the slice, and what is said of it when its location is known.
 type Waiting = (usize, ManifestEntry, Computed, Assurance);
 
+/// How many slices there are, and how many of the first of them are settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) slices: u32,
+    pub(crate) settled: u32,
+}
+
 /// A slice that is being filled, and those that will be.
 pub(crate) struct Filling<'a> {
     store: &'a Store,
     source: &'a SourceId,
     now: Timestamp,
     per_slice: u64,
-    settled: u32,
+    progress: Progress,
     /// Which slice it is.
     number: u32,
     /// Entries that are in it, also those that were passed over.
@@ -83,16 +91,16 @@ impl<'a> Filling<'a> {
         source: &'a SourceId,
         now: Timestamp,
         per_slice: u64,
-        settled: u32,
+        progress: Progress,
     ) -> Self {
         let packer = Packer::new(store, source, now);
-        Self { store, source, now, per_slice, settled, number: 0, filled: 0, items: Vec::new(), packer }
+        Self { store, source, now, per_slice, progress, number: 0, filled: 0, items: Vec::new(), packer }
     }
 
     /// Whether the next `entries` all belong to slices that are settled.
     pub(crate) fn would_pass_over(&self, entries: u64) -> bool {
         let last = u64::from(self.number) * self.per_slice + self.filled + entries.saturating_sub(1);
-        last / self.per_slice < u64::from(self.settled)
+        last / self.per_slice < u64::from(self.progress.settled)
     }
 
     /// Passes over entries of settled slices.
@@ -110,7 +118,7 @@ impl<'a> Filling<'a> {
         entry: ManifestEntry,
         content: &mut Content,
     ) -> Result<(), Trouble> {
-        if self.number < self.settled {
+        if self.is_settled() {
             return self.step(answers).await;
         }
         let assurance = match Declared::by(&entry).judge(&content.computed) {
@@ -148,15 +156,23 @@ impl<'a> Filling<'a> {
         answers: &mut Answers<'_>,
         item: MemberOutcome,
     ) -> Result<(), Trouble> {
-        if self.number >= self.settled {
+        if !self.is_settled() {
             self.items.push(Some(item));
         }
         self.step(answers).await
     }
 
-    /// Says what the last slice came to.
-    pub(crate) async fn finish(&mut self, answers: &mut Answers<'_>) -> Result<(), Trouble> {
-        if self.filled > 0 { self.end_slice(answers).await } else { Ok(()) }
+    /// Says what the last slice came to, and what of the package no entry names.
+    pub(crate) async fn finish(
+        &mut self,
+        answers: &mut Answers<'_>,
+        unlisted: Unlisted,
+    ) -> Result<(), Trouble> {
+        self.end_slice(answers, unlisted).await
+    }
+
+    fn is_settled(&self) -> bool {
+        self.number < self.progress.settled
     }
 
     async fn pack(
@@ -191,10 +207,15 @@ impl<'a> Filling<'a> {
 
     async fn step(&mut self, answers: &mut Answers<'_>) -> Result<(), Trouble> {
         self.filled += 1;
-        if self.filled >= self.per_slice { self.end_slice(answers).await } else { Ok(()) }
+        // The last one is told when the package was read to its end, and not before.
+        let is_last = self.number + 1 >= self.progress.slices;
+        if self.filled < self.per_slice || is_last {
+            return Ok(());
+        }
+        self.end_slice(answers, Unlisted::default()).await
     }
 
-    async fn end_slice(&mut self, answers: &mut Answers<'_>) -> Result<(), Trouble> {
+    async fn end_slice(&mut self, answers: &mut Answers<'_>, unlisted: Unlisted) -> Result<(), Trouble> {
         let next = Packer::new(self.store, self.source, self.now);
         let packer = std::mem::replace(&mut self.packer, next);
         for ((slot, entry, computed, assurance), location) in packer.finish().await? {
@@ -202,11 +223,12 @@ impl<'a> Filling<'a> {
             self.items[slot] = Some(MemberOutcome { entry, result });
         }
         let items: Vec<_> = std::mem::take(&mut self.items).into_iter().flatten().collect();
-        let number = self.number;
+        let (number, is_settled) = (self.number, self.is_settled());
         (self.number, self.filled) = (number + 1, 0);
-        if number < self.settled {
+        if is_settled {
             return Ok(());
         }
-        answers.say_part(number, PackageResult::Slice { number, items }).await
+        let Unlisted { count: unlisted, names: unlisted_names } = unlisted;
+        answers.say_part(number, PackageResult::Slice { number, items, unlisted, unlisted_names }).await
     }
 }

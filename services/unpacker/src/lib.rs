@@ -17,6 +17,7 @@ mod slice;
 mod source;
 mod stream;
 mod trouble;
+mod unlisted;
 mod unpacker;
 
 pub use config::UnpackerConfig;

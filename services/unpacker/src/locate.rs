@@ -3,10 +3,10 @@
 use packages::zip::{self, Directory, Member};
 use packages::{Kind, PackageError, Scope};
 
-use crate::failure::shown;
 use crate::index::Place;
 use crate::source::{Stored, Windows};
 use crate::trouble::Trouble;
+use crate::unlisted::Unlisted;
 
 /// Headers asked for at once.
 const AT_ONCE: usize = 512;
@@ -14,8 +14,6 @@ const AT_ONCE: usize = 512;
 pub(crate) const HELD: u64 = 8 << 20;
 /// What lies between two headers is read with them where it is less.
 const BETWEEN: u64 = 1 << 20;
-/// Names of unlisted members that are told.
-const TOLD: usize = 8;
 
 /// A ZIP's members, and where those that are named lie.
 pub(crate) struct Places {
@@ -71,14 +69,16 @@ impl Named {
         (some, next)
     }
 
-    /// How many files no entry names, the manifest excepted, and what the first of them are called.
-    pub(crate) fn unlisted(&self, directory: &Directory, manifest: u32) -> (u64, Vec<String>) {
-        let is_unlisted = |member: &Member<'_>| {
-            !self.members[member.index as usize] && member.index != manifest && member.kind != Kind::Folder
-        };
-        let count = directory.members().filter(&is_unlisted).count() as u64;
-        let names = directory.members().filter(&is_unlisted).take(TOLD);
-        (count, names.map(|member| shown(&member.name())).collect())
+    /// The files that no entry names, the manifest excepted.
+    pub(crate) fn unlisted(&self, directory: &Directory, manifest: u32) -> Unlisted {
+        let mut unlisted = Unlisted::default();
+        for member in directory.members() {
+            let is_named = self.members[member.index as usize];
+            if !is_named && member.index != manifest && member.kind != Kind::Folder {
+                unlisted.see(&member.name());
+            }
+        }
+        unlisted
     }
 }
 

@@ -70,7 +70,7 @@ impl Unpacker {
             entries.count_odd_place();
         }
         self.check_total(&directory, &entries, &named)?;
-        let (unlisted, unlisted_names) = named.unlisted(&directory, manifest_member);
+        let unlisted = named.unlisted(&directory, manifest_member);
         let places = Places::find(directory, &named, stored).await?;
         let index = self.write_index(job, source, stored, &entries, &named, &places).await?;
         Ok(Contents {
@@ -78,8 +78,8 @@ impl Unpacker {
             overtaken: entries.overtaken,
             slices: index.map_or(0, |(_, slices)| slices),
             index: index.map(|(index, _)| index),
-            unlisted,
-            unlisted_names,
+            unlisted: unlisted.count,
+            unlisted_names: unlisted.names,
             manifest: entries.header,
         })
     }

@@ -47,7 +47,8 @@ impl Unpacker {
             Some(MemberOutcome { entry: line.entry, result })
         });
         let items = items.collect();
-        answers.say(PackageResult::Slice { number, items }).await
+        let unlisted_names = Vec::new();
+        answers.say(PackageResult::Slice { number, items, unlisted: 0, unlisted_names }).await
     }
 
     async fn member(

@@ -1,5 +1,5 @@
 //! A package that can only be read from its beginning: once for its manifest, which mostly lies at its top, and once for its members.
-//! Slices are answered for as they fill.
+//! Slices are answered for as they fill, the last one at the end: it tells what else was found in the package.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,13 @@ use store::Spooled;
 
 use crate::entries::{Entries, Kind, Line};
 use crate::failure;
-use crate::fill::{Content, Filling};
+use crate::fill::{Content, Filling, Progress};
 use crate::index::{SLICE_ENTRIES, outcome_bytes};
 use crate::judge::Declared;
 use crate::paths::{Paths, refused_name};
 use crate::source::{AHEAD, Stored};
 use crate::trouble::Trouble;
+use crate::unlisted::Unlisted;
 use crate::unpacker::{Answers, Unpacker};
 
 const TOP: &[u8] = b"manifest.xml";
@@ -37,7 +38,7 @@ impl Unpacker {
         let most = u64::from(u32::MAX).min(bus::MAX_PAYLOAD as u64 * 3 / 4 / outcome_bytes(entries.longest));
         let per_slice = most.clamp(1, SLICE_ENTRIES as u64);
         let slices = u32::try_from(entries.live().div_ceil(per_slice)).unwrap_or(u32::MAX);
-        let contents = Contents {
+        let mut contents = Contents {
             manifest: entries.header.clone(),
             entries: entries.len().into(),
             overtaken: entries.overtaken,
@@ -46,13 +47,16 @@ impl Unpacker {
             unlisted: 0,
             unlisted_names: Vec::new(),
         };
-        answers.say(PackageResult::Opened(contents)).await?;
-        if settled >= slices {
-            return Ok(());
+        if slices > 0 {
+            answers.say(PackageResult::Opened(contents.clone())).await?;
+            if settled >= slices {
+                return Ok(());
+            }
         }
-        let mut filling = Filling::new(&self.store, source, self.clock.now(), per_slice, settled);
+        let progress = Progress { slices, settled };
+        let mut filling = Filling::new(&self.store, source, self.clock.now(), per_slice, progress);
         let mut done = vec![false; entries.len() as usize];
-        let mut unlisted = 0_u64;
+        let mut unlisted = Unlisted::default();
         let mut tar = self.tar(stored).await?;
         while let Some(item) = tar.next().await? {
             let (name, refusal) = match &item {
@@ -63,7 +67,9 @@ impl Unpacker {
             naming.retain(|&entry| !std::mem::replace(&mut done[entry as usize], true));
             if naming.is_empty() {
                 let is_manifest = matches!(&item, Item::Member(member) if member.index == manifest);
-                unlisted += u64::from(!is_manifest);
+                if !is_manifest {
+                    unlisted.see(&name);
+                }
                 continue;
             }
             if filling.would_pass_over(naming.len() as u64) {
@@ -84,11 +90,13 @@ impl Unpacker {
                 (None, Item::Refused(_)) => {}
             }
         }
-        if unlisted > 0 {
-            tracing::warn!(package.uri = %answers.job.uri, unlisted, "members of a package stand in no entry of its manifest");
+        if slices == 0 {
+            // No slice could tell of them.
+            (contents.unlisted, contents.unlisted_names) = (unlisted.count, unlisted.names);
+            return answers.say(PackageResult::Opened(contents)).await;
         }
         self.rest(answers, &mut filling, &entries, &done).await?;
-        filling.finish(answers).await
+        filling.finish(answers, unlisted).await
     }
 
     async fn tar(&self, stored: &Stored) -> Result<tar::Entries<'static>, Trouble> {

@@ -96,9 +96,13 @@ impl Harvest {
                     }
                 }
             }
-            (PackageResult::Slice { number, items }, PackageState::Opened { stored, contents, mut done }) => {
+            (
+                PackageResult::Slice { number, items, unlisted, unlisted_names },
+                PackageState::Opened { stored, contents, mut done },
+            ) => {
                 if done.insert(number) {
                     self.settle_members(&mut batch, uri, &record, &contents, items).await?;
+                    self.note_unlisted(&mut batch, uri, unlisted, &unlisted_names).await?;
                 }
                 record.state = PackageState::Opened { stored, contents, done };
                 finish_if_done(&mut record);
@@ -143,25 +147,38 @@ impl Harvest {
         contents: Contents,
     ) -> Result<(), HarvestError> {
         self.run.counters.add_quirks(&contents.manifest.quirks);
-        let subject = Subject::Document(uri.to_owned());
-        if contents.unlisted > 0 {
-            let before = self.catalog.problem(&subject).await?;
-            let message = format!(
-                "{} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
-                contents.unlisted,
-                contents.unlisted_names.join(", "),
-                if contents.unlisted > contents.unlisted_names.len() as u64 { ", …" } else { "" },
-            );
-            let problem = self.problem(before, ProblemReason::Malformed, message);
-            self.has_problems = true;
-            batch.put_problem(&subject, &problem);
-        } else if self.has_problems {
-            batch.delete_problem(&subject);
+        if self.has_problems && contents.unlisted == 0 {
+            batch.delete_problem(&Subject::Document(uri.to_owned()));
         }
+        self.note_unlisted(batch, uri, contents.unlisted, &contents.unlisted_names).await?;
         self.run.counters.listed += contents.overtaken;
         self.run.counters.unchanged += contents.overtaken;
         record.state = PackageState::Opened { stored, contents, done: SliceSet::default() };
         finish_if_done(record);
+        Ok(())
+    }
+
+    /// Members that no entry names are a problem of the package; its entries are settled all the same.
+    async fn note_unlisted(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        count: u64,
+        names: &[String],
+    ) -> Result<(), HarvestError> {
+        if count == 0 {
+            return Ok(());
+        }
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let message = format!(
+            "{count} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
+            names.join(", "),
+            if count > names.len() as u64 { ", …" } else { "" },
+        );
+        let problem = self.problem(before, ProblemReason::Malformed, message);
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
         Ok(())
     }
 

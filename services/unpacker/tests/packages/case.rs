@@ -152,7 +152,7 @@ impl Case {
         for number in (0..contents.slices).rev() {
             let task = UnpackTask::Slice { index: contents.index.unwrap(), number };
             match self.answer(&self.job(&stored, task)).await {
-                PackageResult::Slice { number: found, items } => {
+                PackageResult::Slice { number: found, items, .. } => {
                     assert_eq!(found, number);
                     slices.insert(number, items);
                 }

@@ -40,7 +40,7 @@ fn unpacked(mut said: Vec<PackageResult>) -> Unpacked {
     let slices: Vec<Vec<MemberOutcome>> = (0..)
         .zip(slices)
         .map(|(expected, slice): (u32, _)| match slice {
-            PackageResult::Slice { number, items } if number == expected => items,
+            PackageResult::Slice { number, items, .. } if number == expected => items,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -117,7 +117,7 @@ async fn settled_slices_are_not_stored_again() {
     let packs_before = packs().await;
     let (work, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
     assert_eq!(work, Work::Done);
-    let [PackageResult::Opened(contents), PackageResult::Slice { number: 2, items }] = &said[..] else {
+    let [PackageResult::Opened(contents), PackageResult::Slice { number: 2, items, .. }] = &said[..] else {
         panic!("{said:?}")
     };
     assert_eq!(contents, &before.contents);
@@ -195,6 +195,51 @@ async fn entries_and_members_that_do_not_fit_are_told() {
     }
     let up = unpacked.items.iter().find(|item| item.entry.metadata.path.as_deref() == Some("../up")).unwrap();
     assert!(matches!(up.result, MemberResult::Verified { .. }), "{up:?}");
+}
+
+/// The members that no entry names, as each of the outcomes tells them.
+fn unlisted(said: &[PackageResult]) -> Vec<(u64, Vec<String>)> {
+    let told = said.iter().map(|result| match result {
+        PackageResult::Opened(contents) => (contents.unlisted, contents.unlisted_names.clone()),
+        PackageResult::Slice { unlisted, unlisted_names, .. } => (*unlisted, unlisted_names.clone()),
+        other => panic!("{other:?}"),
+    });
+    told.collect()
+}
+
+#[tokio::test]
+async fn members_that_no_entry_names_are_told_with_the_last_slice_whoever_works_it() {
+    let case = Case::new().await;
+    let entries: Vec<_> = (0..512).map(|n| holding(&n.to_string(), &format!("/{n}"), b"c")).collect();
+    let mut tar =
+        Tar::new().file("before", b"x").entry(b'2', "link", b"").file("manifest.xml", &dump(&entries));
+    for n in 0..512 {
+        tar = tar.file(&n.to_string(), b"c");
+    }
+    // Behind the last member that is named: its slice is full by then.
+    for n in 0..9 {
+        tar = tar.file(&format!("behind {n}"), b"x");
+    }
+    let stored = case.put(tar.end()).await;
+    let names: Vec<String> = ["before".to_owned(), "link".to_owned()]
+        .into_iter()
+        .chain((0..6).map(|n| format!("behind {n}")))
+        .collect();
+    let none = (0, Vec::new());
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
+    assert_eq!(unlisted(&said), [none.clone(), none.clone(), (11, names.clone())]);
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1 })).await;
+    assert_eq!(unlisted(&said), [none.clone(), (11, names)]);
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
+    assert_eq!(unlisted(&said), [none]);
+}
+
+#[tokio::test]
+async fn where_there_is_no_slice_members_that_no_entry_names_are_told_at_once() {
+    let case = Case::new().await;
+    let stored = case.put(Tar::new().file("manifest.xml", &dump(&[])).file("a", b"a").end()).await;
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
+    assert_eq!(unlisted(&said), [(1, vec!["a".to_owned()])]);
 }
 
 #[tokio::test]
