@@ -1,0 +1,98 @@
+//! The end of an upload: a package that is whole, or nothing.
+
+use model::{Location, PackageId, StoredBitstream};
+use object_store::PutMode;
+
+use super::{Kept, PackageUpload, Stage};
+use crate::upload_note::Rest;
+use crate::{Key, StoreError};
+
+impl PackageUpload {
+    /// All has come: makes it a package. The note stays until [`Store::forget_upload`], so that a job that is worked twice finds
+    /// the package instead of fetching it again.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`StoreError::Busy`] also when the parts are gone from the store, since the upload begins anew then.
+    pub async fn finish(mut self) -> Result<StoredBitstream, StoreError> {
+        if !self.is_whole() {
+            let kept = self.take()?;
+            if kept.parts.is_empty() {
+                return self.finish_small(kept).await;
+            }
+            let rest = std::mem::take(&mut self.waiting).freeze();
+            let mut kept = match rest.is_empty() {
+                true => kept,
+                false => self.put_part(kept, rest).await?,
+            };
+            let computed = kept.computed();
+            let note = self.about.note(&kept, Rest::Nothing { computed: computed.clone() });
+            kept.note = Some(self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?);
+            self.stage = Stage::Whole { computed, kept };
+        }
+        let Stage::Whole { computed, kept } = std::mem::replace(&mut self.stage, Stage::Failed) else {
+            return Err(StoreError::Busy { key: self.about.note.to_string() });
+        };
+        let stored = self.about.stored(self.about.package, computed);
+        if !self.store.exists(&stored.location, stored.computed.length()).await? {
+            self.complete(&kept, &stored).await?;
+        }
+        if kept.has_tail {
+            self.store.remove(&self.about.tail).await?;
+        }
+        Ok(stored)
+    }
+
+    /// Nothing more is wanted of it: forgets it, and what came.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn abandon(mut self) -> Result<(), StoreError> {
+        let kept = self.take()?;
+        if let Some(upload) = &kept.upload {
+            self.abort(upload).await;
+        }
+        if kept.has_tail {
+            self.store.remove(&self.about.tail).await?;
+        }
+        if kept.note.is_some() {
+            self.store.remove(&self.about.note).await?;
+        }
+        self.unlock();
+        Ok(())
+    }
+
+    /// One PUT for what is no more than a part, under a name that nobody else has.
+    async fn finish_small(&mut self, mut kept: Box<Kept>) -> Result<StoredBitstream, StoreError> {
+        let bytes = std::mem::take(&mut self.waiting).freeze();
+        kept.hash(bytes.clone()).await?;
+        let computed = kept.computed();
+        let stored = self.about.stored(PackageId::fresh(), computed.clone());
+        self.store.put(&Key::of(&stored.location), bytes.into(), PutMode::Create).await?;
+        let Location::Package { package, .. } = stored.location else { return Ok(stored) };
+        match &kept.note {
+            Some(found) => {
+                self.about.package = package;
+                let note = self.about.note(&kept, Rest::Nothing { computed });
+                self.store.write_note(&self.about.note, &note, Some(found)).await?;
+                if kept.has_tail {
+                    self.store.remove(&self.about.tail).await?;
+                }
+            }
+            None => self.unlock(),
+        }
+        Ok(stored)
+    }
+
+    async fn complete(&self, kept: &Kept, stored: &StoredBitstream) -> Result<(), StoreError> {
+        let length = stored.computed.length();
+        let of = self.about.parts_of(kept.upload.clone().unwrap_or_default());
+        let Err(error) = self.store.complete_parts(&of, kept.parts.clone(), length).await else {
+            return Ok(());
+        };
+        // An attempt before this one may have arrived, and only its answer was lost.
+        if self.store.exists(&stored.location, length).await.unwrap_or(false) {
+            return Ok(());
+        }
+        Err(self.gone(kept.note.as_ref(), error).await)
+    }
+}

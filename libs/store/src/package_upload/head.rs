@@ -1,0 +1,25 @@
+//! What the server says of a package.
+
+use jiff::Timestamp;
+use model::Validators;
+use serde::{Deserialize, Serialize};
+
+/// What the server says of a package that is being received.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PackageHead {
+    /// Its length in bytes, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The version.
+    #[serde(default, skip_serializing_if = "Validators::is_empty")]
+    pub validators: Validators,
+    /// The media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// When it was last modified, as far as that is believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Timestamp>,
+    /// The URL the bytes come from, where redirects lead elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_url: Option<String>,
+}

@@ -1,0 +1,181 @@
+//! Packages of dumps, received part by part, so that whoever goes on with a broken one begins behind the last part.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use fixity::{Algorithm, Computed, Hasher};
+use model::{PackageId, Seq, SourceId};
+
+use crate::spool::blocking;
+use crate::upload_lock::UploadLock;
+use crate::upload_note::{Found, Note};
+use crate::{Key, Store, StoreError};
+
+mod finish;
+mod head;
+mod progress;
+mod receive;
+mod resume;
+
+pub use head::PackageHead;
+use progress::{About, Kept};
+
+/// The smallest part. S3 takes no smaller one than 5 MiB, and a crash costs one part at most.
+const PART_BYTES: u64 = 8 * 1024 * 1024;
+/// S3 takes at most 10,000 parts.
+const MOST_PARTS: u64 = 9_000;
+
+/// A package that is being received. After each part a note in the store says how far it is, so whoever opens the same upload
+/// again goes on behind it, in another process too. Dropped, it costs what came since that part; [`keep`](Self::keep) loses nothing.
+///
+/// Two workers on one upload do no harm: one of them ends with [`StoreError::Busy`], and what is complete is never overwritten,
+/// since each beginning has a name of its own.
+#[derive(Debug)]
+pub struct PackageUpload {
+    store: Store,
+    about: About,
+    algorithms: Vec<Algorithm>,
+    waiting: BytesMut,
+    received: u64,
+    stage: Stage,
+    lock: Option<Arc<UploadLock>>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// More is to come.
+    Receiving(Box<Kept>),
+    /// All has come.
+    Whole { computed: Computed, kept: Box<Kept> },
+    /// A part failed, or a call was cancelled.
+    Failed,
+}
+
+impl Store {
+    /// The upload of the package of plan `seq`, where it stopped, or a new one. The digests of `algorithms` are computed
+    /// as the bytes pass. `largest` is the most that will be taken: it decides how large the parts are.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another worker is at it; else what the store says.
+    pub async fn package_upload(
+        &self,
+        source: &SourceId,
+        seq: Seq,
+        algorithms: &[Algorithm],
+        largest: u64,
+    ) -> Result<PackageUpload, StoreError> {
+        let note = Key::Upload { source: source.clone(), seq };
+        let lock = self.lock_upload(source, seq, &note).await?;
+        let found = self.read_note(&note).await?;
+        let about = About {
+            note,
+            tail: Key::UploadTail { source: source.clone(), seq },
+            source: source.clone(),
+            package: PackageId::fresh(),
+            head: PackageHead::default(),
+            part_bytes: part_bytes(largest),
+        };
+        let mut upload = PackageUpload {
+            store: self.clone(),
+            about,
+            algorithms: algorithms.to_vec(),
+            waiting: BytesMut::new(),
+            received: 0,
+            stage: Stage::Failed,
+            lock,
+        };
+        upload.resume(found).await?;
+        Ok(upload)
+    }
+
+    /// Forgets the upload of plan `seq`: its note, and what is not complete of it. A complete package stays. For whoever has
+    /// settled what came of it, or does not want it any more.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another worker is at it; else what the store says.
+    pub async fn forget_upload(&self, source: &SourceId, seq: Seq) -> Result<(), StoreError> {
+        let note = Key::Upload { source: source.clone(), seq };
+        let lock = self.lock_upload(source, seq, &note).await?;
+        if let Some(Found { note: Some(Note { package, upload: Some(upload), .. }), .. }) =
+            self.read_note(&note).await?
+        {
+            self.abort_parts(&Key::Package { source: source.clone(), package }, &upload).await?;
+        }
+        self.remove(&Key::UploadTail { source: source.clone(), seq }).await?;
+        self.remove(&note).await?;
+        if let Some(lock) = lock {
+            lock.remove();
+        }
+        Ok(())
+    }
+
+    async fn lock_upload(
+        &self,
+        source: &SourceId,
+        seq: Seq,
+        note: &Key,
+    ) -> Result<Option<Arc<UploadLock>>, StoreError> {
+        let Some(local) = self.on_disk() else { return Ok(None) };
+        let path = object_store::path::Path::from(format!("uploads/{source}/{}.lock", seq.get()));
+        let path = local.objects.path_to_filesystem(&path);
+        let path = path.map_err(|e| StoreError::of_object(self.root(), note, e))?;
+        match blocking("lock an upload", move || UploadLock::take(&path)).await? {
+            Some(lock) => Ok(Some(Arc::new(lock))),
+            None => Err(StoreError::Busy { key: note.to_string() }),
+        }
+    }
+}
+
+/// Bytes of a part of a package of at most `largest` bytes. An upload holds one part in memory.
+pub fn part_bytes(largest: u64) -> u64 {
+    PART_BYTES.max(largest.div_ceil(MOST_PARTS))
+}
+
+impl PackageUpload {
+    /// How many bytes came; the next one wanted is the one behind them.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// What the server said of what came.
+    pub fn head(&self) -> &PackageHead {
+        &self.about.head
+    }
+
+    /// Whether all has come already, and [`finish`](Self::finish) is all that is left.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.stage, Stage::Whole { .. })
+    }
+
+    /// Bytes of each part but the last.
+    pub fn part_bytes(&self) -> u64 {
+        self.about.part_bytes
+    }
+
+    fn take(&mut self) -> Result<Box<Kept>, StoreError> {
+        match std::mem::replace(&mut self.stage, Stage::Failed) {
+            Stage::Receiving(kept) | Stage::Whole { kept, .. } => Ok(kept),
+            // It stands in the note how far it is, and the next attempt reads it.
+            Stage::Failed => Err(StoreError::Busy { key: self.about.note.to_string() }),
+        }
+    }
+
+    fn fresh(&self) -> Kept {
+        let hasher = Hasher::new(self.algorithms.iter().copied());
+        Kept { hasher, upload: None, parts: Vec::new(), note: None, has_tail: false }
+    }
+
+    /// Gives the parts up that are of no use any more. What stays behind is the bucket's lifecycle rule's.
+    async fn abort(&self, upload: &str) {
+        let key = self.about.key();
+        if let Err(error) = self.store.abort_parts(&key, upload).await {
+            tracing::debug!(%key, %error, "an upload that is given up stays behind");
+        }
+    }
+
+    fn unlock(&self) {
+        if let Some(lock) = &self.lock {
+            lock.remove();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! How far an upload is: what stands in its note, and the digests of its parts.
+
+use bytes::Bytes;
+use fixity::{Computed, Hasher};
+use model::{Location, Method, PackageId, SourceId, StoredBitstream};
+use object_store::UpdateVersion;
+
+use super::PackageHead;
+use crate::parts::PartsOf;
+use crate::spool::blocking;
+use crate::upload_note::{Note, Rest};
+use crate::{Key, StoreError};
+
+/// What stays the same until it begins anew.
+#[derive(Debug, Clone)]
+pub(super) struct About {
+    pub(super) note: Key,
+    pub(super) tail: Key,
+    pub(super) source: SourceId,
+    pub(super) package: PackageId,
+    pub(super) head: PackageHead,
+    pub(super) part_bytes: u64,
+}
+
+/// What the note says, and the digests of the parts.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) hasher: Hasher,
+    pub(super) upload: Option<String>,
+    pub(super) parts: Vec<String>,
+    pub(super) note: Option<UpdateVersion>,
+    pub(super) has_tail: bool,
+}
+
+impl Kept {
+    pub(super) async fn hash(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        let mut hasher = std::mem::replace(&mut self.hasher, Hasher::new([]));
+        let hash = move || {
+            hasher.update(&bytes);
+            Ok(hasher)
+        };
+        self.hasher = blocking("hash a part", hash).await?;
+        Ok(())
+    }
+
+    pub(super) fn computed(&mut self) -> Computed {
+        std::mem::replace(&mut self.hasher, Hasher::new([])).finish()
+    }
+}
+
+impl About {
+    pub(super) fn key(&self) -> Key {
+        Key::Package { source: self.source.clone(), package: self.package }
+    }
+
+    pub(super) fn parts_of(&self, upload: String) -> PartsOf {
+        PartsOf { key: self.key(), upload, part_bytes: self.part_bytes }
+    }
+
+    pub(super) fn note(&self, kept: &Kept, rest: Rest) -> Note {
+        let (upload, parts) = (kept.upload.clone(), kept.parts.clone());
+        Note::new(self.package, self.head.clone(), upload, self.part_bytes, parts, rest)
+    }
+
+    pub(super) fn stored(&self, package: PackageId, computed: Computed) -> StoredBitstream {
+        let PackageHead { validators, media_type, modified, final_url, .. } = self.head.clone();
+        let (source, stored_length) = (self.source.clone(), computed.length());
+        let location =
+            Location::Package { source, package, offset: 0, stored_length, method: Method::Stored };
+        StoredBitstream { location, computed, media_type, validators, modified, final_url }
+    }
+}

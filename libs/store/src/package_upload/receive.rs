@@ -1,0 +1,124 @@
+//! Bytes as they come: into parts, each hashed, stored and noted before the next.
+
+use bytes::{Bytes, BytesMut};
+use fixity::Sha256;
+use model::PackageId;
+use object_store::{PutMode, UpdateVersion};
+
+use super::progress::{About, Kept};
+use super::{PackageHead, PackageUpload, Stage};
+use crate::StoreError;
+use crate::upload_note::{Rest, Tail};
+
+impl PackageUpload {
+    /// Begins anew, under another name: nothing came yet, or the server has another version now.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn begin(&mut self, head: PackageHead) -> Result<(), StoreError> {
+        let old = self.take()?;
+        if let Some(upload) = &old.upload {
+            self.abort(upload).await;
+        }
+        (self.about.package, self.about.head) = (PackageId::fresh(), head);
+        self.waiting.clear();
+        self.received = 0;
+        // The old note stands until the new one takes its place.
+        self.stage =
+            Stage::Receiving(Box::new(Kept { note: old.note, has_tail: old.has_tail, ..self.fresh() }));
+        Ok(())
+    }
+
+    /// Takes the next piece. As soon as a part is whole, it is hashed, stored and noted, before this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another worker has gone on with this upload; else what the store says. Nothing more can be done with it then,
+    /// nor after a call that was cancelled: open it again.
+    pub async fn append(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
+        let part = usize::try_from(self.about.part_bytes).unwrap_or(usize::MAX);
+        self.received += piece.len() as u64;
+        while self.waiting.len() + piece.len() >= part {
+            self.waiting.extend_from_slice(&piece.split_to(part - self.waiting.len()));
+            let kept = self.take()?;
+            let bytes = std::mem::replace(&mut self.waiting, BytesMut::with_capacity(part)).freeze();
+            let kept = self.put_part(kept, bytes).await?;
+            self.stage = Stage::Receiving(self.note_part(kept).await?);
+        }
+        self.waiting.extend_from_slice(&piece);
+        Ok(())
+    }
+
+    /// Puts away what came, to the last byte, and gives how much that is: the next worker goes on behind it.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub async fn keep(mut self) -> Result<u64, StoreError> {
+        let kept = self.take()?;
+        if !self.waiting.is_empty() {
+            let bytes = std::mem::take(&mut self.waiting).freeze();
+            let tail = Tail { length: bytes.len() as u64, sha256: Sha256::of(&bytes) };
+            self.store.put(&self.about.tail, bytes.into(), PutMode::Overwrite).await?;
+            let rest = Rest::Bytes { hasher: kept.hasher.save(), tail: Some(tail) };
+            let note = self.about.note(&kept, rest);
+            self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?;
+        } else if kept.parts.is_empty() && kept.note.is_none() {
+            self.unlock();
+        }
+        Ok(self.received)
+    }
+
+    /// Hashes a part and stores it.
+    pub(super) async fn put_part(&self, mut kept: Box<Kept>, bytes: Bytes) -> Result<Box<Kept>, StoreError> {
+        kept.hash(bytes.clone()).await?;
+        let upload = match &kept.upload {
+            Some(upload) => upload.clone(),
+            None => kept.upload.insert(self.store.begin_parts(&self.about.key()).await?).clone(),
+        };
+        let of = self.about.parts_of(upload);
+        match self.store.put_part(&of, kept.parts.len(), bytes, self.lock.clone()).await {
+            Ok(part) => {
+                kept.parts.push(part);
+                Ok(kept)
+            }
+            Err(error) => Err(self.gone(kept.note.as_ref(), error).await),
+        }
+    }
+
+    /// Notes a part that was stored.
+    async fn note_part(&self, mut kept: Box<Kept>) -> Result<Box<Kept>, StoreError> {
+        let note = self.about.note(&kept, Rest::Bytes { hasher: kept.hasher.save(), tail: None });
+        match self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await {
+            Ok(version) => {
+                kept.note = Some(version);
+                Ok(kept)
+            }
+            Err(error) => {
+                // Nobody else knows of an upload that was never noted.
+                if let ([_], Some(upload)) = (&kept.parts[..], &kept.upload) {
+                    self.abort(upload).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What to say of an upload that failed. One whose parts the store has no more begins anew: its note goes, unless somebody else
+    /// has written it meanwhile.
+    pub(super) async fn gone(&self, found: Option<&UpdateVersion>, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::NotFound { .. }) {
+            return error;
+        }
+        let Self { store, about: About { note, .. }, .. } = self;
+        match store.read_note(note).await {
+            Ok(Some(now)) if store.on_disk().is_some() || Some(&now.version) == found => {
+                tracing::warn!(key = %note, "the parts of an unfinished upload are gone; it begins anew");
+                if let Err(error) = store.remove(note).await {
+                    return error;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => return error,
+        }
+        StoreError::Busy { key: note.to_string() }
+    }
+}

@@ -1,0 +1,83 @@
+//! An upload that somebody began: where it stopped.
+
+use fixity::{Hasher, Sha256};
+use model::PackageId;
+use object_store::ObjectStoreExt;
+
+use super::{About, Kept, PackageUpload, Stage};
+use crate::StoreError;
+use crate::upload_note::{Found, Rest, Tail};
+
+impl PackageUpload {
+    /// Goes on where a note says that somebody stopped, if it says so.
+    pub(super) async fn resume(&mut self, found: Option<Found>) -> Result<(), StoreError> {
+        let mut kept = self.fresh();
+        let Some(found) = found else {
+            self.stage = Stage::Receiving(Box::new(kept));
+            return Ok(());
+        };
+        kept.note = Some(found.version);
+        if let Some(note) = found.note {
+            // What is taken over is whole or nothing.
+            match note.rest {
+                Rest::Nothing { computed } if self.algorithms.iter().all(|a| computed.get(*a).is_some()) => {
+                    (kept.upload, kept.parts) = (note.upload, note.parts);
+                    self.received = computed.length();
+                    self.about = About {
+                        package: note.package,
+                        head: note.head,
+                        part_bytes: note.part_bytes,
+                        ..self.about.clone()
+                    };
+                    self.stage = Stage::Whole { computed, kept: Box::new(kept) };
+                    return Ok(());
+                }
+                Rest::Bytes { hasher, tail } => {
+                    if let Some(hasher) = Hasher::restore(self.algorithms.iter().copied(), &hasher) {
+                        self.received = hasher.length();
+                        self.about = About {
+                            package: note.package,
+                            head: note.head,
+                            part_bytes: note.part_bytes,
+                            ..self.about.clone()
+                        };
+                        kept = Kept {
+                            hasher,
+                            upload: note.upload,
+                            parts: note.parts,
+                            has_tail: tail.is_some(),
+                            ..kept
+                        };
+                        if let Some(tail) = tail {
+                            self.take_tail(tail).await?;
+                        }
+                    } else if let Some(upload) = &note.upload {
+                        self.about.package = note.package;
+                        self.abort(upload).await;
+                        self.about.package = PackageId::fresh();
+                    }
+                }
+                Rest::Nothing { .. } => {}
+            }
+        }
+        self.stage = Stage::Receiving(Box::new(kept));
+        Ok(())
+    }
+
+    /// The bytes behind the last part, if they are still those that the note speaks of.
+    async fn take_tail(&mut self, tail: Tail) -> Result<(), StoreError> {
+        let failed = |e| StoreError::of_object(self.store.root(), &self.about.tail, e);
+        let bytes = match self.store.objects().get(&self.about.tail.path()).await {
+            Ok(result) if result.meta.size == tail.length && tail.length < self.about.part_bytes => {
+                result.bytes().await.map_err(failed)?
+            }
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        if Sha256::of(&bytes) == tail.sha256 {
+            self.received += tail.length;
+            self.waiting.extend_from_slice(&bytes);
+        }
+        Ok(())
+    }
+}
