@@ -72,6 +72,15 @@ pub trait Bus: Debug + Send + Sync {
     /// [`BusError::Unavailable`].
     async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError>;
 
+    /// A place at an origin for one who works on a job of its lane and could do with a further request, if there is one to spare
+    /// now: the lane is open, no job waits for a slot, and one is free. Nobody is waited for, so a job may be in hand. It counts
+    /// as any other [`place`](Self::place), but one place is never given in this way: those who wait for one find it. Of a limit of one or
+    /// two there is never any to spare. To be given back after a while, so that jobs that have come meanwhile have their turn.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError>;
+
     /// Queues a message. A queue that is full makes its publishers wait until something in it is acknowledged; queues do not
     /// wait for each other. Whoever both feeds a queue and drains what comes of it must not await this without draining.
     ///

@@ -26,6 +26,11 @@ pub(crate) fn places_within(limit: usize) -> usize {
     limit.saturating_sub(1).clamp(1, MOST_PLACES)
 }
 
+/// How many of these are given to those who work on a job already: all but one.
+pub(crate) fn spare_within(limit: usize) -> usize {
+    places_within(limit) - 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +38,13 @@ mod tests {
     #[test]
     fn jobs_keep_a_slot_wherever_there_is_more_than_one() {
         assert_eq!([0, 1, 2, 3, 5, 6, 1_000].map(places_within), [1, 1, 1, 2, 4, 4, 4]);
+    }
+
+    #[test]
+    fn who_has_a_job_and_all_that_can_be_spared_leaves_a_slot() {
+        for limit in 2..20 {
+            assert!(1 + spare_within(limit) < limit, "{limit}");
+        }
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(spare_within), [0, 0, 0, 1, 2, 3, 3]);
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod files;
 pub mod scripted;
 pub mod servers;
 mod serving;

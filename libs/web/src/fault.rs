@@ -2,7 +2,7 @@
 
 use http::header::CONTENT_RANGE;
 
-use crate::{ErrorKind, GetRequest, WebError, range};
+use crate::{ContentRange, ErrorKind, GetRequest, Range, WebError};
 
 /// Why an answer that is no redirect is of no use; none if it is.
 pub(crate) fn of(answer: &reqwest::Response, request: &GetRequest) -> Option<WebError> {
@@ -12,17 +12,14 @@ pub(crate) fn of(answer: &reqwest::Response, request: &GetRequest) -> Option<Web
         // Its bytes would be taken for the whole, or be put in the wrong place.
         206 => {
             let header = answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
-            let asked = request.range.as_ref().map(|range| range.from);
-            if asked.is_some() && header.and_then(range::first_byte) == asked {
-                return None;
-            }
-            let detail = match (asked, header) {
-                (None, _) => "the whole was asked for".to_owned(),
-                (Some(from), header) => {
-                    format!(
-                        "asked from byte {from}, Content-Range: {}",
-                        header.unwrap_or("none").escape_debug()
-                    )
+            let found = header.and_then(ContentRange::parse);
+            let detail = match &request.range {
+                None => "the whole was asked for".to_owned(),
+                Some(asked) if found.is_some_and(|found| is_part(asked, found)) => return None,
+                Some(Range { from, to, .. }) => {
+                    let to = to.map_or_else(String::new, |to| format!(" to {}", to.saturating_sub(1)));
+                    let header = header.unwrap_or("none").escape_debug();
+                    format!("asked from byte {from}{to}, Content-Range: {header}")
                 }
             };
             Some(WebError::new(ErrorKind::Unasked(status)).detail(detail))
@@ -30,4 +27,9 @@ pub(crate) fn of(answer: &reqwest::Response, request: &GetRequest) -> Option<Web
         200..=299 | 304 => None,
         _ => Some(WebError::new(ErrorKind::Status(status))),
     }
+}
+
+/// Whether a part begins where it was asked for, and ends no later: a server may send less.
+fn is_part(asked: &Range, found: ContentRange) -> bool {
+    found.from == asked.from && asked.to.is_none_or(|to| found.to <= to)
 }

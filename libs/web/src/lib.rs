@@ -26,6 +26,7 @@ pub use client::{Client, CrawlDelay, OriginRest};
 pub use config::WebConfig;
 pub use credentials::{Credential, CredentialError, Secret};
 pub use error::{ConnectFault, ErrorKind, Phase, WebError};
+pub use range::ContentRange;
 pub use redact::redacted;
 pub use request::{Errand, GetRequest, Range};
 pub use response::Response;

@@ -164,7 +164,7 @@ impl Politeness {
     /// What this process leaves between the beginnings of two requests to an origin that wants `spacing` between any two: so
     /// many times that as there are processes, and never less than its share of the rate. Evenly, without a burst: a server
     /// that allows ten a second does not want ten at once.
-    fn share(&self, spacing: Duration) -> Duration {
+    pub(crate) fn share(&self, spacing: Duration) -> Duration {
         let sharers = self.sharers.load(Ordering::Relaxed);
         let pace = self
             .limits

@@ -13,7 +13,7 @@ pub struct GetRequest {
     pub url: Url,
     /// The version that is held: a 304 answers if it is still the current one.
     pub validators: Validators,
-    /// The rest of a body that broke off; none asks for the whole.
+    /// A part of the body, such as the rest of one that broke off; none asks for the whole.
     pub range: Option<Range>,
     /// The media types wanted, as an `Accept` header.
     pub accept: Option<&'static str>,
@@ -31,13 +31,24 @@ pub enum Errand {
     Crawling,
 }
 
-/// The rest of a body, if it still is the same one: otherwise the server answers 200 with the whole of another.
+/// A part of a body. A server that knows no ranges answers 200 with the whole; so does one that has another version now, if it
+/// is told which one is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// The first byte wanted, counted from 0.
     pub from: u64,
-    /// The strong `ETag`, or the `Last-Modified`, of the body that broke off (RFC 9110, 13.1.5).
-    pub if_range: String,
+    /// The first byte behind it that is not wanted, beyond `from`; none asks for the rest.
+    pub to: Option<u64>,
+    /// The strong `ETag`, or the `Last-Modified`, of the body that it is to be a part of (RFC 9110, 13.1.5); none where no part of
+    /// one has come yet.
+    pub if_range: Option<String>,
+}
+
+impl Range {
+    /// The rest of a body, from the byte `from` on, if it still is the version of which `if_range` speaks.
+    pub fn rest(from: u64, if_range: String) -> Self {
+        Self { from, to: None, if_range: Some(if_range) }
+    }
 }
 
 impl GetRequest {
@@ -54,9 +65,11 @@ impl GetRequest {
         put(&mut headers, IF_MODIFIED_SINCE, self.validators.last_modified.as_deref());
         put(&mut headers, ACCEPT, self.accept);
         if let Some(range) = &self.range
-            && put(&mut headers, IF_RANGE, Some(&range.if_range))
+            && (range.if_range.is_none() || put(&mut headers, IF_RANGE, range.if_range.as_deref()))
         {
-            headers.insert(RANGE, from_text(&format!("bytes={}-", range.from)).expect("digits fit a header"));
+            let last = range.to.map_or_else(String::new, |to| to.saturating_sub(1).to_string());
+            let range = format!("bytes={}-{last}", range.from);
+            headers.insert(RANGE, from_text(&range).expect("digits fit a header"));
         }
         headers
     }
@@ -90,7 +103,7 @@ mod tests {
     fn conditions_and_range_are_sent_as_they_were_received() {
         let validators =
             Validators { etag: Some("W/\"ü\"".into()), last_modified: Some("Tue, 01 Jan 2013".into()) };
-        let range = Some(Range { from: 7, if_range: "\"x\"".into() });
+        let range = Some(Range::rest(7, "\"x\"".into()));
         let headers = GetRequest { validators, range, accept: Some("text/xml"), ..request() }.headers();
         assert_eq!(headers["if-none-match"].as_bytes(), "W/\"ü\"".as_bytes());
         assert_eq!(headers["if-modified-since"], "Tue, 01 Jan 2013");
@@ -103,7 +116,15 @@ mod tests {
 
     #[test]
     fn a_range_is_not_sent_without_its_condition() {
-        let range = Some(Range { from: 7, if_range: "a\r\nb".into() });
+        let range = Some(Range::rest(7, "a\r\nb".into()));
         assert!(GetRequest { range, ..request() }.headers().is_empty());
+    }
+
+    #[test]
+    fn a_part_is_asked_for_with_its_last_byte_and_without_a_condition_if_there_is_none() {
+        let range = Some(Range { from: 0, to: Some(100), if_range: None });
+        let headers = GetRequest { range, ..request() }.headers();
+        assert_eq!(headers["range"], "bytes=0-99");
+        assert_eq!(headers.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use model::Validators;
 use url::Url;
 
 use crate::politeness::Permit;
-use crate::{ErrorKind, Phase, WebError, classify};
+use crate::{ContentRange, ErrorKind, Phase, WebError, classify};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -95,6 +95,11 @@ impl Response {
     /// `Content-Length`: the bytes of this body; of a 206 those of the part, of a 304 those it would have had.
     pub fn content_length(&self) -> Option<u64> {
         self.header_text(CONTENT_LENGTH)?.parse().ok()
+    }
+
+    /// Which part of the whole a 206 carries; none where that is not told.
+    pub fn content_range(&self) -> Option<ContentRange> {
+        self.header("content-range").and_then(ContentRange::parse)
     }
 
     /// The media type in lower case, without its parameters.

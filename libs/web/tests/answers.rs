@@ -79,10 +79,8 @@ async fn the_rest_of_a_body_is_an_answer_only_where_it_was_asked_for() {
     let server = ScriptedServer::start().await.unwrap();
     let part = Reply::status(206).body("cd").header("content-range", "bytes 2-3/4");
     server.always("/a", part);
-    let from = |from| GetRequest {
-        range: Some(Range { from, if_range: "\"v1\"".into() }),
-        ..request(&server.uri("/a"))
-    };
+    let from =
+        |from| GetRequest { range: Some(Range::rest(from, "\"v1\"".into())), ..request(&server.uri("/a")) };
     let response = client().get(from(2)).await.unwrap();
     assert_eq!(response.status(), 206);
     assert_eq!(whole(response).await, "cd");

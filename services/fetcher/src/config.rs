@@ -19,6 +19,9 @@ pub struct FetcherConfig {
     /// After so many seconds a job that receives a package ends, and another goes on with it: long enough that what a new request
     /// costs is nothing beside it, short enough that the Sources of an origin take turns.
     pub package_seconds: u64,
+    /// The most ranges of a package that are asked for at a time, where the server gives ranges and the origin's limit leaves places
+    /// that nobody else wants; 1 = never more than one.
+    pub package_ranges_at_a_time: usize,
     /// The largest package taken, in bytes. Beyond about 70 GiB it makes the parts larger in which packages are received, since S3 takes
     /// no more than 10,000 of them.
     pub largest_package_bytes: u64,
@@ -32,6 +35,7 @@ impl Default for FetcherConfig {
             largest_bytes: None,
             resumes: 3,
             package_seconds: 60,
+            package_ranges_at_a_time: 4,
             largest_package_bytes: 64 * 1024 * 1024 * 1024,
         }
     }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use web::Client;
 
+use crate::package::Loners;
 use crate::sink::Sink;
 use crate::{FetcherConfig, FetcherMetrics, resource};
 
@@ -26,10 +27,11 @@ pub struct Fetcher {
     pub(crate) client: Client,
     credentials: Credentials,
     pub(crate) store: Store,
-    bus: Arc<dyn Bus>,
+    pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Arc<FetcherConfig>,
-    metrics: FetcherMetrics,
+    pub(crate) metrics: FetcherMetrics,
+    pub(crate) loners: Loners,
     pub(crate) stop: CancellationToken,
 }
 
@@ -50,6 +52,7 @@ impl Fetcher {
             clock,
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
+            loners: Loners::default(),
             stop: CancellationToken::new(),
         }
     }

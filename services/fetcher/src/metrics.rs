@@ -15,6 +15,7 @@ pub struct FetcherMetrics {
     jobs_in_hand: Gauge,
     resources: Family<ResultLabel, Counter>,
     packages: Family<ResultLabel, Counter>,
+    ranges: Family<ResultLabel, Counter>,
     requests: Counter,
     bytes: Counter,
 }
@@ -33,6 +34,7 @@ impl FetcherMetrics {
         let counted = Self::default();
         // There from the beginning: a fleet may go without dumps for ever.
         drop(counted.packages.get_or_create(&ResultLabel { result: "stored" }));
+        drop(counted.ranges.get_or_create(&ResultLabel { result: "taken" }));
         metrics.register(|registry| {
             registry.register(
                 "fetch_jobs_in_hand",
@@ -48,6 +50,11 @@ impl FetcherMetrics {
                 "fetch_packages",
                 "Jobs about packages of dumps by result",
                 counted.packages.clone(),
+            );
+            registry.register(
+                "fetch_package_ranges",
+                "Ranges of packages asked for beside a leading one by result",
+                counted.ranges.clone(),
             );
             registry.register(
                 "fetch_requests",
@@ -74,6 +81,10 @@ impl FetcherMetrics {
             self.bytes.inc_by(stored.computed.length());
         }
         self.packages.get_or_create(&ResultLabel { result: package::label(&done.result) }).inc();
+    }
+
+    pub(crate) fn count_range(&self, result: &'static str, ranges: u64) {
+        self.ranges.get_or_create(&ResultLabel { result }).inc_by(ranges);
     }
 
     pub(crate) fn count(&self, done: &VerifyJob) {

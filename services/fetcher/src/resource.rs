@@ -117,7 +117,7 @@ async fn receive(
 /// Where to go on, if the server gave a validator strong enough to say "the same bytes" (RFC 9110, 13.1.5).
 fn next_range(response: &Response, from: u64) -> Option<Range> {
     let if_range = response.validators().etag.filter(|etag| !etag.starts_with("W/"))?;
-    (from > 0).then_some(Range { from, if_range })
+    (from > 0).then(|| Range::rest(from, if_range))
 }
 
 pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {

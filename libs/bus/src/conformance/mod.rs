@@ -73,6 +73,8 @@ macro_rules! conformance {
             place_taken_before_the_lane_opens_counts
             place_that_nobody_waits_for_any_more_is_free
             limit_changed_beside_a_place_is_the_limit_of_both
+            place_to_spare_is_given_only_where_nobody_wants_it
+            places_to_spare_and_jobs_together_keep_to_the_limit
         }
     };
     (@all #[$test:meta] $setup:path; $($promise:ident)*) => {

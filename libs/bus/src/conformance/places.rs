@@ -158,3 +158,74 @@ pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pa
         delivery.ack().await.unwrap();
     }
 }
+
+/// What can be spared is given at once or not at all: not where the lane is closed or full, nor to more than leave a place and a slot.
+pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("place_to_spare_is_given_only_where_nobody_wants_it", pace);
+    let spare = || async { bus.spare_place(&names.lane).await.unwrap() };
+    assert!(spare().await.is_none(), "the lane is closed");
+    bus.open(names.spec(2, pace)).await.unwrap();
+    assert!(spare().await.is_none(), "of two slots one is for the job, the other for everybody else");
+    bus.open(names.spec(4, pace)).await.unwrap();
+    publish(bus, &names.fetch, names.id("a")).await;
+    let job = one(bus, &names.filter, pace).await;
+    let (first, second) = (spare().await.expect("three are free"), spare().await.expect("two are free"));
+    assert!(spare().await.is_none(), "the last place is for who waits for it");
+    // Who comes now finds a slot, whether for a job or for a document.
+    publish(bus, &names.fetch, names.id("b")).await;
+    let other = one(bus, &names.filter, pace).await;
+    other.ack().await.unwrap();
+    let place = timeout(pace.soon, bus.place(&names.lane, 4)).await.expect("one is left").unwrap();
+    drop(first);
+    drop(place);
+
+    // Where jobs wait, nothing can be spared.
+    for n in 0..3 {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    assert!(spare().await.is_none());
+    drop(second);
+    let mut out = vec![job];
+    while out.len() < 4 {
+        out.push(one(bus, &names.filter, pace).await);
+    }
+    assert!(spare().await.is_none(), "all slots are taken");
+    for delivery in out {
+        delivery.ack().await.unwrap();
+    }
+    assert!(bus.close(&names.filter).await.unwrap());
+}
+
+/// Who works on jobs and takes what can be spared beside them keeps to the limit, and every job has its turn.
+pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
+    const JOBS: usize = 12;
+    const LIMIT: usize = 4;
+    let names = Names::of("places_to_spare_and_jobs_together_keep_to_the_limit", pace);
+    bus.open(names.spec(LIMIT, pace)).await.unwrap();
+    for n in 0..JOBS {
+        publish(bus, &names.fetch, names.id(&n.to_string())).await;
+    }
+    let (open, done, spared) = (Open::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (open, done, spared, names) = (&open, &done, &spared, &names);
+    // Too few for all slots, so that some are free when no job waits any more.
+    let work = (0..LIMIT / 2).map(|_| async move {
+        while done.load(Ordering::SeqCst) < JOBS {
+            for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
+                let beside = async {
+                    let Some(_place) = bus.spare_place(&names.lane).await.unwrap() else { return };
+                    spared.fetch_add(1, Ordering::SeqCst);
+                    open.one(pace).await;
+                };
+                tokio::join!(open.one(pace), beside);
+                delivery.ack().await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    join_all(work).await;
+    let most = open.most.load(Ordering::SeqCst);
+    assert!(most <= LIMIT, "{most} open at once with a limit of {LIMIT}");
+    assert!(spared.load(Ordering::SeqCst) > 0, "nothing was spared");
+    assert_eq!(done.load(Ordering::SeqCst), JOBS, "some were worked on twice");
+    assert!(bus.close(&names.filter).await.unwrap());
+}

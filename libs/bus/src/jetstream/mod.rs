@@ -139,6 +139,10 @@ impl Bus for JetStreamBus {
         self.0.place(lane, limit).await
     }
 
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+        self.0.spare_place(lane).await
+    }
+
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.0.purge(source).await
     }

@@ -20,7 +20,7 @@ use super::Shared;
 use super::consumers::spec_of;
 use super::keys;
 use super::link::Failure;
-use crate::place::{Held, MOST_PLACES, Place, places_within};
+use crate::place::{Held, MOST_PLACES, Place, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a place is free again: that of a job's fetcher.
@@ -53,10 +53,7 @@ impl Held for Seat {}
 impl Shared {
     pub(super) async fn place(self: &Arc<Self>, lane: &Lane, limit: usize) -> Result<Place, BusError> {
         let held = self.take_place(lane, limit).await?;
-        let key = Arc::new(Mutex::new(Some(held)));
-        let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
-        // From here on it is given back, whatever happens.
-        let seat = Seat { shared: Arc::clone(self), lane: lane.clone(), key, renewer };
+        let seat = self.seat(lane, held);
         self.settle(lane, None).await?;
         let mut wait = FIRST_WAIT;
         while !self.has_room(lane).await? {
@@ -64,6 +61,31 @@ impl Shared {
             wait = (wait * 2).min(LONGEST_WAIT);
         }
         Ok(Place::new(seat))
+    }
+
+    pub(super) async fn spare_place(self: &Arc<Self>, lane: &Lane) -> Result<Option<Place>, BusError> {
+        let filter = Filter::Fetch(lane.clone());
+        let Some(info) = self.info(&filter).await? else { return Ok(None) };
+        if info.num_pending > 0 || info.num_ack_pending >= handed_out(&info) {
+            return Ok(None);
+        }
+        let limit = spec_of(&filter, &info.config).max_in_flight();
+        // The first place stays for those who wait for one.
+        for number in 1..=spare_within(limit) {
+            let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? else { continue };
+            let seat = self.seat(lane, held);
+            self.settle(lane, None).await?;
+            // A job may have been handed out meanwhile.
+            return Ok(self.has_room(lane).await?.then(|| Place::new(seat)));
+        }
+        Ok(None)
+    }
+
+    /// A place whose key was taken: from here on it is given back, whatever happens.
+    fn seat(self: &Arc<Self>, lane: &Lane, held: keys::Held) -> Seat {
+        let key = Arc::new(Mutex::new(Some(held)));
+        let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
+        Seat { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
     }
 
     /// Takes one of the lane's places, as soon as one is free.

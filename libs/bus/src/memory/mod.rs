@@ -236,6 +236,12 @@ impl Bus for MemoryBus {
         }
     }
 
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+        let filter = Filter::Fetch(lane.clone());
+        let is_taken = self.0.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
+        Ok(is_taken.then(|| Place::new(MemoryPlace::new(Arc::clone(&self.0), filter))))
+    }
+
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         let mut state = self.0.state();
         let fetch = state.stages.iter_mut().filter(|(filter, _)| matches!(filter, Filter::Fetch(_)));

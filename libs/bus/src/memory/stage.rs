@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::later;
 use super::turns::Turns;
-use crate::place::places_within;
+use crate::place::{places_within, spare_within};
 use crate::{ConsumerSpec, Depth, Message, MessageId, Queue};
 
 /// The queues of one filter.
@@ -98,6 +98,16 @@ impl Stage {
         let is_free = self.places < places_within(limit);
         self.places += usize::from(is_free);
         is_free
+    }
+
+    /// Takes a place if the lane is open and has one to spare: see [`Bus::spare_place`](crate::Bus::spare_place).
+    pub(super) fn take_spare_place(&mut self) -> bool {
+        let Some(limit) = self.spec.as_ref().map(ConsumerSpec::max_in_flight) else { return false };
+        let is_spare = self.waiting.is_empty()
+            && self.places < spare_within(limit)
+            && self.out.len() + self.places < limit;
+        self.places += usize::from(is_spare);
+        is_spare
     }
 
     pub(super) fn give_place_back(&mut self) {

@@ -62,13 +62,32 @@ impl Client {
                 return Err(WebError::new(ErrorKind::Disallowed));
             }
         }
+        Ok(self.kept_delay(lane, &robots, made))
+    }
+
+    /// The space that is left between two requests of ours to an origin: its crawl-delay, or what the rate asks for that it or
+    /// the configuration allows, whichever is longer. And how many requests this call made to know it.
+    pub async fn space_between(&self, lane: &Lane) -> (Duration, u32) {
+        let (delay, requests) = match self.1.robots.crawl_delay {
+            true => {
+                let (robots, requests) = self.robots(lane).await;
+                (self.kept_delay(lane, &robots, requests), requests)
+            }
+            false => (Duration::ZERO, 0),
+        };
+        (self.0.politeness.share(delay.max(self.1.pace)), requests)
+    }
+
+    /// What is kept of a crawl-delay, told of where `made` requests have just found it out.
+    fn kept_delay(&self, lane: &Lane, robots: &Robots, made: u32) -> Duration {
+        let policy = &self.1.robots;
         let asked = robots.crawl_delay().filter(|_| policy.crawl_delay).unwrap_or_default();
         let kept = asked.min(policy.crawl_delay_max);
         if made > 0 && !kept.is_zero() {
             tracing::info!(lane = lane.as_str(), ?asked, ?kept, "robots.txt asks for a crawl-delay");
             self.tell(CrawlDelay { lane: lane.clone(), asked, kept });
         }
-        Ok(kept)
+        kept
     }
 
     /// Boxed, since a request asks for this, which is a request.

@@ -115,6 +115,9 @@ impl Bus for Harming {
     async fn place(&self, lane: &Lane, limit: usize) -> Result<bus::Place, BusError> {
         self.bus.place(lane, limit).await
     }
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<bus::Place>, BusError> {
+        self.bus.spare_place(lane).await
+    }
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.bus.purge(source).await
     }

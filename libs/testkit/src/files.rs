@@ -1,0 +1,292 @@
+//! A server of files that gives ranges, or does what servers do instead, and counts what it sends.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use futures::stream::{self, Stream};
+use http::{HeaderMap, Request};
+use tokio::sync::watch;
+
+use crate::serving::Serving;
+
+/// Bytes of a body that are sent at a time.
+const PIECE: usize = 64 * 1024;
+
+/// A server of files; it ends when dropped.
+#[derive(Debug)]
+pub struct FileServer {
+    shared: Arc<Shared>,
+    serving: Serving,
+}
+
+/// A file as it is served.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its `ETag`, with its quotes.
+    pub etag: String,
+    /// What the server makes of ranges of it.
+    pub ranges: Ranges,
+}
+
+/// What a server makes of a request for a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ranges {
+    /// The range, if `If-Range` is its `ETag` or missing; else the whole.
+    Given,
+    /// Says that it gives ranges, and sends the whole.
+    Ignored,
+    /// Says nothing of ranges, and sends the whole.
+    Unknown,
+    /// Of every range but an open one, one byte less.
+    Short,
+    /// Of every range but an open one, one byte too far on.
+    Misaligned,
+    /// The range, and another `ETag` in each answer, as of many servers behind one name.
+    Restless,
+    /// More than so many requests at a time are answered 429.
+    Refused {
+        /// The most that are served.
+        beyond: usize,
+    },
+}
+
+/// One request as it was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The path.
+    pub path: String,
+    /// The `Range` header.
+    pub range: Option<String>,
+    /// The status.
+    pub status: u16,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<Table>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    files: BTreeMap<String, File>,
+    asked: Vec<Asked>,
+    open: usize,
+    most_open: usize,
+    sent: u64,
+    allowed: Option<u64>,
+    together: usize,
+}
+
+/// A body that is being sent.
+struct Sending {
+    shared: Arc<Shared>,
+    left: Bytes,
+    is_open: bool,
+}
+
+impl FileServer {
+    /// Starts to serve on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// When no port can be listened on.
+    pub async fn start() -> io::Result<FileServer> {
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: watch::Sender::new(()) });
+        let routes = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        Ok(FileServer { serving: Serving::start(0, "file-server", routes)?, shared })
+    }
+
+    /// The URI of a path, which begins with `/`.
+    pub fn uri(&self, path: &str) -> String {
+        format!("{}{path}", self.serving.url())
+    }
+
+    /// Serves a file from now on, in the place of another one.
+    pub fn serve(&self, path: &str, file: File) -> String {
+        self.shared.state().files.insert(path.to_owned(), file);
+        self.uri(path)
+    }
+
+    /// Lets bodies flow until so many bytes were sent since the server began, all together; then they stand still, until it is
+    /// told otherwise. None: without end.
+    pub fn allow(&self, bytes: Option<u64>) {
+        self.shared.state().allowed = bytes;
+        self.shared.changed.send_replace(());
+    }
+
+    /// Lets no body flow until so many were open at a time once.
+    pub fn wait_for(&self, together: usize) {
+        self.shared.state().together = together;
+    }
+
+    /// Bytes of bodies sent so far.
+    pub fn sent(&self) -> u64 {
+        self.shared.state().sent
+    }
+
+    /// Answers that are open now.
+    pub fn open(&self) -> usize {
+        self.shared.state().open
+    }
+
+    /// The most answers that were open at a time.
+    pub fn most_open(&self) -> usize {
+        self.shared.state().most_open
+    }
+
+    /// The requests so far, in the order of their arrival.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.shared.state().asked.clone()
+    }
+}
+
+impl File {
+    /// A file with ranges.
+    pub fn new(bytes: impl Into<Bytes>, etag: &str) -> Self {
+        Self { bytes: bytes.into(), etag: etag.to_owned(), ranges: Ranges::Given }
+    }
+
+    /// The same with other ranges.
+    #[must_use]
+    pub fn with(self, ranges: Ranges) -> Self {
+        Self { ranges, ..self }
+    }
+
+    /// The bytes wanted that can be had, and where they begin; none for the whole.
+    fn part(&self, headers: &HeaderMap) -> Option<(usize, Bytes)> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let (first, last) = text("range")?.strip_prefix("bytes=")?.split_once('-')?;
+        let is_meant =
+            text("if-range").is_none_or(|etag| etag == self.etag && self.ranges != Ranges::Restless);
+        let first: usize = first.parse().ok()?;
+        let end = last.parse().map_or(self.bytes.len(), |last: usize| self.bytes.len().min(last + 1));
+        let (first, end) = match self.ranges {
+            Ranges::Ignored | Ranges::Unknown => return None,
+            Ranges::Short if !last.is_empty() => (first, end - 1),
+            Ranges::Misaligned if !last.is_empty() => (first + 1, end),
+            _ => (first, end),
+        };
+        (is_meant && first < end).then(|| (first, self.bytes.slice(first..end)))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, Table> {
+        self.state.lock().expect("no holder panics")
+    }
+}
+
+impl Table {
+    /// How much of a body may be sent now.
+    fn may_send(&self) -> u64 {
+        if self.together > 0 {
+            return 0;
+        }
+        self.allowed.map_or(u64::MAX, |allowed| allowed.saturating_sub(self.sent))
+    }
+}
+
+impl Sending {
+    fn begin(shared: Arc<Shared>, left: Bytes) -> Self {
+        {
+            let mut state = shared.state();
+            state.open += 1;
+            state.most_open = state.most_open.max(state.open);
+            if state.open >= state.together {
+                state.together = 0;
+            }
+        }
+        shared.changed.send_replace(());
+        Self { shared, left, is_open: true }
+    }
+
+    async fn next(mut self) -> Option<(Result<Bytes, io::Error>, Self)> {
+        if self.left.is_empty() {
+            return None;
+        }
+        let mut changed = self.shared.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let piece = {
+                let mut state = self.shared.state();
+                let most = usize::try_from(state.may_send()).unwrap_or(usize::MAX).min(PIECE);
+                let piece = self.left.split_to(most.min(self.left.len()));
+                state.sent += piece.len() as u64;
+                if self.left.is_empty() {
+                    // Before who asked knows that it is the last, and asks for the next.
+                    state.open -= 1;
+                    self.is_open = false;
+                }
+                piece
+            };
+            if !piece.is_empty() {
+                return Some((Ok(piece), self));
+            }
+            // The server is there as long as its bodies.
+            let _ = changed.changed().await;
+        }
+    }
+
+    fn stream(self) -> impl Stream<Item = Result<Bytes, io::Error>> + Send {
+        stream::unfold(self, Self::next)
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.shared.state().open -= 1;
+        }
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let path = request.uri().path().to_owned();
+    let range = request.headers().get("range").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (status, response) = {
+        let state = shared.state();
+        match state.files.get(&path) {
+            None => (404, Response::builder()),
+            Some(File { ranges: Ranges::Refused { beyond }, .. }) if state.open >= *beyond => {
+                (429, Response::builder())
+            }
+            Some(file) => {
+                let etag = match file.ranges {
+                    Ranges::Restless => format!("\"{}\"", state.asked.len()),
+                    _ => file.etag.clone(),
+                };
+                let mut response = Response::builder().header("etag", etag);
+                if file.ranges != Ranges::Unknown {
+                    response = response.header("accept-ranges", "bytes");
+                }
+                let (status, body) = match file.part(request.headers()) {
+                    Some((first, body)) => {
+                        let range = format!("bytes {first}-{}/{}", first + body.len() - 1, file.bytes.len());
+                        response = response.header("content-range", range);
+                        (206, body)
+                    }
+                    None => (200, file.bytes.clone()),
+                };
+                drop(state);
+                let response = response.header("content-length", body.len());
+                shared.state().asked.push(Asked { path, range, status });
+                let sending = Sending::begin(Arc::clone(&shared), body);
+                return finish(response, status, Body::from_stream(sending.stream()));
+            }
+        }
+    };
+    shared.state().asked.push(Asked { path, range, status });
+    finish(response, status, Body::empty())
+}
+
+fn finish(response: http::response::Builder, status: u16, body: Body) -> Response {
+    response.status(status).body(body).expect("a file's ETag fits a header")
+}

@@ -1,0 +1,120 @@
+//! The body of one answer, as far as it is wanted and the job has time.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use model::{Disposition, Evidence, Failure, ProblemReason};
+use store::StoreError;
+use tokio::time::Instant;
+use web::Response;
+
+use super::piece::Piece;
+use super::receive::{End, Receiving};
+use crate::resource;
+
+/// How the body of an answer ended.
+pub(super) enum Ended {
+    /// What was wanted of it has come.
+    Come,
+    /// So did receiving.
+    With(End),
+}
+
+impl Receiving<'_> {
+    /// Takes what comes, up to the byte `to` if that is all that was asked for, or to the pieces that others bring.
+    pub(super) async fn body(
+        &mut self,
+        response: &mut Response,
+        to: Option<u64>,
+    ) -> Result<Ended, StoreError> {
+        let limit = self.fetcher.config.largest_package_bytes;
+        let mut rest = Bytes::new();
+        loop {
+            let received = self.upload.received();
+            if received.max(self.upload.head().length.unwrap_or(0)) > limit {
+                return Ok(Ended::With(End::Failed(resource::too_large(response, limit))));
+            }
+            let end = to.or(self.pieces.front().map(|piece| piece.from));
+            if end.is_some_and(|end| received >= end) {
+                // An answer that could go on is not given up for a piece that never comes.
+                if to.is_none()
+                    && let Some(begun) = self.pieces.front_mut().and_then(Piece::begun)
+                {
+                    match self.in_more_time(begun).await {
+                        None => return Ok(Ended::With(End::OutOfTime)),
+                        Some(Ok(())) => {}
+                        Some(Err(_will_not)) => {
+                            self.give_up_piece().await;
+                            continue;
+                        }
+                    }
+                }
+                return Ok(Ended::Come);
+            }
+            let mut chunk = match std::mem::take(&mut rest) {
+                kept if !kept.is_empty() => kept,
+                _ => match self.in_time(response.chunk()).await {
+                    None => return Ok(Ended::With(End::OutOfTime)),
+                    Some(Ok(Some(chunk))) => chunk,
+                    Some(Ok(None)) => return Ok(Ended::With(self.end_of_answer(response))),
+                    Some(Err(error)) => return Ok(Ended::With(End::Broken(error.into_failure()))),
+                },
+            };
+            if let Some(end) = end {
+                let wanted = usize::try_from(end - received).unwrap_or(usize::MAX).min(chunk.len());
+                // Of use if the piece behind it is given up.
+                rest = chunk.split_off(wanted);
+            }
+            let part = received / self.upload.part_bytes();
+            self.upload.append(chunk).await?;
+            if self.upload.received() / self.upload.part_bytes() > part {
+                self.spread(None).await;
+            }
+        }
+    }
+
+    /// An answer that ends where it should, or before: a 206 may have announced no more.
+    fn end_of_answer(&self, response: &Response) -> End {
+        let received = self.upload.received();
+        let Some(length) = self.upload.head().length.filter(|length| received < *length) else {
+            return End::Whole;
+        };
+        let url = web::redacted(response.final_url());
+        End::Broken(Failure {
+            reason: ProblemReason::Interrupted,
+            message: format!(
+                "{url} ended its answer after byte {received} of {length}; try again, and if it always ends there, tell the Source's operator"
+            ),
+            disposition: Disposition::Retry { after: None },
+            evidence: Evidence::default(),
+        })
+    }
+
+    /// What comes of `work`, unless the job is over before.
+    pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        match self.pieces.is_empty() {
+            true => self.within(self.deadline, work).await,
+            false => self.in_more_time(work).await,
+        }
+    }
+
+    /// The same for a part that several ranges bring, with as much time again: what came of it out of its order would be lost.
+    pub(super) async fn in_more_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.within(self.deadline + self.fetcher.config.package_time(), work).await
+    }
+
+    async fn within<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
+        let over = async {
+            match self.limited {
+                true => tokio::time::sleep_until(deadline).await,
+                false => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.fetcher.stop.cancelled() => None,
+            () = over => None,
+            done = work => Some(done),
+        }
+    }
+}

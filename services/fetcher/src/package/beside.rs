@@ -1,0 +1,165 @@
+//! Ranges beside the leading one: the present part is received in several pieces at a time, where the server and its origin's limit
+//! allow. Never more than one part is on its way, so a crash costs no more than it does with one range, and neither does memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::StoreError;
+use tokio::time::Instant;
+
+use super::piece::{Asking, Piece};
+use super::receive::Receiving;
+use super::version::condition;
+
+/// Parts from which on several ranges are worth it.
+const SEVERAL: u64 = 2;
+/// The smallest piece, in bytes: what a request costs is little beside it.
+const SMALLEST: u64 = 1024 * 1024;
+/// The longest space between two requests of an origin that is asked for several ranges. One that wants more is better served by one
+/// request after which it is left alone.
+const LONGEST_SPACE: Duration = Duration::from_millis(100);
+
+impl Receiving<'_> {
+    /// Gets company if there is any to be had, and asks for the pieces of the present part behind its front, which ends at `leading_to` where
+    /// that is asked for already. Does nothing while pieces are out.
+    pub(super) async fn spread(&mut self, leading_to: Option<u64>) {
+        if !self.pieces.is_empty() || !self.may_spread() {
+            return;
+        }
+        if self.company.wants_more() && self.is_unspaced().await {
+            self.company.gather().await;
+        }
+        let head = self.upload.head();
+        let (Some(length), Some(if_range)) = (head.length, condition(&head.validators)) else { return };
+        let (from, part) = (self.upload.received(), self.upload.part_bytes());
+        let end = ((from / part + 1) * part).min(length);
+        let ranges = self.company.len() as u64 + 1;
+        let to = leading_to.unwrap_or_else(|| (from + piece_bytes(end - from, ranges)).min(end));
+        let asking = Asking {
+            client: self.fetcher.client.clone(),
+            url: self.job.uri.to_url(),
+            if_range,
+            head: head.clone(),
+            requests: Arc::clone(&self.requests),
+        };
+        let pieces = divide(to, end, ranges - 1);
+        self.by_parts |= !pieces.is_empty();
+        self.pieces.extend(pieces.into_iter().map(|(from, to)| Piece::ask(asking.clone(), from, to)));
+    }
+
+    /// Whether several ranges make sense, and may be asked for.
+    fn may_spread(&self) -> bool {
+        let (received, part) = (self.upload.received(), self.upload.part_bytes());
+        let head = self.upload.head();
+        let expected = head.length.or(self.job.declaration.length).unwrap_or(0);
+        let left = expected.saturating_sub(received);
+        let is_long = if self.by_parts { left >= 2 * SMALLEST } else { left >= SEVERAL * part };
+        is_long
+            && expected <= self.fetcher.config.largest_package_bytes
+            && self.limited
+            && !self.is_plain
+            // Where it leads elsewhere, nobody has places.
+            && head.final_url.is_none()
+            && Instant::now() < self.deadline
+            && !self.fetcher.loners.contains(&self.job.lane)
+    }
+
+    async fn is_unspaced(&self) -> bool {
+        let Some((space, requests)) = self.in_time(self.fetcher.client.space_between(&self.job.lane)).await
+        else {
+            return false;
+        };
+        self.count(requests);
+        space <= LONGEST_SPACE
+    }
+
+    /// Where the first range of a package ends, of which only the declared length is known; none when it is received alone.
+    pub(super) fn first_end(&self) -> Option<u64> {
+        let has_company = self.company.len() > 0 && self.may_spread();
+        has_company.then(|| piece_bytes(self.upload.part_bytes(), self.company.len() as u64 + 1))
+    }
+
+    /// Where the leading range ends: before the pieces that others bring, or with the part where parts are asked for one by one.
+    pub(super) fn leading_end(&self) -> Option<u64> {
+        let part = self.upload.part_bytes();
+        let part_end = (self.upload.received() / part + 1) * part;
+        let part_end =
+            self.by_parts.then(|| self.upload.head().length.map_or(part_end, |all| all.min(part_end)));
+        self.pieces.front().map(|piece| piece.from).or(part_end)
+    }
+
+    /// The piece whose turn it is.
+    pub(super) fn next_piece(&mut self) -> Option<Piece> {
+        let received = self.upload.received();
+        match self.pieces.front() {
+            Some(piece) if piece.from == received => self.pieces.pop_front(),
+            _ => None,
+        }
+    }
+
+    pub(super) async fn take_piece(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        self.fetcher.metrics.count_range("taken", 1);
+        self.upload.append(bytes).await
+    }
+
+    /// The next piece will not come.
+    pub(super) async fn give_up_piece(&mut self) {
+        if let Some(mut piece) = self.pieces.pop_front() {
+            let why = piece.come().await.err().unwrap_or_default();
+            self.go_alone(&why);
+        }
+    }
+
+    /// A piece cannot be had: what it was to bring, and all behind it, comes by the leading range, which also finds out whether the package
+    /// has changed. The origin is not asked for several ranges again for a while.
+    pub(super) fn go_alone(&mut self, why: &str) {
+        tracing::info!(
+            uri = %self.job.uri, lane = %self.job.lane, why,
+            "a range beside another did not bring what was asked for; packages of this origin are received in one for a while"
+        );
+        self.fetcher.metrics.count_range("dropped", self.pieces.len() as u64 + 1);
+        self.pieces.clear();
+        self.company.part();
+        self.by_parts = false;
+        self.fetcher.loners.add(&self.job.lane);
+    }
+}
+
+/// Bytes of each of so many ranges, which together have `bytes`.
+fn piece_bytes(bytes: u64, ranges: u64) -> u64 {
+    bytes.div_ceil(ranges.max(1)).max(SMALLEST)
+}
+
+/// The pieces between two bytes, `ranges` at most and none too small.
+fn divide(from: u64, to: u64, ranges: u64) -> Vec<(u64, u64)> {
+    if from >= to || ranges == 0 {
+        return Vec::new();
+    }
+    let bytes = piece_bytes(to - from, ranges);
+    (0..ranges)
+        .map(|n| (from + n * bytes, (from + (n + 1) * bytes).min(to)))
+        .take_while(|(from, _)| *from < to)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_divided_without_gap_or_overlap_into_pieces_of_some_size() {
+        const MIB: u64 = SMALLEST;
+        assert_eq!(divide(3 * MIB, 8 * MIB, 0), []);
+        assert_eq!(divide(8 * MIB, 8 * MIB, 2), []);
+        assert_eq!(divide(4 * MIB, 8 * MIB, 2), [(4 * MIB, 6 * MIB), (6 * MIB, 8 * MIB)]);
+        assert_eq!(divide(7, 8, 3), [(7, 8)]);
+        assert_eq!(divide(0, 2 * MIB + 1, 3), [(0, MIB), (MIB, 2 * MIB), (2 * MIB, 2 * MIB + 1)]);
+        for ranges in 1..6 {
+            let pieces = divide(5, 8 * MIB, ranges);
+            assert_eq!((pieces[0].0, pieces.last().unwrap().1), (5, 8 * MIB));
+            assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0), "{pieces:?}");
+            assert!(pieces.len() as u64 == ranges);
+        }
+    }
+}

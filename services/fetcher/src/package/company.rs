@@ -1,0 +1,160 @@
+//! Places at an origin for ranges beside the leading one: only what can be spared, and never for long.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bus::{Bus, Place};
+use model::Lane;
+use tokio::time::{Instant, timeout};
+
+/// How long places are kept in a row: then jobs that came meanwhile have a turn.
+const LONGEST: Duration = Duration::from_secs(5);
+/// How long it is left to them, and the wait before the bus is asked again that has nothing to spare.
+const TURN: Duration = Duration::from_secs(1);
+/// How long the bus may take to say: the package does not wait for company.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an origin is left alone that did not give a range as it was asked for.
+const LEFT_ALONE: Duration = Duration::from_secs(600);
+
+/// The places of one job.
+#[derive(Debug)]
+pub(super) struct Company {
+    bus: Arc<dyn Bus>,
+    lane: Lane,
+    most: usize,
+    places: Vec<Place>,
+    /// Since when the oldest is kept.
+    since: Instant,
+    not_before: Instant,
+}
+
+/// Origins that are asked for one range of a package at a time, whatever could be spared. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Loners(Arc<Mutex<HashMap<Lane, Instant>>>);
+
+impl Company {
+    /// None yet, and never more than `most`.
+    pub(super) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
+        let now = Instant::now();
+        Self { bus, lane, most, places: Vec::new(), since: now, not_before: now }
+    }
+
+    /// How many places there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Gives all back: whoever works alone needs none.
+    pub(super) fn part(&mut self) {
+        self.places.clear();
+    }
+
+    /// Whether it is worth asking for more, now that nothing is open in these places. Places that were kept for long enough are
+    /// given back.
+    pub(super) fn wants_more(&mut self) -> bool {
+        let now = Instant::now();
+        if !self.places.is_empty() && now.duration_since(self.since) >= LONGEST {
+            self.places.clear();
+            self.not_before = now + TURN;
+        }
+        self.places.len() < self.most && now >= self.not_before
+    }
+
+    /// Takes what can be spared.
+    pub(super) async fn gather(&mut self) {
+        while self.places.len() < self.most {
+            let spare = timeout(PATIENCE, self.bus.spare_place(&self.lane)).await;
+            let now = Instant::now();
+            match spare {
+                Ok(Ok(Some(place))) => {
+                    if self.places.is_empty() {
+                        self.since = now;
+                    }
+                    self.places.push(place);
+                    continue;
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, lane = %self.lane, "cannot ask for a place now"),
+                Err(_late) => tracing::debug!(lane = %self.lane, "the bus is slow to tell of places"),
+            }
+            self.not_before = now + TURN;
+            return;
+        }
+    }
+}
+
+impl Loners {
+    /// Leaves an origin alone for a while.
+    pub(super) fn add(&self, lane: &Lane) {
+        let now = Instant::now();
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.retain(|_, until| *until > now);
+        lanes.insert(lane.clone(), now + LEFT_ALONE);
+    }
+
+    /// Whether an origin is left alone.
+    pub(super) fn contains(&self, lane: &Lane) -> bool {
+        let lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.get(lane).is_some_and(|until| *until > Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bus::{ConsumerSpec, Filter, MemoryBus};
+
+    use super::*;
+
+    fn lane() -> Lane {
+        "http://h".parse().unwrap()
+    }
+
+    async fn bus_of(limit: usize) -> Arc<dyn Bus> {
+        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(10));
+        bus.open(ConsumerSpec::new(Filter::Fetch(lane()), limit, LEFT_ALONE, 5)).await.unwrap();
+        bus
+    }
+
+    async fn gathered(company: &mut Company) -> usize {
+        if company.wants_more() {
+            company.gather().await;
+        }
+        company.len()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_are_taken_than_are_wanted_or_can_be_spared() {
+        for (limit, most, expected) in [(2, 3, 0), (3, 3, 1), (4, 3, 2), (10, 3, 3), (10, 1, 1), (10, 0, 0)] {
+            let mut company = Company::new(bus_of(limit).await, lane(), most);
+            assert_eq!(gathered(&mut company).await, expected, "limit {limit}, {most} wanted");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_while_others_have_a_turn() {
+        let bus = bus_of(4).await;
+        let mut company = Company::new(Arc::clone(&bus), lane(), 3);
+        assert_eq!(gathered(&mut company).await, 2);
+        tokio::time::advance(LONGEST - TURN).await;
+        assert_eq!(gathered(&mut company).await, 2);
+        tokio::time::advance(TURN).await;
+        assert_eq!(gathered(&mut company).await, 0);
+        let others = bus.spare_place(&lane()).await.unwrap().expect("all were given back");
+        tokio::time::advance(TURN).await;
+        assert_eq!(gathered(&mut company).await, 1);
+        drop(others);
+        assert_eq!(gathered(&mut company).await, 1, "the bus is not asked again at once");
+        tokio::time::advance(TURN).await;
+        assert_eq!(gathered(&mut company).await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_is_left_alone_for_a_while_and_no_other_is() {
+        let loners = Loners::default();
+        loners.add(&lane());
+        assert!(loners.contains(&lane()) && !loners.contains(&"http://other".parse().unwrap()));
+        tokio::time::advance(LEFT_ALONE).await;
+        assert!(!loners.contains(&lane()));
+    }
+}

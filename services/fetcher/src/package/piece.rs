@@ -1,0 +1,106 @@
+//! A piece of a package's part, received by a range of its own beside the leading one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use store::PackageHead;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use url::Url;
+use web::{Client, ContentRange, GetRequest, Range, Response};
+
+use super::version::is_same;
+
+/// A piece that is on its way, in memory. Dropped, its request ends.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// Its first byte.
+    pub(super) from: u64,
+    task: JoinHandle<Result<Bytes, String>>,
+    begun: Option<oneshot::Receiver<()>>,
+}
+
+/// What a piece is asked for with.
+#[derive(Debug, Clone)]
+pub(super) struct Asking {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    /// Which version it is to be of.
+    pub(super) if_range: String,
+    pub(super) head: PackageHead,
+    /// Requests that were made.
+    pub(super) requests: Arc<AtomicU64>,
+}
+
+impl Piece {
+    /// Asks for the bytes from `from` to before `to`.
+    pub(super) fn ask(asking: Asking, from: u64, to: u64) -> Self {
+        let (begins, begun) = oneshot::channel();
+        Self { from, task: tokio::spawn(receive(asking, from, to, begins)), begun: Some(begun) }
+    }
+
+    /// Tells once that it has begun to come as it should; fails when it will not.
+    pub(super) fn begun(&mut self) -> Option<oneshot::Receiver<()>> {
+        self.begun.take()
+    }
+
+    /// Its bytes, all of them.
+    ///
+    /// # Errors
+    /// Why it cannot be had in this way; what it says of the package, the leading range will find out.
+    pub(super) async fn come(&mut self) -> Result<Bytes, String> {
+        (&mut self.task).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>) -> Result<Bytes, String> {
+    let Asking { client, url, if_range, head, requests } = asking;
+    let range = Some(Range { from, to: Some(to), if_range: Some(if_range) });
+    let request = GetRequest { range, ..GetRequest::new(url.clone()) };
+    let count = |made: u32| requests.fetch_add(u64::from(made), Ordering::Relaxed);
+    let mut response = client.get(request).await.map_err(|error| {
+        count(error.requests());
+        error.to_string()
+    })?;
+    count(response.requests());
+    check(&response, &url, from, to, &head)?;
+    // Nobody may wait for it.
+    let _ = begins.send(());
+    let length = usize::try_from(to - from).map_err(|error| error.to_string())?;
+    let mut bytes = BytesMut::with_capacity(length);
+    while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {
+        if bytes.len() + chunk.len() > length {
+            return Err(format!("more than the {length} bytes came that were announced"));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    match bytes.len() == length {
+        true => Ok(bytes.freeze()),
+        false => Err(format!("{} of {length} bytes came", bytes.len())),
+    }
+}
+
+/// Whether an answer is exactly the piece, of exactly this version, from the very origin that has the place for it.
+fn check(response: &Response, url: &Url, from: u64, to: u64, head: &PackageHead) -> Result<(), String> {
+    let range = response.content_range();
+    if response.status() != 206 {
+        return Err(format!("the server answered {} to a range, with the whole", response.status()));
+    }
+    if range.is_none_or(|range: ContentRange| (range.from, range.to) != (from, to)) {
+        return Err(format!("asked for bytes {from} to {to}, the server sends {range:?}"));
+    }
+    if !is_same(response, head) {
+        return Err("the server has another version now".to_owned());
+    }
+    if response.final_url() != url {
+        return Err("the server sends ranges elsewhere".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! The leading range of a package: what it brings follows what came before, byte for byte.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{Failure, PackageJob};
+use store::{PackageHead, PackageUpload, StoreError};
+use tokio::time::Instant;
+use web::{ErrorKind, GetRequest, Range, Response, WebError};
+
+use super::answer::Ended;
+use super::company::Company;
+use super::piece::Piece;
+use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
+use crate::{Fetcher, modified};
+
+/// A package that is being received by a job.
+pub(super) struct Receiving<'a> {
+    pub(super) fetcher: &'a Fetcher,
+    pub(super) job: &'a PackageJob,
+    pub(super) upload: PackageUpload,
+    pub(super) deadline: Instant,
+    /// Whether the job may end in the middle: only where another can go on.
+    pub(super) limited: bool,
+    pub(super) company: Company,
+    /// Pieces of the present part that are received beside its front, in their order and without a gap between them.
+    pub(super) pieces: VecDeque<Piece>,
+    /// Whether parts are asked for one by one, so that no answer is longer than what is wanted of it.
+    pub(super) by_parts: bool,
+    /// Whether the server does not give ranges that fit together: the whole is asked for, in one go.
+    pub(super) is_plain: bool,
+    pub(super) requests: Arc<AtomicU64>,
+    resumes: u32,
+}
+
+/// How receiving ended.
+pub(super) enum End {
+    /// All has come.
+    Whole,
+    /// The job's time is over, or the service is to stop.
+    OutOfTime,
+    /// The known version is the current one.
+    NotModified,
+    /// The body broke off.
+    Broken(Failure),
+    /// No answer of use.
+    Failed(Failure),
+}
+
+impl<'a> Receiving<'a> {
+    pub(super) fn new(
+        fetcher: &'a Fetcher,
+        job: &'a PackageJob,
+        upload: PackageUpload,
+        company: Company,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            fetcher,
+            job,
+            upload,
+            deadline,
+            limited: true,
+            company,
+            pieces: VecDeque::new(),
+            by_parts: false,
+            is_plain: false,
+            requests: Arc::default(),
+            resumes: fetcher.config.resumes,
+        }
+    }
+
+    /// The upload, and how many requests were made for it. Pieces that did not find their turn end here.
+    pub(super) fn into_parts(self) -> (PackageUpload, u64) {
+        (self.upload, self.requests.load(Ordering::Relaxed))
+    }
+
+    pub(super) async fn receive(&mut self) -> Result<End, StoreError> {
+        loop {
+            let received = self.upload.received();
+            if self.upload.is_whole() || (received > 0 && self.upload.head().length == Some(received)) {
+                return Ok(End::Whole);
+            }
+            if let Some(mut piece) = self.next_piece() {
+                match self.in_more_time(piece.come()).await {
+                    None => return Ok(End::OutOfTime),
+                    Some(Ok(bytes)) => self.take_piece(bytes).await?,
+                    Some(Err(why)) => self.go_alone(&why),
+                }
+                continue;
+            }
+            self.spread(None).await;
+            let request = self.request();
+            let range = request.range.clone();
+            let mut response = match self.in_time(self.fetcher.client.get(request)).await {
+                None => return Ok(End::OutOfTime),
+                Some(Ok(response)) => response,
+                Some(Err(error)) => {
+                    self.count(error.requests());
+                    if range.as_ref().is_some_and(|range| is_about_range(&error, range)) {
+                        // From the beginning, without a range: this cannot come twice.
+                        self.is_plain = true;
+                        self.begin(PackageHead::default()).await?;
+                        continue;
+                    }
+                    return Ok(End::Failed(error.into_failure()));
+                }
+            };
+            self.count(response.requests());
+            let is_first = range.as_ref().is_some_and(|range| range.if_range.is_none());
+            match response.status() {
+                304 => return Ok(End::NotModified),
+                206 if is_first => {
+                    if !self.is_use(&response) {
+                        self.is_plain = true;
+                        continue;
+                    }
+                    self.begin_with(&response, false).await?;
+                }
+                206 if !is_same(&response, self.upload.head()) => {
+                    tracing::debug!(uri = %self.job.uri, "another version came for the rest of a package; it is begun anew");
+                    self.is_plain = true;
+                    self.begin(PackageHead::default()).await?;
+                    continue;
+                }
+                206 => {}
+                _ => {
+                    // Should the next answer be of another version again, this one is to be whole by then.
+                    self.is_plain |= range.is_some();
+                    self.begin_with(&response, range.is_some()).await?;
+                }
+            }
+            // A server that sends the whole after all sends it in one go.
+            let to = range.and_then(|range| range.to).filter(|_| response.status() == 206);
+            if is_first || to.is_none() {
+                self.spread(to).await;
+            }
+            let failure = match self.body(&mut response, to).await? {
+                Ended::Come => continue,
+                Ended::With(End::Broken(failure)) => failure,
+                Ended::With(end) => return Ok(end),
+            };
+            if self.resumes == 0 || condition(&self.upload.head().validators).is_none() {
+                return Ok(End::Broken(failure));
+            }
+            self.resumes -= 1;
+        }
+    }
+
+    /// Asks for the rest, if the server can tell whether it is one of the same bytes, and for the whole otherwise. Beside others, for no
+    /// more than up to them.
+    fn request(&self) -> GetRequest {
+        let url = self.job.uri.to_url();
+        let (from, if_range) = (self.upload.received(), condition(&self.upload.head().validators));
+        let held = self.job.held.clone();
+        let range = match if_range.filter(|_| from > 0) {
+            Some(if_range) => Some(Range { from, to: self.leading_end(), if_range: Some(if_range) }),
+            None if self.is_plain => None,
+            None => self.first_end().map(|to| Range { from: 0, to: Some(to), if_range: None }),
+        };
+        match range {
+            Some(range) if range.if_range.is_some() => {
+                GetRequest { range: Some(range), ..GetRequest::new(url) }
+            }
+            range => GetRequest { range, validators: held, ..GetRequest::new(url) },
+        }
+    }
+
+    /// Whether the first range can be gone on with.
+    fn is_use(&self, response: &Response) -> bool {
+        let total = response.content_range().and_then(|range| range.total);
+        total.is_some() && condition(&response.validators()).is_some()
+    }
+
+    /// The whole is sent, perhaps another version: what came before is not part of it. Or else a part, and nothing came before.
+    async fn begin_with(&mut self, response: &Response, had_range: bool) -> Result<(), StoreError> {
+        let url = self.job.uri.to_url();
+        let length = match response.status() {
+            206 => response.content_range().and_then(|range| range.total),
+            _ => response.content_length(),
+        };
+        let head = PackageHead {
+            length,
+            validators: response.validators(),
+            media_type: response.media_type(),
+            modified: modified::believed(&response.validators(), self.fetcher.clock.now()),
+            final_url: (*response.final_url() != url).then(|| web::redacted(response.final_url())),
+        };
+        let known = &self.upload.head().validators;
+        let ignored = had_range && (known.is_empty() || head.validators == *known);
+        self.limited = can_go_on(&head.validators, accepts_ranges(response), ignored);
+        self.begin(head).await
+    }
+
+    /// Nothing that came so far, or is on its way, belongs to what comes now.
+    async fn begin(&mut self, head: PackageHead) -> Result<(), StoreError> {
+        self.pieces.clear();
+        self.by_parts = false;
+        self.upload.begin(head).await
+    }
+
+    pub(super) fn count(&self, requests: u32) {
+        self.requests.fetch_add(u64::from(requests), Ordering::Relaxed);
+    }
+}
+
+/// Whether a request failed for its range alone, and the whole can be had. Some servers do not know what a range is.
+fn is_about_range(error: &WebError, range: &Range) -> bool {
+    let is_first = range.if_range.is_none();
+    is_no_such_range(error) || (is_first && matches!(error.kind(), ErrorKind::Status(400 | 501)))
+}

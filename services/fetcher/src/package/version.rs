@@ -1,0 +1,99 @@
+//! Which version of a package an answer belongs to, and whether parts of one can be put together.
+
+use model::Validators;
+use store::PackageHead;
+use web::{ErrorKind, Response, WebError};
+
+/// What tells the server which version the rest is wanted of: a strong `ETag`, or a `Last-Modified` that no two versions can share
+/// (RFC 9110, 13.1.5).
+pub(super) fn condition(validators: &Validators) -> Option<String> {
+    match &validators.etag {
+        Some(etag) if !etag.starts_with("W/") => Some(etag.clone()),
+        // A weak one says that the server itself does not tell bytes apart.
+        Some(_) => None,
+        None => validators.last_modified.clone(),
+    }
+}
+
+/// Whether another request can go on with what came. Where it cannot, a job that ended in time would begin anew again and again, and
+/// never be done.
+pub(super) fn can_go_on(validators: &Validators, accepts_ranges: bool, ignored_range: bool) -> bool {
+    accepts_ranges && !ignored_range && condition(validators).is_some()
+}
+
+/// Whether the server says, or shows, that it gives ranges (RFC 9110, 14.3).
+pub(super) fn accepts_ranges(response: &Response) -> bool {
+    let says = response.header("accept-ranges");
+    response.status() == 206 || says.is_some_and(|units| units.trim().eq_ignore_ascii_case("bytes"))
+}
+
+/// Whether the server cannot give the range that was asked for: there is no such one (any more), or it gives another.
+pub(super) fn is_no_such_range(error: &WebError) -> bool {
+    matches!(error.kind(), ErrorKind::Status(416) | ErrorKind::Unasked(206))
+}
+
+/// Whether a 206 is of the version that came so far, as far as it says. It should be by `If-Range`, which not every server heeds.
+pub(super) fn is_same(response: &Response, head: &PackageHead) -> bool {
+    let total = response.content_range().and_then(|range| range.total);
+    is_of(&response.validators(), total, head)
+}
+
+fn is_of(found: &Validators, total: Option<u64>, head: &PackageHead) -> bool {
+    let same_version = match (&found.etag, &head.validators.etag) {
+        (Some(found), Some(known)) => found == known,
+        _ => agree(found.last_modified.as_ref(), head.validators.last_modified.as_ref()),
+    };
+    same_version && agree(total, head.length)
+}
+
+/// What is not said contradicts nothing.
+fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+    one.is_none() || other.is_none() || one == other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: &str = "Fri, 02 Jan 2026 03:04:05 GMT";
+
+    fn validators(etag: Option<&str>, last_modified: Option<&str>) -> Validators {
+        Validators { etag: etag.map(Into::into), last_modified: last_modified.map(Into::into) }
+    }
+
+    #[test]
+    fn only_what_tells_bytes_apart_is_a_condition() {
+        assert_eq!(condition(&validators(Some("\"a\""), Some(DAY))).as_deref(), Some("\"a\""));
+        assert_eq!(condition(&validators(None, Some(DAY))).as_deref(), Some(DAY));
+        assert_eq!(condition(&validators(Some("W/\"a\""), Some(DAY))), None);
+        assert_eq!(condition(&validators(None, None)), None);
+    }
+
+    #[test]
+    fn a_job_ends_in_the_middle_only_where_another_can_go_on() {
+        let strong = validators(Some("\"a\""), None);
+        assert!(can_go_on(&strong, true, false));
+        assert!(!can_go_on(&strong, true, true), "it says so, and does not do it");
+        assert!(!can_go_on(&strong, false, false));
+        assert!(!can_go_on(&validators(Some("W/\"a\""), None), true, false));
+    }
+
+    #[test]
+    fn a_part_is_of_another_version_where_anything_it_says_contradicts() {
+        let head = |etag, last_modified| PackageHead {
+            length: Some(100),
+            validators: validators(etag, last_modified),
+            ..PackageHead::default()
+        };
+        let known = head(Some("\"a\""), Some(DAY));
+        assert!(is_of(&validators(None, None), None, &known), "nothing is said");
+        assert!(
+            is_of(&validators(Some("\"a\""), Some("another day")), Some(100), &known),
+            "the ETag decides"
+        );
+        assert!(!is_of(&validators(Some("\"b\""), Some(DAY)), Some(100), &known));
+        assert!(!is_of(&validators(Some("\"a\""), None), Some(101), &known));
+        assert!(!is_of(&validators(None, Some("another day")), Some(100), &known));
+        assert!(is_of(&validators(None, Some(DAY)), Some(100), &head(None, Some(DAY))));
+    }
+}
