@@ -95,6 +95,13 @@ pub trait Bus: Debug + Send + Sync {
     /// [`BusError::NotOpen`]; [`BusError::Unavailable`].
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError>;
 
+    /// Waits, where messages end with this process, until none lies in the queues of a filter or is out: whoever goes on only then has
+    /// one message less to make again should all end now. Messages that outlive the process are waited for by nobody.
+    ///
+    /// # Errors
+    /// [`BusError::Unavailable`].
+    async fn caught_up(&self, filter: &Filter) -> Result<(), BusError>;
+
     /// Drops the fetch jobs of a Source, in all lanes: its new owner plans from the catalog, where they stand as pending.
     /// Jobs that are being worked on are finished and not handed out again. Returns how many were dropped from the queues.
     ///

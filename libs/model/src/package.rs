@@ -43,12 +43,15 @@ pub struct PackageRecord {
     /// The version whose slices are all settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<SettledPackage>,
-    /// Attempts made in this run.
+    /// Attempts made in this run, since something came of one.
     #[serde(default)]
     pub attempts: u32,
     /// Not to be tried before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
+    /// The job that was sent to open it, until it has ended: whoever owns the Source next waits for what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
 }
 
 /// How far a package has come.
@@ -227,6 +230,12 @@ pub enum PackageResult {
         /// The names of the first few of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unlisted_names: Vec<String>,
+    },
+    /// Somebody else had begun to unpack it from its beginning, and did not come to the end. What was said of it so far stands; a
+    /// job that begins behind what is settled by then does the rest.
+    Interrupted {
+        /// Slices at the beginning that were settled when the job was sent.
+        settled: u32,
     },
     /// Not received, not what was declared, or not to be read.
     Failed(Failure),

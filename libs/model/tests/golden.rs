@@ -268,6 +268,7 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
         ("opened", PackageResult::Opened(contents())),
         ("slice", slice((1..).zip(results).map(item).collect(), Vec::new())),
         ("last-slice", slice(Vec::new(), vec!["thumbs.db".to_owned()])),
+        ("interrupted", PackageResult::Interrupted { settled: 3 }),
         ("failed", PackageResult::Failed(throttled())),
     ]
 }

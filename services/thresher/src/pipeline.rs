@@ -71,10 +71,11 @@ impl Pipeline {
         let spec = ConsumerSpec::new(Filter::Unpack, UNPACKERS, ACK_WAIT, MAX_DELIVER);
         bus.open(spec.clone()).await?;
         let config = UnpackerConfig::default();
-        let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), Arc::new(SystemClock), config);
+        let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), Arc::new(SystemClock), config)
+            .stopped_by(stop.clone());
         let unpackers = worker(&bus, report, move |message| {
             let unpacker = unpacker.clone();
-            async move { unpacker.work(message.payload).await }
+            async move { unpacker.work(message.payload, message.attempt).await }
         });
         let stopped = stop.clone();
         stages.spawn(async move { unpackers.run(spec, stopped).await });

@@ -216,6 +216,9 @@ impl<'a> Filling<'a> {
     }
 
     async fn end_slice(&mut self, answers: &mut Answers<'_>, unlisted: Unlisted) -> Result<(), Trouble> {
+        if !self.is_settled() {
+            answers.caught_up().await?;
+        }
         let next = Packer::new(self.store, self.source, self.now);
         let packer = std::mem::replace(&mut self.packer, next);
         for ((slot, entry, computed, assurance), location) in packer.finish().await? {

@@ -61,6 +61,7 @@ impl UnpackerMetrics {
                     self.members.get_or_create(&MemberLabel { verdict }).inc();
                 }
             }
+            PackageResult::Interrupted { .. } => drop(package("interrupted")),
             PackageResult::Stored(_) | PackageResult::NotModified | PackageResult::Deferred { .. } => {}
         }
     }

@@ -73,10 +73,12 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let counted = UnpackerMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, nats, store).await?;
-    let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs).counted(counted);
+    let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
+        .counted(counted)
+        .stopped_by(context.stop.clone());
     let work = move |message: Message| {
         let unpacker = unpacker.clone();
-        async move { unpacker.work(message.payload).await }
+        async move { unpacker.work(message.payload, message.attempt).await }
     };
     fleet::work_queue(&context, bus, Filter::Unpack, jobs_at_a_time, work).await
 }

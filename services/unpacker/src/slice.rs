@@ -47,6 +47,7 @@ impl Unpacker {
             Some(MemberOutcome { entry: line.entry, result })
         });
         let items = items.collect();
+        answers.caught_up().await?;
         let unlisted_names = Vec::new();
         answers.say(PackageResult::Slice { number, items, unlisted: 0, unlisted_names }).await
     }

@@ -25,6 +25,9 @@ const TOP: &[u8] = b"manifest.xml";
 
 impl Unpacker {
     /// Unpacks a tar. Slices before `settled` are passed over.
+    ///
+    /// Of a job that somebody else had begun, nobody here knows how far it came: what was said of it may be settled by now. Its owner
+    /// knows, and sends another one.
     pub(crate) async fn stream(
         &self,
         answers: &mut Answers<'_>,
@@ -32,7 +35,10 @@ impl Unpacker {
         stored: &Stored,
         settled: u32,
     ) -> Result<(), Trouble> {
-        let (entries, paths, manifest) = self.tar_manifest(answers.job, stored).await?;
+        if answers.is_begun_already() {
+            return answers.say_interrupted(settled).await;
+        }
+        let (entries, paths, manifest) = self.tar_manifest(answers, stored).await?;
         let paths = paths.settled(&entries);
         // As many as go into one message, whichever they will be: their number has to be known now.
         let most = u64::from(u32::MAX).min(bus::MAX_PAYLOAD as u64 * 3 / 4 / outcome_bytes(entries.longest));
@@ -59,6 +65,7 @@ impl Unpacker {
         let mut unlisted = Unlisted::default();
         let mut tar = self.tar(stored).await?;
         while let Some(item) = tar.next().await? {
+            answers.go_on()?;
             let (name, refusal) = match &item {
                 Item::Member(member) => (member.name().into_owned(), None),
                 Item::Refused(error) => (refused_name(error).unwrap_or_default().to_owned(), Some(error)),
@@ -105,10 +112,16 @@ impl Unpacker {
     }
 
     /// Reads the manifest, and tells which member it is.
-    async fn tar_manifest(&self, job: &UnpackJob, stored: &Stored) -> Result<(Entries, Paths, u64), Trouble> {
+    async fn tar_manifest(
+        &self,
+        answers: &Answers<'_>,
+        stored: &Stored,
+    ) -> Result<(Entries, Paths, u64), Trouble> {
+        let job = answers.job;
         let mut tar = self.tar(stored).await?;
         let mut finder = ManifestFinder::default();
         while let Some(item) = tar.next().await? {
+            answers.go_on()?;
             let Item::Member(member) = item else { continue };
             if member.name_bytes == TOP {
                 let (entries, paths) = self.read_manifest(job, &mut tar).await?;

@@ -29,6 +29,9 @@ pub(crate) enum Trouble {
         /// In words.
         message: String,
     },
+    /// Whoever runs this is to stop: another one goes on.
+    #[error("the unpacker is to stop; another one goes on with the package")]
+    Stopping,
     /// The job makes no sense, now or later.
     #[error("{0}")]
     Poison(String),

@@ -1,17 +1,24 @@
 //! A job: taken, worked, and answered for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bus::{Bus, Queue, Work};
+use bus::{Bus, Filter, Queue, Work};
 use bytes::Bytes;
 use fixity::Verdict;
 use model::{Clock, PackageOutcome, PackageResult, UnpackJob, UnpackTask};
 use store::{Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::trouble::Trouble;
 use crate::{UnpackerConfig, UnpackerMetrics, failure};
+
+/// What is said last of a job of several parts: that it failed.
+const FAILED: u32 = u32::MAX;
+/// What is said of a job that somebody else had begun.
+const INTERRUPTED: u32 = u32::MAX - 1;
 
 /// Works unpack jobs.
 #[derive(Debug, Clone)]
@@ -23,12 +30,15 @@ pub struct Unpacker {
     /// What may be opened at a time.
     pub(crate) opening: Arc<Semaphore>,
     pub(crate) metrics: UnpackerMetrics,
+    stop: CancellationToken,
 }
 
 /// What is said of a job, in its order.
 pub(crate) struct Answers<'a> {
     unpacker: &'a Unpacker,
     pub(crate) job: &'a UnpackJob,
+    /// Which delivery of the job this is, from 1.
+    attempt: u32,
     started: Instant,
     /// Whether anything was said yet.
     begun: bool,
@@ -38,8 +48,8 @@ impl Unpacker {
     /// An unpacker of what lies in `store`, which reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, config: UnpackerConfig) -> Self {
         let opening = Arc::new(Semaphore::new(config.opened_at_a_time.max(1)));
-        let metrics = UnpackerMetrics::default();
-        Self { store, bus, clock, config: Arc::new(config), opening, metrics }
+        let (metrics, stop) = Default::default();
+        Self { store, bus, clock, config: Arc::new(config), opening, metrics, stop }
     }
 
     /// Counts what it does.
@@ -48,14 +58,21 @@ impl Unpacker {
         Self { metrics, ..self }
     }
 
-    /// Works one message. It may be acknowledged when this says so.
-    pub async fn work(&self, payload: Bytes) -> Work {
-        Work::from_result(self.try_work(&payload).await)
+    /// Leaves long jobs to others once `stop` is cancelled: what is unpacked from its beginning may take hours.
+    #[must_use]
+    pub fn stopped_by(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
     }
 
-    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
+    /// Works one message, which was handed out for the `attempt`th time. It may be acknowledged when this says so.
+    pub async fn work(&self, payload: Bytes, attempt: u32) -> Work {
+        Work::from_result(self.try_work(&payload, attempt).await)
+    }
+
+    async fn try_work(&self, payload: &[u8], attempt: u32) -> Result<(), Work> {
         let job: UnpackJob = model::decode(payload).map_err(Work::poison)?;
-        let mut answers = Answers { unpacker: self, job: &job, started: Instant::now(), begun: false };
+        let mut answers =
+            Answers { unpacker: self, job: &job, attempt, started: Instant::now(), begun: false };
         let worked = match job.task {
             UnpackTask::Open { settled } => self.open(&mut answers, settled).await,
             UnpackTask::Slice { index, number } => self.slice(&mut answers, index, number).await,
@@ -68,6 +85,25 @@ impl Unpacker {
 }
 
 impl Answers<'_> {
+    /// Whether somebody else had this very job before, and did not come to its end.
+    pub(crate) fn is_begun_already(&self) -> bool {
+        self.attempt > 1
+    }
+
+    /// Whether to go on with a long job.
+    pub(crate) fn go_on(&self) -> Result<(), Trouble> {
+        if self.unpacker.stop.is_cancelled() { Err(Trouble::Stopping) } else { Ok(()) }
+    }
+
+    /// Waits until what was said could not get lost any more, should this process end now. Then a slice may be stored.
+    pub(crate) async fn caught_up(&self) -> Result<(), Trouble> {
+        let outcomes = Filter::Outcomes(self.job.source.clone());
+        tokio::select! {
+            caught_up = self.unpacker.bus.caught_up(&outcomes) => Ok(caught_up?),
+            () = self.unpacker.stop.cancelled() => Err(Trouble::Stopping),
+        }
+    }
+
     /// Says what came of the whole job.
     pub(crate) async fn say(&mut self, result: PackageResult) -> Result<(), Trouble> {
         self.publish(None, result).await
@@ -76,6 +112,11 @@ impl Answers<'_> {
     /// Says what came of a part of the job that has several. Whoever works the job again numbers them alike.
     pub(crate) async fn say_part(&mut self, part: u32, result: PackageResult) -> Result<(), Trouble> {
         self.publish(Some(part), result).await
+    }
+
+    /// Says that somebody else had begun this job.
+    pub(crate) async fn say_interrupted(&mut self, settled: u32) -> Result<(), Trouble> {
+        self.publish(Some(INTERRUPTED), PackageResult::Interrupted { settled }).await
     }
 
     /// Some troubles are answers; after others the job is to be done again.
@@ -91,13 +132,17 @@ impl Answers<'_> {
                 failure::refused(reason, format!("the package {uri} is not read: {message}"))
             }
             Trouble::Poison(why) => return Err(Work::poison(why)),
+            Trouble::Stopping => {
+                let (after, why) = (Some(Duration::ZERO), Trouble::Stopping.to_string());
+                return Err(Work::Later { after, why });
+            }
             later @ (Trouble::Store(_) | Trouble::Bus(_) | Trouble::Ours(_)) => {
                 return Err(Work::later(later));
             }
         };
         tracing::warn!(package.uri = %uri, reason = failure.reason.as_str(), why = failure.message, "a package is not read");
         // After parts, the failure has a name of its own too.
-        let part = self.begun.then_some(u32::MAX);
+        let part = self.begun.then_some(FAILED);
         self.publish(part, PackageResult::Failed(failure)).await.map_err(Work::later)
     }
 

@@ -143,6 +143,10 @@ impl Bus for JetStreamBus {
         self.0.spare_place(lane).await
     }
 
+    async fn caught_up(&self, _: &Filter) -> Result<(), BusError> {
+        Ok(())
+    }
+
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.0.purge(source).await
     }

@@ -242,6 +242,19 @@ impl Bus for MemoryBus {
         Ok(is_taken.then(|| Place::new(MemoryPlace::new(Arc::clone(&self.0), filter))))
     }
 
+    async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
+        loop {
+            let changed = {
+                let state = self.0.state();
+                match state.stages.get(filter) {
+                    Some(stage) if !stage.is_empty() => stage.changed(),
+                    _ => return Ok(()),
+                }
+            };
+            changed.await;
+        }
+    }
+
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         let mut state = self.0.state();
         let fetch = state.stages.iter_mut().filter(|(filter, _)| matches!(filter, Filter::Fetch(_)));

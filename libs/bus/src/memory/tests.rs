@@ -103,6 +103,27 @@ async fn lowered_limit_holds_back_also_what_was_out_before() {
     assert_eq!(ids(&next.unwrap()), ["b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_an_empty_queue_waits_for_the_last_acknowledgement() {
+    let bus = MemoryBus::new(CAPACITY);
+    bus.caught_up(&Filter::Verify).await.unwrap();
+    bus.open(spec(Filter::Verify, 10)).await.unwrap();
+    publish(&bus, verify("s"), "a").await;
+    let began = tokio::time::Instant::now();
+    let (waited, ()) = tokio::join!(
+        async {
+            bus.caught_up(&Filter::Verify).await.unwrap();
+            began.elapsed()
+        },
+        async {
+            let pulled = bus.pull(&Filter::Verify, 1, Duration::ZERO).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            pulled[0].ack().await.unwrap();
+        }
+    );
+    assert_eq!(waited, Duration::from_secs(3));
+}
+
 /// What may happen to a bus.
 #[derive(Debug, Clone)]
 enum Step {

@@ -83,6 +83,8 @@ pub(crate) fn label(result: &PackageResult) -> &'static str {
         PackageResult::Deferred { .. } => "deferred",
         PackageResult::Failed(failure) => failure.reason.as_str(),
         // Nothing that a fetcher says.
-        PackageResult::Opened(_) | PackageResult::Slice { .. } => ProblemReason::WrongKind.as_str(),
+        PackageResult::Opened(_) | PackageResult::Slice { .. } | PackageResult::Interrupted { .. } => {
+            ProblemReason::WrongKind.as_str()
+        }
     }
 }

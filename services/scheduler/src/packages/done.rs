@@ -7,7 +7,7 @@ use std::time::Duration;
 use bus::Filter;
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{DocumentState, PackageState, ProblemReason, SetId, Subject, Validators};
+use model::{DocumentState, PackageState, ProblemReason, SetId, Subject, UnpackTask, Validators};
 use resourcesync::Capability;
 
 use super::{InHand, Task};
@@ -126,8 +126,8 @@ impl Harvest {
             {
                 let what = match job.task {
                     Task::Fetch => "receives it",
-                    Task::Open => "opens it",
-                    Task::Slice(_) => "reads a part of it",
+                    Task::Unpack(UnpackTask::Open { .. }) => "opens it",
+                    Task::Unpack(UnpackTask::Slice { .. }) => "reads a part of it",
                 };
                 let message = format!(
                     "the job that {what} was given up: {}. That tells nothing against the package: the next run tries it again",

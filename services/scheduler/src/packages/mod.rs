@@ -11,6 +11,7 @@ mod members;
 mod outcome;
 mod plan;
 mod queue;
+mod send;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,17 +19,16 @@ use std::time::Duration;
 
 use bus::Filter;
 use catalog::Batch;
-use jiff::Timestamp;
-use model::{JobId, Lane, PackageJob, PackageRecord, PackageState, SetId, UnpackJob, UnpackTask};
+use model::{JobId, Lane, PackageRecord};
 use tokio::time::Instant;
 
-use crate::dispatch::earliest;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::trouble;
 pub(crate) use choose::FEW;
 pub(crate) use plan::is_settled;
 use queue::Order;
+use send::Task;
 
 /// Packages that are in hand at a time, beside those of which only the name is known.
 const IN_HAND: usize = 8;
@@ -56,13 +56,6 @@ struct Job {
     task: Task,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Task {
-    Fetch,
-    Open,
-    Slice(u32),
-}
-
 impl Harvest {
     /// Works off the packages of this run. Ends when none is left that could be brought further.
     pub(crate) async fn work_packages(&mut self) -> Result<(), HarvestError> {
@@ -72,6 +65,8 @@ impl Harvest {
         }
         self.open_queues().await?;
         let mut hand = InHand::default();
+        // What an earlier owner sent may be at work still.
+        let are_others_out = self.bus.under_way(&self.source).await? > 0;
         let mut heard_at = Instant::now();
         loop {
             self.check_stop()?;
@@ -80,7 +75,7 @@ impl Harvest {
                 let Some(mut record) = self.catalog.package(&uri).await? else { continue };
                 Box::pin(self.spare(&uri, &mut record)).await?;
                 if queue::is_open(&record) {
-                    hand.packages.insert((order, uri), record);
+                    hand.take(order, uri, record, are_others_out);
                     continue;
                 }
                 let mut batch = Batch::new();
@@ -115,101 +110,6 @@ impl Harvest {
         self.finish_dumps().await
     }
 
-    /// Sends whatever may go out. Returns when the next package that has to wait is due.
-    async fn send_packages(&mut self, hand: &mut InHand) -> Result<Option<Timestamp>, HarvestError> {
-        let now = self.clock.now();
-        let mut due = None;
-        let mut jobs = Vec::new();
-        let mut room = SLICES_OUT.saturating_sub(hand.slices_out());
-        // In a Change Dump, a later package waits until the earlier ones are settled.
-        let mut busy: HashSet<SetId> = HashSet::new();
-        for ((_, uri), record) in &hand.packages {
-            let is_first = !record.capability.tells_changes() || busy.insert(record.set.clone());
-            let out = |task: Task| hand.jobs.values().any(|job| job.package == *uri && job.task == task);
-            if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
-                due = earliest(due, Some(next));
-                continue;
-            }
-            match &record.state {
-                PackageState::Wanted if !out(Task::Fetch) => {
-                    jobs.push((uri.clone(), record.clone(), Task::Fetch))
-                }
-                PackageState::Stored { .. } if is_first && !out(Task::Open) => {
-                    jobs.push((uri.clone(), record.clone(), Task::Open));
-                }
-                PackageState::Opened { contents, done, .. } if is_first && contents.index.is_some() => {
-                    let missing = done.missing(contents.slices).map(Task::Slice).filter(|task| !out(*task));
-                    for task in missing.take(room) {
-                        room -= 1;
-                        jobs.push((uri.clone(), record.clone(), task));
-                    }
-                }
-                // One job works all of its slices.
-                PackageState::Opened { .. } if is_first && !out(Task::Open) => {
-                    jobs.push((uri.clone(), record.clone(), Task::Open));
-                }
-                _ => {}
-            }
-        }
-        for (uri, record, task) in jobs {
-            self.send_package(hand, uri, record, task).await?;
-        }
-        Ok(due)
-    }
-
-    async fn send_package(
-        &mut self,
-        hand: &mut InHand,
-        uri: String,
-        record: PackageRecord,
-        task: Task,
-    ) -> Result<(), HarvestError> {
-        let id = JobId::fresh();
-        let (source, run, seq) = (self.source.clone(), self.run.id, record.seq);
-        let terms = self.options.terms.clone();
-        // Both were looked at when the package was planned.
-        let Ok(name) = model::ResourceUri::try_from(uri.clone()) else { return Ok(()) };
-        let Ok(lane) = Lane::of(&name.to_url()) else { return Ok(()) };
-        let PackageRecord { declaration, settled, state, .. } = record;
-        let task_of = |done: &model::SliceSet| match task {
-            Task::Slice(number) => number,
-            _ => done.missing(u32::MAX).next().unwrap_or_default(),
-        };
-        let (stored, task) = match (state, task) {
-            (PackageState::Stored { stored }, _) => (stored, UnpackTask::default()),
-            (PackageState::Opened { stored, contents, done }, _) => match contents.index {
-                Some(index) => (stored, UnpackTask::Slice { index, number: task_of(&done) }),
-                None => (stored, UnpackTask::Open { settled: task_of(&done) }),
-            },
-            (_, _) => {
-                let held = settled.map(|settled| settled.validators).unwrap_or_default();
-                let job = PackageJob {
-                    id,
-                    source,
-                    run,
-                    lane: lane.clone(),
-                    uri: name,
-                    seq,
-                    declaration,
-                    held,
-                    terms,
-                };
-                self.queue_package(&job).await?;
-                hand.lanes.insert(lane);
-                hand.jobs.insert(id, Job { package: uri, task });
-                return Ok(());
-            }
-        };
-        let sent = match &task {
-            UnpackTask::Slice { number, .. } => Task::Slice(*number),
-            UnpackTask::Open { .. } => Task::Open,
-        };
-        let job = UnpackJob { id, source, run, lane, uri: name, seq, declaration, stored, task };
-        self.queue_unpack(&job).await?;
-        hand.jobs.insert(id, Job { package: uri, task: sent });
-        Ok(())
-    }
-
     /// Jobs that have vanished from the bus are sent again: their packages' records say what is still to be done.
     async fn look_for_lost_packages(
         &mut self,
@@ -226,7 +126,20 @@ impl Harvest {
 }
 
 impl InHand {
+    /// Takes a package in hand, and the job that opens it, if it may be out.
+    fn take(&mut self, order: Order, uri: String, record: PackageRecord, may_be_out: bool) {
+        if let (Some(id), true) = (record.job, may_be_out) {
+            self.jobs.insert(id, Job { package: uri.clone(), task: Task::open() });
+        }
+        self.packages.insert((order, uri), record);
+    }
+
+    /// Whether a job about a package is out that does this.
+    fn is_out(&self, package: &str, task: &Task) -> bool {
+        self.jobs.values().any(|job| job.package == package && job.task.is_like(task))
+    }
+
     fn slices_out(&self) -> usize {
-        self.jobs.values().filter(|job| matches!(job.task, Task::Slice(_))).count()
+        self.jobs.values().filter(|job| job.task.is_slice()).count()
     }
 }

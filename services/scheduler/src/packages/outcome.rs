@@ -1,31 +1,21 @@
 //! What came of a job about a package: each message is settled in one atomic batch before it is acknowledged.
 
-use bus::{Delivery, Queue};
+use bus::Delivery;
 use catalog::Batch;
 use jiff::SignedDuration;
 use model::{
-    Contents, Disposition, Failure, PackageJob, PackageOutcome, PackageRecord, PackageResult, PackageState,
-    ProblemReason, SettledPackage, SliceSet, Subject, UnpackJob,
+    Contents, Disposition, Failure, PackageOutcome, PackageRecord, PackageResult, PackageState,
+    ProblemReason, SettledPackage, SliceSet, Subject,
 };
 use resourcesync::Capability;
 
 use super::contents::manifest_of;
-use super::{InHand, queue};
+use super::{InHand, queue, send};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::window::Window;
 
 impl Harvest {
-    pub(super) async fn queue_package(&mut self, job: &PackageJob) -> Result<(), HarvestError> {
-        self.queue_fetch(&job.lane, job.id, job).await
-    }
-
-    pub(super) async fn queue_unpack(&mut self, job: &UnpackJob) -> Result<(), HarvestError> {
-        let queue = Queue::Unpack { source: job.source.clone() };
-        bus::send(&*self.bus, queue, job.id, job).await?;
-        Ok(())
-    }
-
     /// Settles what came back of packages. Outcomes of single resources, of jobs that an earlier process sent, are settled too.
     pub(super) async fn settle_packages(
         &mut self,
@@ -66,6 +56,7 @@ impl Harvest {
         };
         let mut batch = Batch::new();
         let goes_on = matches!(outcome.result, PackageResult::Opened(_) | PackageResult::Slice { .. });
+        let is_asked_for = hand.jobs.contains_key(&outcome.id);
         match (outcome.result, record.state.clone()) {
             (PackageResult::Stored(stored), PackageState::Wanted) => {
                 self.run.counters.bytes += stored.computed.length();
@@ -107,6 +98,14 @@ impl Harvest {
                 record.state = PackageState::Opened { stored, contents, done };
                 finish_if_done(&mut record);
             }
+            // Of a job that is over, it says nothing new.
+            (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
+                if send::settled(&record) > settled {
+                    record.attempts = 0;
+                } else {
+                    self.fail_package(&mut batch, uri, &mut record, interrupted()).await?;
+                }
+            }
             (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
                 if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
                     // Its bytes are gone: it is received once more, under a name of its own.
@@ -117,6 +116,10 @@ impl Harvest {
             // What comes a second time after a crash, or out of order, says nothing new; what is missing is asked for again.
             _ => {}
         }
+        let is_over = !goes_on || is_whole_job(&record);
+        if is_over {
+            record.job = record.job.filter(|job| *job != outcome.id);
+        }
         batch.put_package(uri, &record);
         self.commit(batch).await?;
         if !queue::is_open(&record) || record.seq != outcome.seq {
@@ -126,7 +129,7 @@ impl Harvest {
             }
         }
         let key = (queue::order(&record), uri.to_owned());
-        if !goes_on || is_whole_job(&record) {
+        if is_over {
             hand.jobs.remove(&outcome.id);
         }
         if queue::is_open(&record) {
@@ -260,6 +263,14 @@ fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), St
         )),
         _ => Ok(()),
     }
+}
+
+/// Somebody began to unpack a package from its beginning, and did not come to the end of a slice.
+fn interrupted() -> Failure {
+    let message = "whoever unpacked the package ended before a slice of it was done, several times; the log of the unpackers says why. \
+                   That tells nothing against the package: the next run tries it again";
+    let disposition = Disposition::Retry { after: None };
+    Failure { disposition, ..refused(ProblemReason::Poison, message.to_owned()) }
 }
 
 fn refused(reason: ProblemReason, message: String) -> Failure {

@@ -77,6 +77,7 @@ impl Harvest {
             settled: None,
             attempts: 0,
             next_attempt_at: None,
+            job: None,
         }
     }
 }
@@ -103,7 +104,8 @@ fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
     let is_in_work = matches!(before.state, PackageState::Stored { .. } | PackageState::Opened { .. });
     if is_in_work && before.declaration == fresh.declaration && tells_versions(&fresh.declaration) {
         // Its upload and its slices are named by its plan.
-        return PackageRecord { seq: before.seq, state: before.state, settled: before.settled, ..fresh };
+        let PackageRecord { seq, state, settled, job, .. } = before;
+        return PackageRecord { seq, state, settled, job, ..fresh };
     }
     // A download that broke off goes on where it stopped: the server is asked whether it is still the same.
     let seq = if before.state == PackageState::Wanted { before.seq } else { fresh.seq };
@@ -161,6 +163,7 @@ mod tests {
             settled: None,
             attempts: 3,
             next_attempt_at: None,
+            job: None,
         }
     }
 

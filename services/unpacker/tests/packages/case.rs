@@ -105,15 +105,30 @@ impl Case {
 
     /// Works a job, and gives what was said of it.
     pub async fn work(&self, job: &UnpackJob) -> (Work, Vec<PackageResult>) {
-        let work = self.unpacker().work(model::encode(job).into()).await;
-        (work, self.said().await)
+        self.work_again(job, 1).await
     }
 
-    /// What was said since.
-    pub async fn said(&self) -> Vec<PackageResult> {
+    /// Works a job that is handed out for the `attempt`th time.
+    pub async fn work_again(&self, job: &UnpackJob, attempt: u32) -> (Work, Vec<PackageResult>) {
+        let unpacker = self.unpacker();
+        let mut working = std::pin::pin!(unpacker.work(model::encode(job).into(), attempt));
+        let mut said = Vec::new();
+        // No further slice is told before the last one was heard.
+        let work = loop {
+            tokio::select! {
+                work = &mut working => break work,
+                more = self.said(Duration::from_secs(60)) => said.extend(more),
+            }
+        };
+        said.extend(self.said(Duration::ZERO).await);
+        (work, said)
+    }
+
+    /// What was said since, or is within `wait`.
+    pub async fn said(&self, wait: Duration) -> Vec<PackageResult> {
         let filter = Filter::Outcomes(self.source.clone());
         let mut said = Vec::new();
-        for delivery in self.bus.pull(&filter, 1_000, Duration::ZERO).await.unwrap() {
+        for delivery in self.bus.pull(&filter, 1_000, wait).await.unwrap() {
             assert!(delivery.payload.len() < bus::MAX_PAYLOAD);
             let outcome: PackageOutcome = model::decode(&delivery.payload).unwrap();
             self.names.lock().unwrap().push(delivery.id.to_string());

@@ -1,11 +1,14 @@
 //! Packages that are read from their beginning.
 
-use bus::Work;
+use std::time::Duration;
+
+use bus::{Bus as _, Work};
 use fixity::Computed;
 use model::{
     Contents, Disposition, Location, MemberOutcome, MemberResult, PackageResult, ProblemReason, UnpackTask,
 };
 use packages::Compression;
+use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Unpacked, dump, entry, holding};
 use crate::tars::{ALL, Tar, compressed};
@@ -109,12 +112,7 @@ async fn settled_slices_are_not_stored_again() {
     let package = tar(600, true);
     let before = unpack(&case, package.clone()).await;
     let stored = case.put(package).await;
-    let packs = || async {
-        use futures::TryStreamExt as _;
-        let prefix = store::Key::packs(&case.source);
-        case.store.object_store().list(Some(&prefix)).try_collect::<Vec<_>>().await.unwrap().len()
-    };
-    let packs_before = packs().await;
+    let packs_before = packs(&case).await;
     let (work, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
     assert_eq!(work, Work::Done);
     let [PackageResult::Opened(contents), PackageResult::Slice { number: 2, items, .. }] = &said[..] else {
@@ -123,7 +121,53 @@ async fn settled_slices_are_not_stored_again() {
     assert_eq!(contents, &before.contents);
     let names = |items: &[MemberOutcome]| items.iter().map(|item| item.entry.clone()).collect::<Vec<_>>();
     assert_eq!(names(items), names(&before.slices[2]));
-    assert_eq!(packs().await - packs_before, 1);
+    assert_eq!(packs(&case).await - packs_before, 1);
+}
+
+async fn packs(case: &Case) -> usize {
+    use futures::TryStreamExt as _;
+    let prefix = store::Key::packs(&case.source);
+    case.store.object_store().list(Some(&prefix)).try_collect::<Vec<_>>().await.unwrap().len()
+}
+
+#[tokio::test]
+async fn an_unpacker_that_is_to_stop_leaves_the_rest_of_a_tar_to_another() {
+    let case = Case::new().await;
+    let stored = case.put(tar(600, true)).await;
+    let job = case.job(&stored, UnpackTask::default());
+    let stop = CancellationToken::new();
+    let unpacker = case.unpacker().stopped_by(stop.clone());
+    let working = unpacker.work(model::encode(&job).into(), 1);
+    let (work, said) = tokio::join!(working, async {
+        let mut said = case.said(Duration::from_secs(60)).await;
+        said.extend(case.said(Duration::from_secs(60)).await);
+        stop.cancel();
+        said
+    });
+    assert!(matches!(work, Work::Later { after: Some(Duration::ZERO), .. }), "{work:?}");
+    let [PackageResult::Opened(_), PackageResult::Slice { number: 0, .. }] = &said[..] else {
+        panic!("{said:?}")
+    };
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_slice_is_stored_before_the_one_before_it_is_settled() {
+    let case = Case::new().await;
+    let stored = case.put(tar(1_300, true)).await;
+    let job = model::encode(&case.job(&stored, UnpackTask::default()));
+    let unpacker = case.unpacker();
+    let working = tokio::spawn(async move { unpacker.work(job.into(), 1).await });
+    let filter = bus::Filter::Outcomes(case.source.clone());
+    let (mut settled, mut ahead) = (0, Vec::new());
+    while let Some(held) = case.bus.pull(&filter, 1, Duration::from_secs(3_600)).await.unwrap().pop() {
+        // Time passes only when nothing else happens: the job got as far as it can while its outcome is held.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        ahead.push(packs(&case).await - settled);
+        settled += usize::from(held.id.as_str().contains('.'));
+        held.ack().await.unwrap();
+    }
+    assert_eq!((working.await.unwrap(), settled), (Work::Done, 6));
+    assert_eq!(ahead, [0, 1, 1, 1, 1, 1, 1], "packs that would be stored again");
 }
 
 #[tokio::test]
@@ -134,9 +178,13 @@ async fn a_job_that_was_killed_between_slices_says_what_was_not_heard_yet() {
     let (_, said) = case.work(&job).await;
     let whole = unpacked(said);
 
-    // Killed before its acknowledgement: its messages lie there, those that come again are left out.
-    let (work, again) = case.work(&job).await;
-    assert_eq!((work, again.len()), (Work::Done, 0), "{again:?}");
+    // Killed before its acknowledgement: whoever gets the job then asks the owner, and does nothing else.
+    let packs = packs(&case).await;
+    let (work, again) = case.work_again(&job, 2).await;
+    assert_eq!((work, again), (Work::Done, vec![PackageResult::Interrupted { settled: 0 }]));
+    let (work, again) = case.work_again(&job, 3).await;
+    assert_eq!((work, again.len()), (Work::Done, 0), "it asks once: {again:?}");
+    assert_eq!(self::packs(&case).await, packs);
 
     // Killed after the first slice: the owner asks for the rest.
     let (_, rest) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1 })).await;

@@ -83,6 +83,9 @@ impl Bus for Failing {
     async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
         self.bus.spare_place(lane).await
     }
+    async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
+        self.bus.caught_up(filter).await
+    }
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.bus.purge(source).await
     }

@@ -1,5 +1,13 @@
 //! Harvests over a bus that does harm, with the very stages of a laptop.
 
+#[path = "../../../tests/common/dump.rs"]
+#[allow(dead_code, reason = "builders of which these tests use a part")]
+mod dump;
+#[path = "../../../tests/common/site.rs"]
+#[allow(dead_code, reason = "builders of which these tests use a part")]
+mod site;
+mod tars;
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -33,8 +41,30 @@ struct Harming {
     harm: Harm,
 }
 
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is queued.
+    Pass,
+    /// The bus cannot take it.
+    Refuse,
+    /// Its publisher waits for ever: it is about to be killed.
+    Hang,
+}
+
+/// Decides about a message by its name.
+struct Decide(Box<dyn Fn(&str) -> Fate + Send + Sync>);
+
+impl std::fmt::Debug for Decide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Decide")
+    }
+}
+
 #[derive(Debug)]
 enum Harm {
+    /// Decides about each message by its name.
+    Decide(Decide),
     /// Cuts the payloads of the first so many.
     Damage(AtomicUsize),
     /// Loses all that come within this time after the first. Nothing else happens meanwhile, so time passes at once.
@@ -50,6 +80,10 @@ impl Harming {
         Arc::new(Self { bus, stage, harm: Harm::Damage(AtomicUsize::new(messages)) })
     }
 
+    fn deciding(stage: &'static str, decide: impl Fn(&str) -> Fate + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { bus: memory(), stage, harm: Harm::Decide(Decide(Box::new(decide))) })
+    }
+
     fn losing(stage: &'static str, time: Duration) -> Arc<Self> {
         let (first, lost, healed) = (OnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
         Arc::new(Self { bus: memory(), stage, harm: Harm::Lose { time, first, lost, healed } })
@@ -58,6 +92,7 @@ impl Harming {
     /// What is left of a payload; nothing where the message is lost.
     fn harm(&self, payload: Bytes) -> Option<Bytes> {
         match &self.harm {
+            Harm::Decide(_) => Some(payload),
             Harm::Damage(left) => {
                 let hit = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
                 Some(if hit.is_ok() { payload.slice(..payload.len() / 2) } else { payload })
@@ -81,7 +116,7 @@ impl Harming {
 
     fn lost(&self) -> usize {
         match &self.harm {
-            Harm::Damage(_) => 0,
+            Harm::Decide(_) | Harm::Damage(_) => 0,
             Harm::Lose { lost, .. } => lost.load(Ordering::SeqCst),
         }
     }
@@ -100,6 +135,18 @@ impl Bus for Harming {
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
         let concerned = queue.subject().starts_with(self.stage);
+        let fate = match &self.harm {
+            Harm::Decide(Decide(decide)) if concerned => decide(id.as_str()),
+            _ => Fate::Pass,
+        };
+        match fate {
+            Fate::Pass => {}
+            Fate::Refuse => {
+                let (action, source) = ("queue a message".to_owned(), "it is to be refused".into());
+                return Err(BusError::Unavailable { action, source });
+            }
+            Fate::Hang => std::future::pending().await,
+        }
         let left = if concerned { self.harm(payload) } else { Some(payload) };
         let Some(payload) = left else { return Ok(Published { duplicate: false }) };
         self.bus.publish(queue, id, payload).await
@@ -117,6 +164,9 @@ impl Bus for Harming {
     }
     async fn spare_place(&self, lane: &Lane) -> Result<Option<bus::Place>, BusError> {
         self.bus.spare_place(lane).await
+    }
+    async fn caught_up(&self, filter: &bus::Filter) -> Result<(), BusError> {
+        self.bus.caught_up(filter).await
     }
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
         self.bus.purge(source).await

@@ -1,0 +1,164 @@
+//! What is to be done for a package next, and the jobs that say so.
+
+use std::collections::HashSet;
+
+use bus::Queue;
+use catalog::Batch;
+use jiff::Timestamp;
+use model::{
+    JobId, Lane, PackageJob, PackageRecord, PackageState, ResourceUri, SetId, StoredBitstream, UnpackJob,
+    UnpackTask,
+};
+
+use super::{InHand, Job, SLICES_OUT};
+use crate::dispatch::earliest;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+/// What is to be done for a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Task {
+    /// It is to be received.
+    Fetch,
+    /// It is to be read.
+    Unpack(UnpackTask),
+}
+
+impl Task {
+    pub(super) fn open() -> Self {
+        Self::Unpack(UnpackTask::default())
+    }
+
+    pub(super) fn is_slice(&self) -> bool {
+        matches!(self, Self::Unpack(UnpackTask::Slice { .. }))
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Unpack(UnpackTask::Open { .. }))
+    }
+
+    /// Whether both do the same: a package is opened once, wherever its slices begin.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self == other || (self.is_open() && other.is_open())
+    }
+}
+
+/// What may be done for a package now, all at once.
+pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
+    let (one, slices) = match &record.state {
+        PackageState::Wanted => (Some(Task::Fetch), None),
+        PackageState::Stored { .. } => (Some(Task::open()), None),
+        PackageState::Opened { contents, done, .. } => match contents.index {
+            Some(index) => {
+                let slice = move |number| Task::Unpack(UnpackTask::Slice { index, number });
+                (None, Some(done.missing(contents.slices).map(slice)))
+            }
+            // One job works all of its slices.
+            None => (Some(Task::Unpack(UnpackTask::Open { settled: settled(record) })), None),
+        },
+        PackageState::Done | PackageState::Failed => (None, None),
+    };
+    one.into_iter().chain(slices.into_iter().flatten())
+}
+
+/// How many slices at the beginning of a package are settled.
+pub(super) fn settled(record: &PackageRecord) -> u32 {
+    match &record.state {
+        PackageState::Opened { contents, done, .. } => {
+            done.missing(contents.slices).next().unwrap_or(contents.slices)
+        }
+        _ => 0,
+    }
+}
+
+/// Where a package lies that was received.
+fn stored(record: &PackageRecord) -> Option<&StoredBitstream> {
+    match &record.state {
+        PackageState::Stored { stored } | PackageState::Opened { stored, .. } => Some(stored),
+        PackageState::Wanted | PackageState::Done | PackageState::Failed => None,
+    }
+}
+
+impl Harvest {
+    /// Sends whatever may go out. Returns when the next package that has to wait is due.
+    pub(super) async fn send_packages(
+        &mut self,
+        hand: &mut InHand,
+    ) -> Result<Option<Timestamp>, HarvestError> {
+        let now = self.clock.now();
+        let mut due = None;
+        let mut jobs = Vec::new();
+        let mut room = SLICES_OUT.saturating_sub(hand.slices_out());
+        // In a Change Dump, a later package waits until the earlier ones are settled.
+        let mut busy: HashSet<SetId> = HashSet::new();
+        for ((order, uri), record) in &hand.packages {
+            let is_first = !record.capability.tells_changes() || busy.insert(record.set.clone());
+            if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
+                due = earliest(due, Some(next));
+                continue;
+            }
+            for task in tasks(record).filter(|task| is_first || *task == Task::Fetch) {
+                if task.is_slice() && room == 0 {
+                    break;
+                }
+                if !hand.is_out(uri, &task) {
+                    room -= usize::from(task.is_slice());
+                    jobs.push(((*order, uri.clone()), JobId::fresh(), task));
+                }
+            }
+        }
+        // Before they are sent: whoever comes next must not open a package a second time.
+        let mut batch = Batch::new();
+        for (key, id, task) in &jobs {
+            if task.is_open()
+                && let Some(record) = hand.packages.get_mut(key)
+            {
+                record.job = Some(*id);
+                batch.put_package(&key.1, record);
+            }
+        }
+        if !batch.is_empty() {
+            self.commit(batch).await?;
+        }
+        for (key, id, task) in jobs {
+            if let Some(record) = hand.packages.get(&key)
+                && let Some(lane) = self.send_package(&key.1, record, id, &task).await?
+            {
+                hand.lanes.insert(lane);
+                hand.jobs.insert(id, Job { package: key.1, task });
+            }
+        }
+        Ok(due)
+    }
+
+    /// Sends one job. Returns the origin of the package.
+    async fn send_package(
+        &self,
+        uri: &str,
+        record: &PackageRecord,
+        id: JobId,
+        task: &Task,
+    ) -> Result<Option<Lane>, HarvestError> {
+        // Both were looked at when the package was planned.
+        let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
+        let Ok(lane) = Lane::of(&uri.to_url()) else { return Ok(None) };
+        let (source, run, seq) = (self.source.clone(), self.run.id, record.seq);
+        let (declaration, job_lane) = (record.declaration.clone(), lane.clone());
+        match task {
+            Task::Fetch => {
+                let held = record.settled.as_ref().map(|settled| settled.validators.clone());
+                let (held, terms) = (held.unwrap_or_default(), self.options.terms.clone());
+                let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
+                self.queue_fetch(&lane, id, &job).await?;
+            }
+            Task::Unpack(task) => {
+                let Some(stored) = stored(record).cloned() else { return Ok(None) };
+                let queue = Queue::Unpack { source: source.clone() };
+                let task = task.clone();
+                let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
+                bus::send(&*self.bus, queue, id, &job).await?;
+            }
+        }
+        Ok(Some(lane))
+    }
+}
