@@ -71,6 +71,7 @@ impl Unpacker {
 
     async fn try_work(&self, payload: &[u8], attempt: u32) -> Result<(), Work> {
         let job: UnpackJob = model::decode(payload).map_err(Work::poison)?;
+        tracing::debug!(package.uri = %job.uri, task = ?job.task, "an unpack job begins");
         let mut answers =
             Answers { unpacker: self, job: &job, attempt, started: Instant::now(), begun: false };
         let worked = match job.task {

@@ -47,6 +47,11 @@ impl Fleet {
 
     /// The same, with more fields of how Sources are asked.
     pub(crate) fn start_asking(&self, services: &[&str], http: &str, more: &str) -> Service {
+        self.start_logging(services, http, more, "info")
+    }
+
+    /// The same, with a log of this level.
+    pub(crate) fn start_logging(&self, services: &[&str], http: &str, more: &str, level: &str) -> Service {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
         let mut text = String::new();
@@ -67,7 +72,7 @@ impl Fleet {
         for service in services {
             command.args(["--only", service]);
         }
-        command.envs(self.s3.aws_environment());
+        command.envs(self.s3.aws_environment()).env("THRESHER_SERVE__FRAME__TELEMETRY__LEVEL", level);
         let stderr = File::create(&log).expect("our own folder");
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn();
         Service { child: child.expect("the binary was built by cargo"), log }
