@@ -52,6 +52,9 @@ pub struct PackageRecord {
     /// The job that was sent to open it, until it has ended: whoever owns the Source next waits for what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
+    /// Whether a run gave it up while it was received, and what had come by then is kept under its `seq`, for the next run to go on with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
 }
 
 /// How far a package has come.

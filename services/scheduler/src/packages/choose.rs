@@ -112,6 +112,9 @@ impl Harvest {
         let mut packages = self.catalog.scan_packages().await?;
         while let Some((uri, record)) = packages.try_next().await? {
             if record.run == self.run.id && record.set == *set && record.state == PackageState::Wanted {
+                if record.kept {
+                    self.forget_upload(&uri, record.seq).await;
+                }
                 batch.delete_package(&uri);
                 if batch.len() >= super::BATCH {
                     self.commit(std::mem::take(&mut batch)).await?;

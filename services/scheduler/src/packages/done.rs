@@ -101,6 +101,9 @@ impl Harvest {
             }
             let is_listed = record.capability == Capability::ResourceDump && listed.contains(&record.set);
             if is_listed || self.has_read(&record.document).await? {
+                if record.kept {
+                    self.forget_upload(&uri, record.seq).await;
+                }
                 batch.delete_package(&uri);
                 batch.delete_problem(&Subject::Document(uri));
             }
@@ -134,6 +137,7 @@ impl Harvest {
                     letter.why
                 );
                 record.state = PackageState::Failed;
+                record.kept = job.task == Task::Fetch;
                 let problem = self.problem(None, ProblemReason::Poison, message);
                 self.has_problems = true;
                 batch.put_problem(&Subject::Document(job.package.clone()), &problem);

@@ -12,6 +12,7 @@ mod outcome;
 mod plan;
 mod queue;
 mod send;
+mod uploads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

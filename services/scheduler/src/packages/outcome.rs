@@ -10,6 +10,7 @@ use model::{
 use resourcesync::Capability;
 
 use super::contents::manifest_of;
+use super::uploads::{is_about_bytes, is_worth_keeping};
 use super::{InHand, queue, send};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -107,6 +108,7 @@ impl Harvest {
                 }
             }
             (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
+                record.kept = is_worth_keeping(&record, &failure);
                 if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
                     // Its bytes are gone: it is received once more, under a name of its own.
                     (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
@@ -120,13 +122,13 @@ impl Harvest {
         if is_over {
             record.job = record.job.filter(|job| *job != outcome.id);
         }
+        let may_go_on = matches!(record.state, PackageState::Wanted | PackageState::Failed);
+        record.kept &= may_go_on && record.seq == outcome.seq;
         batch.put_package(uri, &record);
         self.commit(batch).await?;
-        if !queue::is_open(&record) || record.seq != outcome.seq {
-            // Should that fail, a few bytes are left that do no harm.
-            if let Err(error) = self.store.forget_upload(&self.source, outcome.seq).await {
-                tracing::warn!(package.uri = uri, %error, "cannot remove the note of an upload that is settled");
-            }
+        let is_settled = !queue::is_open(&record) && !record.kept;
+        if is_settled || record.seq != outcome.seq {
+            self.forget_upload(uri, outcome.seq).await;
         }
         let key = (queue::order(&record), uri.to_owned());
         if is_over {
@@ -222,12 +224,6 @@ impl Harvest {
         batch.put_problem(&subject, &problem);
         Ok(())
     }
-}
-
-/// Whether a failure says that the bytes received are not the right ones.
-fn is_about_bytes(reason: ProblemReason) -> bool {
-    use ProblemReason::{DigestMismatch, LengthMismatch, Truncated};
-    matches!(reason, DigestMismatch | LengthMismatch | Truncated)
 }
 
 /// Whether the job that told of a package is over: one that unpacks a package from its beginning tells many times.

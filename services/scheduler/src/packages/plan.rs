@@ -38,7 +38,14 @@ impl Harvest {
             };
             let fresh = self.wanted(document, dump, position, &entry);
             let record = match before {
-                Some(before) => renewed(before, fresh),
+                Some(before) => {
+                    let kept = before.kept.then_some(before.seq);
+                    let record = renewed(before, fresh);
+                    if let Some(seq) = kept.filter(|_| !record.kept) {
+                        self.forget_upload(&entry.loc, seq).await;
+                    }
+                    record
+                }
                 None => fresh,
             };
             if record.state == PackageState::Done {
@@ -78,6 +85,7 @@ impl Harvest {
             attempts: 0,
             next_attempt_at: None,
             job: None,
+            kept: false,
         }
     }
 }
@@ -108,8 +116,9 @@ fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
         return PackageRecord { seq, state, settled, job, ..fresh };
     }
     // A download that broke off goes on where it stopped: the server is asked whether it is still the same.
-    let seq = if before.state == PackageState::Wanted { before.seq } else { fresh.seq };
-    PackageRecord { seq, settled: before.settled, ..fresh }
+    let is_begun = before.state == PackageState::Wanted || before.kept;
+    let seq = if is_begun { before.seq } else { fresh.seq };
+    PackageRecord { seq, kept: before.kept, settled: before.settled, ..fresh }
 }
 
 /// Whether an entry speaks of the version of a package that is settled.
@@ -164,6 +173,7 @@ mod tests {
             attempts: 3,
             next_attempt_at: None,
             job: None,
+            kept: false,
         }
     }
 
@@ -218,5 +228,9 @@ mod tests {
     fn a_broken_download_keeps_its_name() {
         let broken = package(1, None, PackageState::Wanted);
         assert_eq!(renewed(broken, package(9, None, PackageState::Wanted)).seq, Seq::new(1));
+        let given_up = |kept| PackageRecord { kept, ..package(1, None, PackageState::Failed) };
+        let again = renewed(given_up(true), package(9, None, PackageState::Wanted));
+        assert_eq!((again.seq, again.state), (Seq::new(1), PackageState::Wanted));
+        assert_eq!(renewed(given_up(false), package(9, None, PackageState::Wanted)).seq, Seq::new(9));
     }
 }

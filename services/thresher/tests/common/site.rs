@@ -33,6 +33,11 @@ impl Site {
         self.uri(path)
     }
 
+    /// Serves this reply to the next request, before any other.
+    pub(crate) fn next(&self, path: &str, reply: Reply) {
+        self.0.push(path, reply);
+    }
+
     /// How often a path was asked for.
     pub(crate) fn requests_at(&self, path: &str) -> usize {
         self.0.requests_at(path).len()
