@@ -6,6 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Destination, Fleet, Package, Site, package, resource, urlset};
+use testkit::files::{File, FileServer};
 use testkit::scripted::Reply;
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::waiting::until;
@@ -322,6 +323,20 @@ async fn many_changes_are_not_looked_for_in_a_dump_of_an_earlier_moment() {
     let run = case.copy.sync(&url).exits(0);
     assert_eq!(run.count("stored"), 90, "{run}");
     assert_eq!((case.site.requests_at("/dump.xml"), case.site.requests_at("/1.zip")), (asked, 0));
+}
+
+#[tokio::test]
+async fn a_large_package_comes_in_several_ranges_and_leaves_a_slot_to_others() {
+    let case = Case::new().await;
+    let server = FileServer::start().await.expect("a free port on loopback");
+    let bytes = Package::of_resources(AT).holds(&case.uri("a"), "a".repeat(20 << 20)).zip();
+    let entry = package(&server.uri("/1.zip"), &bytes, "");
+    server.serve("/1.zip", File::new(bytes.clone(), "\"v1\""));
+    // Nothing comes before three are open: the limit is four.
+    server.wait_for(3);
+    case.copy.sync(&case.dump(&[entry])).exits(0);
+    case.holds(&[("a", &"a".repeat(20 << 20))]);
+    assert_eq!((server.most_open(), server.sent()), (3, bytes.len() as u64));
 }
 
 #[tokio::test]

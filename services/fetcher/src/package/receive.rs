@@ -189,7 +189,7 @@ impl<'a> Receiving<'a> {
         };
         let known = &self.upload.head().validators;
         let ignored = had_range && (known.is_empty() || head.validators == *known);
-        self.limited = can_go_on(&head.validators, accepts_ranges(response), ignored);
+        self.limited = can_go_on(&head.validators, accepts_ranges(response), ignored || self.is_plain);
         self.begin(head).await
     }
 

@@ -15,10 +15,10 @@ pub(super) fn condition(validators: &Validators) -> Option<String> {
     }
 }
 
-/// Whether another request can go on with what came. Where it cannot, a job that ended in time would begin anew again and again, and
-/// never be done.
-pub(super) fn can_go_on(validators: &Validators, accepts_ranges: bool, ignored_range: bool) -> bool {
-    accepts_ranges && !ignored_range && condition(validators).is_some()
+/// Whether another request can go on with what came. Where it cannot, a job that ended in time would begin anew again and again, and never
+/// be done; so it would where the server answers each request for the rest with another version.
+pub(super) fn can_go_on(validators: &Validators, accepts_ranges: bool, refused_range: bool) -> bool {
+    accepts_ranges && !refused_range && condition(validators).is_some()
 }
 
 /// Whether the server says, or shows, that it gives ranges (RFC 9110, 14.3).
