@@ -8,7 +8,7 @@ use crate::upload_note::Rest;
 use crate::{Key, StoreError};
 
 impl PackageUpload {
-    /// All has come: makes it a package. The note stays until [`Store::forget_upload`], so that a job that is worked twice finds
+    /// All has come: makes it a package. The note stays until [`Store::forget_upload`](crate::Store::forget_upload), so that a job that is worked twice finds
     /// the package instead of fetching it again.
     ///
     /// # Errors
