@@ -317,6 +317,26 @@ async fn an_origin_that_refuses_several_requests_at_a_time_is_asked_one_by_one_f
 }
 
 #[tokio::test]
+async fn where_the_leading_range_is_the_one_that_is_refused_the_package_comes_all_the_same() {
+    let case = Case::new(20).await;
+    let body = body(4 * PART);
+    let file = File::new(body.clone(), "\"v1\"");
+    let uri = case.server.serve("/a", file.clone());
+    case.killed_after(job(&uri, 1, Some(body.len())), PART + MIB).await;
+    // From now on, whichever of the next part's ranges arrives first is served, the leading one or another.
+    case.server.serve("/a", file.with(Ranges::Refused { beyond: 1 }));
+    let fetcher = case.fetcher();
+    let mut outcomes = Vec::new();
+    while outcomes.len() < 2 && !matches!(outcomes.last(), Some(PackageResult::Stored(_))) {
+        // A server may take a moment to see that a connection is closed: then one attempt is lost.
+        until("nothing is open any more", || case.server.open() == 0).await;
+        outcomes.push(fetcher.fetch_package(job(&uri, 1, Some(body.len()))).await.unwrap().result);
+    }
+    let Some(PackageResult::Stored(stored)) = outcomes.last() else { panic!("not stored: {outcomes:?}") };
+    assert_eq!(stored.computed, Computed::of(&body));
+}
+
+#[tokio::test]
 async fn an_origin_that_wants_space_between_requests_is_asked_once() {
     let mut case = Case::new(20).await;
     case.web.robots = RobotsPolicy::invited();

@@ -72,11 +72,11 @@ async fn a_fetcher_killed_in_the_middle_of_a_package_costs_less_than_a_part() {
     let _others = case.start(&["scheduler", "unpacker", "verifier"]);
     let fetcher = case.fleet.start(&["fetcher"], "");
     let stop = (2 * PART + 3 * MIB) as u64;
+    case.packages.wait_for(2);
     case.packages.allow(Some(stop));
     case.fleet.add(&case.url, &[]);
     case.fleet.run("submit", &case.url, &[]).exits(0);
     until("two parts and a half were sent", || case.packages.sent() == stop).await;
-    assert!(case.packages.most_open() > 1, "several ranges are open");
     fetcher.kill();
     until("the killed fetcher's connections are closed", || case.packages.open() == 0).await;
     case.packages.allow(None);

@@ -107,18 +107,24 @@ impl Receiving<'_> {
     pub(super) async fn give_up_piece(&mut self) {
         if let Some(mut piece) = self.pieces.pop_front() {
             let why = piece.come().await.err().unwrap_or_default();
-            self.go_alone(&why);
+            self.lose_piece(&why);
         }
     }
 
-    /// A piece cannot be had: what it was to bring, and all behind it, comes by the leading range, which also finds out whether the package
+    /// A piece whose turn it was did not come.
+    pub(super) fn lose_piece(&mut self, why: &str) {
+        self.fetcher.metrics.count_range("dropped", 1);
+        self.go_alone(why);
+    }
+
+    /// A range cannot be had beside the others: what it was to bring, and all behind it, comes by the leading range, which also finds out whether the package
     /// has changed. The origin is not asked for several ranges again for a while.
     pub(super) fn go_alone(&mut self, why: &str) {
         tracing::info!(
             uri = %self.job.uri, lane = %self.job.lane, why,
             "a range beside another did not bring what was asked for; packages of this origin are received in one for a while"
         );
-        self.fetcher.metrics.count_range("dropped", self.pieces.len() as u64 + 1);
+        self.fetcher.metrics.count_range("dropped", self.pieces.len() as u64);
         self.pieces.clear();
         self.company.part();
         self.by_parts = false;

@@ -86,7 +86,7 @@ impl<'a> Receiving<'a> {
                 match self.in_more_time(piece.come()).await {
                     None => return Ok(End::OutOfTime),
                     Some(Ok(bytes)) => self.take_piece(bytes).await?,
-                    Some(Err(why)) => self.go_alone(&why),
+                    Some(Err(why)) => self.lose_piece(&why),
                 }
                 continue;
             }
@@ -102,6 +102,11 @@ impl<'a> Receiving<'a> {
                         // From the beginning, without a range: this cannot come twice.
                         self.is_plain = true;
                         self.begin(PackageHead::default()).await?;
+                        continue;
+                    }
+                    if !self.pieces.is_empty() {
+                        // It may have been one request too many: that says nothing of the package yet.
+                        self.go_alone(&error.to_string());
                         continue;
                     }
                     return Ok(End::Failed(error.into_failure()));
