@@ -13,9 +13,17 @@ pub(super) const HEAVIEST_JOB: usize = 256 * 1024;
 /// A job should last about this long, in milliseconds.
 const JOB_MILLIS: f64 = 2_000.0;
 /// A crash may cost the work in flight: it is kept below this share of the run.
-const SHARE_IN_FLIGHT: u64 = 50;
+const SHARE_IN_FLIGHT: u64 = 25;
+/// For so many slots of an origin, one job more than there are slots is out, so that the next one lies ready when one ends. More of them
+/// would have to be smaller, and each costs a pack, three messages and a commit.
+const SLOTS_PER_SPARE_JOB: usize = 4;
 /// Attempts in a row without a connection after which an origin counts as down.
 pub(super) const UNREACHABLE_IS_DOWN: u32 = 12;
+
+/// How many jobs are out for an origin that may be worked by so many at a time.
+pub(super) fn most_jobs(jobs_per_lane: usize) -> usize {
+    jobs_per_lane + jobs_per_lane.div_ceil(SLOTS_PER_SPARE_JOB)
+}
 
 /// Why an origin is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +56,7 @@ impl LaneState {
     pub(super) fn job_size(&self, planned: u64, jobs_per_lane: usize) -> usize {
         let by_time =
             self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
-        let by_share = planned / (SHARE_IN_FLIGHT * 2 * jobs_per_lane as u64);
+        let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_lane) as u64);
         by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB)
     }
 

@@ -100,7 +100,7 @@ impl Window {
 
     /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not wait.
     pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
-        let most_jobs = self.jobs_per_lane * 2;
+        let most_jobs = lane::most_jobs(self.jobs_per_lane);
         let planned = self.planned;
         let jobs_per_lane = self.jobs_per_lane;
         let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {

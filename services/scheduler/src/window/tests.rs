@@ -31,7 +31,7 @@ fn what_is_out_stays_a_small_share_of_the_run() {
     let mut window = filled(4, 20_000, 4_096);
     while window.next_job(false).is_some() {}
     assert!(window.in_flight() > 0);
-    assert!(window.in_flight() <= 20_000 / 50, "{}", window.in_flight());
+    assert!(window.in_flight() <= 20_000 / 25, "{}", window.in_flight());
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_large_run_gets_full_jobs_and_a_few_of_them() {
     let (_, _, items) = window.next_job(false).unwrap();
     assert_eq!(items.len(), LARGEST_JOB);
     let more = std::iter::from_fn(|| window.next_job(false)).count();
-    assert_eq!(more + 1, 8);
+    assert_eq!(more + 1, 5, "four are worked, one lies ready");
 }
 
 #[test]
