@@ -36,7 +36,7 @@ pub use package::{
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
 pub use pending::{Action, PendingRecord};
-pub use problem::{ProblemReason, ProblemRecord, Subject};
+pub use problem::{ProblemReason, ProblemRecord, Subject, UnknownReason};
 pub use resource::{
     Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord,
 };

@@ -1,6 +1,7 @@
 //! Problems: what could not be done, why, and when it is tried again.
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,36 @@ pub struct ProblemRecord {
 }
 
 impl ProblemReason {
+    /// All of them.
+    pub const ALL: [Self; 26] = [
+        Self::HttpClientError,
+        Self::HttpServerError,
+        Self::Throttled,
+        Self::HttpUnexpected,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Timeout,
+        Self::Interrupted,
+        Self::Redirect,
+        Self::BadUri,
+        Self::RefusedAddress,
+        Self::Disallowed,
+        Self::DigestMismatch,
+        Self::LengthMismatch,
+        Self::ChangedAgain,
+        Self::TooLarge,
+        Self::Malformed,
+        Self::Truncated,
+        Self::WrongKind,
+        Self::HostilePackage,
+        Self::Discovery,
+        Self::Gap,
+        Self::Guard,
+        Self::MissingBytes,
+        Self::Poison,
+    ];
+
     /// The reason's stable name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -136,6 +167,22 @@ impl ProblemReason {
             Self::MissingBytes => "missing-bytes",
             Self::Poison => "poison",
         }
+    }
+}
+
+/// A name that no reason has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{given} is no reason of a problem; the reasons are: {}", ProblemReason::ALL.map(ProblemReason::as_str).join(", "))]
+pub struct UnknownReason {
+    given: String,
+}
+
+impl FromStr for ProblemReason {
+    type Err = UnknownReason;
+
+    fn from_str(given: &str) -> Result<Self, UnknownReason> {
+        let found = Self::ALL.into_iter().find(|reason| reason.as_str() == given);
+        found.ok_or_else(|| UnknownReason { given: given.to_owned() })
     }
 }
 
@@ -170,15 +217,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_in_records_is_the_name_shown() {
-        for reason in [
-            ProblemReason::HttpClientError,
-            ProblemReason::ChangedAgain,
-            ProblemReason::Gap,
-            ProblemReason::HostilePackage,
-            ProblemReason::RefusedAddress,
-        ] {
+    fn the_name_in_records_is_the_name_shown_and_the_name_read() {
+        for reason in ProblemReason::ALL {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+            assert_eq!(reason.as_str().parse(), Ok(reason));
         }
+    }
+
+    #[test]
+    fn another_name_is_refused_with_all_that_there_are() {
+        let said = "bored".parse::<ProblemReason>().unwrap_err().to_string();
+        assert!(said.contains("bored") && said.contains("digest-mismatch"), "{said}");
     }
 }

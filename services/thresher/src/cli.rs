@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
+use model::ProblemReason;
 use url::Url;
 
 pub(crate) use crate::cli_fleet::{
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Cat(ResourceArgs),
     /// Tell the story of one resource, or of a message that was given up: its name instead of a URI.
     Explain(ExplainArgs),
+    /// List what could not be done, why, and since when.
+    Problems(ProblemsArgs),
     /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
     Report(ReportArgs),
     /// Write what is held as a Resource Dump, which any Destination can harvest. Needs no network.
@@ -194,6 +197,40 @@ pub(crate) struct ResourceArgs {
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
+}
+
+/// `problems`.
+#[derive(Debug, Args)]
+pub(crate) struct ProblemsArgs {
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+    /// Only what is about these URIs: those that begin with this.
+    pub(crate) prefix: Option<String>,
+    /// Only those of this reason, by its name (digest-mismatch, http-client-error, …). May be given several times.
+    #[arg(long, value_name = "REASON")]
+    pub(crate) reason: Vec<ProblemReason>,
+    /// Only those of this kind. May be given several times.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) about: Vec<AboutArg>,
+    /// Count them by reason instead of listing them.
+    #[arg(long)]
+    pub(crate) group: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a problem is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AboutArg {
+    /// A resource.
+    Resource,
+    /// A document or package.
+    Document,
+    /// An entry of a document.
+    Entry,
+    /// A message that nobody could work on.
+    Message,
 }
 
 /// `report`.

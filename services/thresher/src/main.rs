@@ -46,6 +46,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Ls(args) => commands::ls::run(args).await,
         Command::Cat(args) => commands::cat::run(args).await,
         Command::Explain(args) => commands::explain::run(args).await,
+        Command::Problems(args) => commands::problems::run(args).await,
         Command::Report(args) => commands::report::run(args).await,
         Command::Export(args) => commands::export::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,

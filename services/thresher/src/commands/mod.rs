@@ -9,6 +9,7 @@ mod fleet;
 pub(crate) mod inspect;
 pub(crate) mod ls;
 pub(crate) mod plan;
+pub(crate) mod problems;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
