@@ -71,12 +71,13 @@ mod tests {
         let queues = [
             Queue::Fetch { lane, source: source.clone() },
             Queue::Verify { source: source.clone() },
+            Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
             Queue::Outcomes { source },
         ];
         let job = JobId::fresh();
         let mut names = Vec::new();
-        for (queue, stage) in queues.iter().zip(["fetch", "verify", "unpack", "outcomes"]) {
+        for (queue, stage) in queues.iter().zip(["fetch", "verify", "open", "unpack", "outcomes"]) {
             let id = queue.message_of(job);
             assert_eq!(id.as_str(), format!("{stage}-{job}"));
             assert_eq!(id.job(), Some(job), "{id}");
@@ -86,7 +87,7 @@ mod tests {
         }
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 8, "each has a name of its own: {names:?}");
+        assert_eq!(names.len(), 10, "each has a name of its own: {names:?}");
     }
 
     #[test]

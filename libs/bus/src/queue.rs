@@ -19,7 +19,12 @@ pub enum Queue {
         /// The Source they belong to.
         source: SourceId,
     },
-    /// Packages to be read.
+    /// Packages to be opened; what can only be read from its beginning is unpacked at once, which may take hours.
+    Open {
+        /// The Source they belong to.
+        source: SourceId,
+    },
+    /// Slices of opened packages, to be read.
     Unpack {
         /// The Source they belong to.
         source: SourceId,
@@ -43,7 +48,9 @@ pub enum Filter {
     Fetch(Lane),
     /// Verify jobs of all Sources.
     Verify,
-    /// Unpack jobs of all Sources.
+    /// Unpack jobs of all Sources that open packages.
+    Open,
+    /// Unpack jobs of all Sources that read slices: none of them waits behind a package that is being opened.
     Unpack,
     /// The outcomes of one Source.
     Outcomes(SourceId),
@@ -57,6 +64,7 @@ impl Queue {
         match self {
             Self::Fetch { lane, source } => format!("{}.{}.{source}", self.stage(), lane.token()),
             Self::Verify { source }
+            | Self::Open { source }
             | Self::Unpack { source }
             | Self::Outcomes { source }
             | Self::Dead { source } => format!("{}.{source}", self.stage()),
@@ -68,6 +76,7 @@ impl Queue {
         match self {
             Self::Fetch { .. } => "fetch",
             Self::Verify { .. } => "verify",
+            Self::Open { .. } => "open",
             Self::Unpack { .. } => "unpack",
             Self::Outcomes { .. } => "outcomes",
             Self::Dead { .. } => "dead",
@@ -79,6 +88,7 @@ impl Queue {
         match self {
             Self::Fetch { lane, .. } => Filter::Fetch(lane.clone()),
             Self::Verify { .. } => Filter::Verify,
+            Self::Open { .. } => Filter::Open,
             Self::Unpack { .. } => Filter::Unpack,
             Self::Outcomes { source } => Filter::Outcomes(source.clone()),
             Self::Dead { source } => Filter::Dead(source.clone()),
@@ -90,6 +100,7 @@ impl Queue {
         match self {
             Self::Fetch { source, .. }
             | Self::Verify { source }
+            | Self::Open { source }
             | Self::Unpack { source }
             | Self::Outcomes { source }
             | Self::Dead { source } => source,
@@ -103,6 +114,7 @@ impl Filter {
         match self {
             Self::Fetch(lane) => format!("fetch.{}.*", lane.token()),
             Self::Verify => "verify.*".to_owned(),
+            Self::Open => "open.*".to_owned(),
             Self::Unpack => "unpack.*".to_owned(),
             Self::Outcomes(source) => format!("outcomes.{source}"),
             Self::Dead(source) => format!("dead.{source}"),
@@ -132,6 +144,7 @@ mod tests {
         vec![
             Queue::Fetch { lane, source: source.clone() },
             Queue::Verify { source: source.clone() },
+            Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
             Queue::Outcomes { source: source.clone() },
             Queue::Dead { source },
@@ -150,7 +163,13 @@ mod tests {
         assert_eq!(subjects[0], "fetch.https=3a=2f=2fa=5fb_example_org=3a8443.example-1");
         assert_eq!(
             subjects[1..],
-            ["verify.example-1", "unpack.example-1", "outcomes.example-1", "dead.example-1"]
+            [
+                "verify.example-1",
+                "open.example-1",
+                "unpack.example-1",
+                "outcomes.example-1",
+                "dead.example-1"
+            ]
         );
     }
 

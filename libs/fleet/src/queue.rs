@@ -7,7 +7,6 @@ use std::time::Duration;
 use bus::worker::Worker;
 use bus::{Bus, ConsumerSpec, Filter, Message, Work};
 use service::Context;
-use tokio::sync::Semaphore;
 
 use crate::bus::open_consumer;
 
@@ -37,7 +36,7 @@ where
     let Context { readiness, stop, .. } = context;
     let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
     open_consumer(&bus, &spec, readiness, stop).await?;
-    let worker = Worker::new(bus, handler).within(Arc::new(Semaphore::new(jobs_at_a_time)));
+    let worker = Worker::new(bus, handler).at_most(jobs_at_a_time);
     worker.run(spec, stop.clone()).await?;
     Ok(())
 }

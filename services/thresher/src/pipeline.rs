@@ -18,7 +18,9 @@ use web::Client;
 
 /// Verify jobs judged side by side.
 const VERIFIERS: usize = 2;
-/// Unpack jobs worked side by side.
+/// Packages opened side by side.
+const OPENERS: usize = 2;
+/// Slices of packages judged side by side.
 const UNPACKERS: usize = 2;
 /// How long a verify or unpack job may be silent before it counts as lost.
 const ACK_WAIT: Duration = Duration::from_secs(60);
@@ -68,8 +70,6 @@ impl Pipeline {
         let stopped = stop.clone();
         stages.spawn(async move { verifiers.run(spec, stopped).await });
 
-        let spec = ConsumerSpec::new(Filter::Unpack, UNPACKERS, ACK_WAIT, MAX_DELIVER);
-        bus.open(spec.clone()).await?;
         let config = UnpackerConfig::default();
         let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), Arc::new(SystemClock), config)
             .stopped_by(stop.clone());
@@ -77,8 +77,12 @@ impl Pipeline {
             let unpacker = unpacker.clone();
             async move { unpacker.work(message.payload, message.attempt).await }
         });
-        let stopped = stop.clone();
-        stages.spawn(async move { unpackers.run(spec, stopped).await });
+        for (filter, at_a_time) in [(Filter::Open, OPENERS), (Filter::Unpack, UNPACKERS)] {
+            let spec = ConsumerSpec::new(filter, at_a_time, ACK_WAIT, MAX_DELIVER);
+            bus.open(spec.clone()).await?;
+            let (unpackers, stopped) = (unpackers.clone(), stop.clone());
+            stages.spawn(async move { unpackers.run(spec, stopped).await });
+        }
         Ok(Self { bus, stages, stop, trouble })
     }
 

@@ -7,8 +7,6 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnpackerConfig {
-    /// Packages opened at a time, and those unpacked from their beginning among them. Each may take the memory that the limits below allow.
-    pub opened_at_a_time: usize,
     /// Members of tar packages up to this many bytes travel in packs; 0 = each is an object of its own.
     pub small_bytes: usize,
     /// Members, and entries of the manifest, that a package may have.
@@ -29,7 +27,6 @@ impl Default for UnpackerConfig {
     fn default() -> Self {
         let limits = Limits::default();
         Self {
-            opened_at_a_time: 2,
             small_bytes: 256 * 1024,
             members: limits.members,
             directory_bytes: 128 << 20,

@@ -22,5 +22,5 @@ mod unpacker;
 
 pub use config::UnpackerConfig;
 pub use metrics::UnpackerMetrics;
-pub use serve::{Config, Settings, serve};
+pub use serve::{Config, Settings, serve, work_queues};
 pub use unpacker::Unpacker;

@@ -29,8 +29,6 @@ impl Unpacker {
         let job = answers.job;
         let (source, package) = package_of(job)?;
         let (location, computed) = (&job.stored.location, &job.stored.computed);
-        let opening = self.opening.acquire().await;
-        let _opening = opening.map_err(|error| Trouble::Ours(error.to_string()))?;
         if !self.store.exists(location, computed.length()).await? {
             let failure = failure::missing(&job.uri, &format!("{source}/{package} is not there, or shorter"));
             return answers.say(PackageResult::Failed(failure)).await;

@@ -36,15 +36,18 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Jobs worked on at a time. Each takes the memory of two messages at most, and 8 MiB that are read ahead.
+    /// Slices judged at a time. Each takes the memory of two messages at most, and 8 MiB that are read ahead.
     pub jobs_at_a_time: usize,
+    /// Packages opened at a time beside them, and those unpacked from their beginning among them. Each may take the memory that the
+    /// limits of the jobs allow.
+    pub opened_at_a_time: usize,
     /// What of the jobs themselves can be set.
     pub jobs: UnpackerConfig,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 8, jobs: UnpackerConfig::default() }
+        Self { jobs_at_a_time: 8, opened_at_a_time: 2, jobs: UnpackerConfig::default() }
     }
 }
 
@@ -64,15 +67,27 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, unpacker, .. } = &context.config;
-    let Settings { jobs_at_a_time, jobs } = unpacker.clone();
-    let jobs_at_a_time = jobs_at_a_time.max(1);
+    let slices = unpacker.jobs_at_a_time.max(1);
     // The job that came, the outcome that goes; blocks of small members, and a large one that is read.
     let job_bytes = 2 * bus::MAX_PAYLOAD + 4 * BLOCK + AHEAD.reads * AHEAD.chunk;
-    context.metrics.bound_memory("unpacker-jobs", (jobs_at_a_time * job_bytes) as u64);
-    context.metrics.bound_memory("unpacker-packages", opened_bytes(&jobs));
-    let counted = UnpackerMetrics::register(&context.metrics);
+    context.metrics.bound_memory("unpacker-jobs", (slices * job_bytes) as u64);
+    context.metrics.bound_memory("unpacker-packages", opened_bytes(unpacker));
+    let joined = fleet::join(&context, nats, store).await?;
+    work_queues(&context, joined, unpacker).await
+}
 
-    let Joined { bus, store } = fleet::join(&context, nats, store).await?;
+/// Works both queues of whoever has joined a fleet: a package that takes long to open holds up no slice.
+///
+/// # Errors
+/// When the bus refuses a consumer.
+pub async fn work_queues<C: Sync>(
+    context: &Context<C>,
+    joined: Joined,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let Joined { bus, store } = joined;
+    let Settings { jobs_at_a_time, opened_at_a_time, jobs } = settings.clone();
+    let counted = UnpackerMetrics::register(&context.metrics);
     let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
         .counted(counted)
         .stopped_by(context.stop.clone());
@@ -80,18 +95,21 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         let unpacker = unpacker.clone();
         async move { unpacker.work(message.payload, message.attempt).await }
     };
-    fleet::work_queue(&context, bus, Filter::Unpack, jobs_at_a_time, work).await
+    let opening =
+        fleet::work_queue(context, Arc::clone(&bus), Filter::Open, opened_at_a_time.max(1), work.clone());
+    let slices = fleet::work_queue(context, bus, Filter::Unpack, jobs_at_a_time.max(1), work);
+    tokio::try_join!(opening, slices).map(drop)
 }
 
 /// What packages that are being opened take at most: entries and members of all, beside it the directory of a ZIP, or the decoder and
 /// the open pack of a tar.
-fn opened_bytes(jobs: &UnpackerConfig) -> u64 {
+fn opened_bytes(Settings { opened_at_a_time, jobs, .. }: &Settings) -> u64 {
     // Of each member, its record; of each record in a directory, its bytes are a bound for its name.
     let Limits { members, directory_bytes, decoder_bytes, .. } = jobs.limits();
     let zip = directory_bytes.saturating_add(members.saturating_mul(32)).saturating_add(HELD);
     let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.small_bytes) as u64);
     let one = members.saturating_mul(ENTRY_BYTES).saturating_add(zip.max(tar));
-    one.saturating_mul(jobs.opened_at_a_time.max(1) as u64)
+    one.saturating_mul((*opened_at_a_time).max(1) as u64)
 }
 
 #[cfg(test)]

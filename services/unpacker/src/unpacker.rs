@@ -8,7 +8,6 @@ use bytes::Bytes;
 use fixity::Verdict;
 use model::{Clock, PackageOutcome, PackageResult, UnpackJob, UnpackTask};
 use store::{Store, StoreError};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +26,6 @@ pub struct Unpacker {
     bus: Arc<dyn Bus>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Arc<UnpackerConfig>,
-    /// What may be opened at a time.
-    pub(crate) opening: Arc<Semaphore>,
     pub(crate) metrics: UnpackerMetrics,
     stop: CancellationToken,
 }
@@ -47,9 +44,8 @@ pub(crate) struct Answers<'a> {
 impl Unpacker {
     /// An unpacker of what lies in `store`, which reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, config: UnpackerConfig) -> Self {
-        let opening = Arc::new(Semaphore::new(config.opened_at_a_time.max(1)));
         let (metrics, stop) = Default::default();
-        Self { store, bus, clock, config: Arc::new(config), opening, metrics, stop }
+        Self { store, bus, clock, config: Arc::new(config), metrics, stop }
     }
 
     /// Counts what it does.

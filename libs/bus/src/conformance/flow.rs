@@ -19,6 +19,7 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
         names.fetch.clone(),
         Queue::Fetch { lane: other_lane, source: source.clone() },
         Queue::Verify { source: source.clone() },
+        Queue::Open { source: source.clone() },
         Queue::Unpack { source: source.clone() },
         Queue::Outcomes { source: source.clone() },
         Queue::Dead { source },

@@ -271,6 +271,7 @@ impl Shared {
         // In the order in which messages follow from each other: what leaves a stage has reached the next one.
         for (stage, subject) in [
             (Stage::Fetch, format!("fetch.*.{source}")),
+            (Stage::Open, format!("open.{source}")),
             (Stage::Unpack, format!("unpack.{source}")),
             (Stage::Verify, format!("verify.{source}")),
             (Stage::Outcomes, format!("outcomes.{source}")),
@@ -296,7 +297,7 @@ impl Shared {
         let filter = spec.filter();
         let idle = match filter {
             // There is always somebody for these, or somebody is on the way.
-            Filter::Verify | Filter::Unpack => Duration::ZERO,
+            Filter::Verify | Filter::Open | Filter::Unpack => Duration::ZERO,
             Filter::Fetch(_) | Filter::Outcomes(_) | Filter::Dead(_) => self.config.idle_consumer(),
         };
         pull::Config {

@@ -14,6 +14,7 @@ const LONGEST: usize = 200;
 pub(super) enum Stage {
     Fetch,
     Verify,
+    Open,
     Unpack,
     Outcomes,
     Dead,
@@ -26,12 +27,14 @@ pub(super) struct Names {
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 5] = [Self::Fetch, Self::Verify, Self::Unpack, Self::Outcomes, Self::Dead];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Fetch, Self::Verify, Self::Open, Self::Unpack, Self::Outcomes, Self::Dead];
 
     fn name(self) -> &'static str {
         match self {
             Self::Fetch => "fetch",
             Self::Verify => "verify",
+            Self::Open => "open",
             Self::Unpack => "unpack",
             Self::Outcomes => "outcomes",
             Self::Dead => "dead",
@@ -42,6 +45,7 @@ impl Stage {
         match filter {
             Filter::Fetch(_) => Self::Fetch,
             Filter::Verify => Self::Verify,
+            Filter::Open => Self::Open,
             Filter::Unpack => Self::Unpack,
             Filter::Outcomes(_) => Self::Outcomes,
             Filter::Dead(_) => Self::Dead,
@@ -88,6 +92,7 @@ impl Names {
                 Queue::Fetch { lane: Lane::from_token(lane)?, source: source.parse().ok()? }
             }
             ["verify", source] => Queue::Verify { source: source.parse().ok()? },
+            ["open", source] => Queue::Open { source: source.parse().ok()? },
             ["unpack", source] => Queue::Unpack { source: source.parse().ok()? },
             ["outcomes", source] => Queue::Outcomes { source: source.parse().ok()? },
             ["dead", source] => Queue::Dead { source: source.parse().ok()? },
@@ -100,7 +105,7 @@ impl Names {
 pub(super) fn consumer(filter: &Filter) -> String {
     let name = match filter {
         Filter::Fetch(lane) => lane.token(),
-        Filter::Verify | Filter::Unpack => "all".to_owned(),
+        Filter::Verify | Filter::Open | Filter::Unpack => "all".to_owned(),
         Filter::Outcomes(source) | Filter::Dead(source) => source.to_string(),
     };
     if name.len() <= LONGEST {
@@ -121,6 +126,7 @@ mod tests {
         vec![
             Queue::Fetch { lane, source: source.clone() },
             Queue::Verify { source: source.clone() },
+            Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
             Queue::Outcomes { source: source.clone() },
             Queue::Dead { source },

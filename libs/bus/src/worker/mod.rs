@@ -89,6 +89,7 @@ pub struct Worker<H> {
     handler: Arc<H>,
     observer: Option<Observer>,
     capacity: Option<Arc<Semaphore>>,
+    at_most: usize,
 }
 
 /// Works the messages of one consumer, which must be open, until `stop`; see [`Worker::run`].
@@ -127,7 +128,13 @@ where
 {
     /// A worker that hands every message to `handler`, each in a task of its own.
     pub fn new(bus: Arc<dyn Bus>, handler: H) -> Self {
-        Self { bus, handler: Arc::new(handler), observer: None, capacity: None }
+        Self {
+            bus,
+            handler: Arc::new(handler),
+            observer: None,
+            capacity: None,
+            at_most: Semaphore::MAX_PERMITS,
+        }
     }
 
     /// Tells `observer` whenever a message could not be worked on, so that a run on a laptop can stop instead of trying
@@ -147,6 +154,13 @@ where
         self
     }
 
+    /// Takes no more than `at_most` messages of one consumer at a time: what cannot be started here lies in the queue for others,
+    /// however long that lasts which is being worked on.
+    #[must_use]
+    pub fn at_most(self, at_most: usize) -> Self {
+        Self { at_most: at_most.clamp(1, Semaphore::MAX_PERMITS), ..self }
+    }
+
     /// Works the messages of one consumer, which must be open, up to `max_in_flight` at a time, until `stop` is cancelled:
     /// then it pulls no more, finishes what runs and returns.
     ///
@@ -159,7 +173,7 @@ where
     /// [`BusError::NotOpen`] when the consumer was closed, [`BusError::Halted`] when a handler said so: both after what ran
     /// was finished. A bus that is unavailable is no error: it is asked again.
     pub async fn run(&self, spec: ConsumerSpec, stop: CancellationToken) -> Result<(), BusError> {
-        let slots = Arc::new(Semaphore::new(spec.max_in_flight().min(Semaphore::MAX_PERMITS)));
+        let slots = Arc::new(Semaphore::new(spec.max_in_flight().min(self.at_most)));
         let halt = CancellationToken::new();
         let mut running = JoinSet::new();
         let mut failures = 0;
@@ -234,6 +248,7 @@ impl<H> Clone for Worker<H> {
             handler: Arc::clone(&self.handler),
             observer: self.observer.clone(),
             capacity: self.capacity.clone(),
+            at_most: self.at_most,
         }
     }
 }

@@ -153,8 +153,11 @@ impl Harvest {
             }
             Task::Unpack(task) => {
                 let Some(stored) = stored(record).cloned() else { return Ok(None) };
-                let queue = Queue::Unpack { source: source.clone() };
-                let task = task.clone();
+                let (task, source_of_queue) = (task.clone(), source.clone());
+                let queue = match task {
+                    UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },
+                    UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },
+                };
                 let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
                 bus::send(&*self.bus, queue, id, &job).await?;
             }

@@ -5,6 +5,7 @@ mod case;
 mod hostile;
 mod jobs;
 mod paths;
+mod queues;
 mod tar;
 #[path = "../../../../libs/packages/tests/common/tars.rs"]
 mod tars;

@@ -130,7 +130,7 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
     let dump = Dump::new().await;
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);
-    let bus = Harming::deciding("unpack", move |_| {
+    let bus = Harming::deciding("open", move |_| {
         count.fetch_add(1, Ordering::SeqCst);
         Fate::Pass
     });
