@@ -70,6 +70,18 @@ impl Store {
         }
     }
 
+    /// Removes what lies beside the packages of a Source under this name, if it is still there: an index that nobody needs any more.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn remove_beside_packages(
+        &self,
+        source: &SourceId,
+        package: PackageId,
+    ) -> Result<(), StoreError> {
+        self.remove(&Key::Package { source: source.clone(), package }).await
+    }
+
     /// Makes a spooled body the object of this name.
     async fn place(&self, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
         match self.on_disk() {

@@ -6,6 +6,7 @@ use fixity::{Computed, Hasher};
 use model::{Location, ManifestEntry, MemberOutcome, MemberResult, PackageId, PackageResult, SourceId};
 use packages::zip::MemberReader;
 use packages::{Blocks, PackageError, Place as Named, ReadAt};
+use store::StoreError;
 
 use crate::failure;
 use crate::index::{self, Found, Place};
@@ -24,7 +25,15 @@ impl Unpacker {
         number: u32,
     ) -> Result<(), Trouble> {
         let (source, package) = package_of(answers.job)?;
-        let lines = index::read(&self.store, &source, index, number).await?;
+        let lines = match index::read(&self.store, &source, index, number).await {
+            Err(error @ StoreError::NotFound { .. }) => {
+                // Mostly of a package that was settled by another delivery of this job: then its owner does not heed it.
+                tracing::info!(package.uri = %answers.job.uri, number, "the index of a package is gone");
+                let failure = failure::missing(&answers.job.uri, &error.to_string());
+                return answers.say(PackageResult::Failed(failure)).await;
+            }
+            lines => lines?,
+        };
         let whole =
             Stored::new(&self.store, &answers.job.stored.location, answers.job.stored.computed.length());
         let reading = Reading::of(whole, lines.iter().filter_map(|line| line.found.place()));

@@ -7,6 +7,7 @@
 mod choose;
 mod contents;
 mod done;
+mod indexes;
 mod members;
 mod outcome;
 mod plan;

@@ -10,6 +10,7 @@ use model::{
 use resourcesync::Capability;
 
 use super::contents::manifest_of;
+use super::indexes::Indexes;
 use super::uploads::{is_about_bytes, is_worth_keeping};
 use super::{InHand, queue, send};
 use crate::error::HarvestError;
@@ -49,11 +50,14 @@ impl Harvest {
         hand: &mut InHand,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += outcome.requests;
-        let Some(mut record) = self.catalog.package(uri).await?.filter(|record| record.seq == outcome.seq)
-        else {
+        let known = self.catalog.package(uri).await?.filter(|record| record.seq == outcome.seq);
+        let indexes = Indexes::of(&outcome, known.as_ref());
+        let Some(mut record) = known else {
             // Of an earlier plan.
             hand.jobs.remove(&outcome.id);
-            return self.commit(Batch::new()).await;
+            self.commit(Batch::new()).await?;
+            self.remove_indexes(uri, indexes, None).await;
+            return Ok(());
         };
         let mut batch = Batch::new();
         let goes_on = matches!(outcome.result, PackageResult::Opened(_) | PackageResult::Slice { .. });
@@ -130,6 +134,7 @@ impl Harvest {
         if is_settled || record.seq != outcome.seq {
             self.forget_upload(uri, outcome.seq).await;
         }
+        self.remove_indexes(uri, indexes, Some(&record)).await;
         let key = (queue::order(&record), uri.to_owned());
         if is_over {
             hand.jobs.remove(&outcome.id);

@@ -7,6 +7,7 @@ mod dump;
 #[allow(dead_code, reason = "builders of which these tests use a part")]
 mod site;
 mod tars;
+mod zips;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -65,6 +66,8 @@ impl std::fmt::Debug for Decide {
 enum Harm {
     /// Decides about each message by its name.
     Decide(Decide),
+    /// Queues the first slice job again, when the second package is opened.
+    Repeat { slice: OnceLock<(Queue, Bytes)>, opened: AtomicUsize, repeated: AtomicUsize },
     /// Cuts the payloads of the first so many.
     Damage(AtomicUsize),
     /// Loses all that come within this time after the first. Nothing else happens meanwhile, so time passes at once.
@@ -84,6 +87,11 @@ impl Harming {
         Arc::new(Self { bus: memory(), stage, harm: Harm::Decide(Decide(Box::new(decide))) })
     }
 
+    fn repeating() -> Arc<Self> {
+        let (slice, opened, repeated) = Default::default();
+        Arc::new(Self { bus: memory(), stage: "unpack", harm: Harm::Repeat { slice, opened, repeated } })
+    }
+
     fn losing(stage: &'static str, time: Duration) -> Arc<Self> {
         let (first, lost, healed) = (OnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
         Arc::new(Self { bus: memory(), stage, harm: Harm::Lose { time, first, lost, healed } })
@@ -92,7 +100,7 @@ impl Harming {
     /// What is left of a payload; nothing where the message is lost.
     fn harm(&self, payload: Bytes) -> Option<Bytes> {
         match &self.harm {
-            Harm::Decide(_) => Some(payload),
+            Harm::Decide(_) | Harm::Repeat { .. } => Some(payload),
             Harm::Damage(left) => {
                 let hit = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
                 Some(if hit.is_ok() { payload.slice(..payload.len() / 2) } else { payload })
@@ -116,7 +124,7 @@ impl Harming {
 
     fn lost(&self) -> usize {
         match &self.harm {
-            Harm::Decide(_) | Harm::Damage(_) => 0,
+            Harm::Decide(_) | Harm::Repeat { .. } | Harm::Damage(_) => 0,
             Harm::Lose { lost, .. } => lost.load(Ordering::SeqCst),
         }
     }
@@ -135,6 +143,19 @@ impl Bus for Harming {
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
         let concerned = queue.subject().starts_with(self.stage);
+        if let Harm::Repeat { slice, opened, repeated } = &self.harm {
+            match &queue {
+                Queue::Unpack { .. } => drop(slice.set((queue.clone(), payload.clone()))),
+                Queue::Open { .. } if opened.fetch_add(1, Ordering::SeqCst) == 1 => {
+                    let (queue, payload) =
+                        slice.get().cloned().expect("one package is settled after the other");
+                    let id = queue.message_of(model::JobId::fresh());
+                    self.bus.publish(queue, id, payload).await?;
+                    repeated.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => {}
+            }
+        }
         let fate = match &self.harm {
             Harm::Decide(Decide(decide)) if concerned => decide(id.as_str()),
             _ => Fate::Pass,
