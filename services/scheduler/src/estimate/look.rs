@@ -1,155 +1,38 @@
-//! What each way of bringing a Source in step would take, found out without changing anything: documents are read, and no resource
-//! and no package is asked for.
+//! A look at a Source's documents: what they name, and how much of it is held.
 
 use std::collections::{HashSet, VecDeque};
-use std::time::Duration;
 
 use catalog::Lookups;
-use jiff::Timestamp;
 use model::{SetId, SetRecord, Validators};
 use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode};
-use serde::Serialize;
 use tokio::time::Instant;
 use url::Url;
 use web::Client;
 
+use super::WayEstimate;
 use crate::decide::{Decision, Known, decide};
-use crate::discover::discover;
 use crate::entries::baseline_for_changes;
 use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
 use crate::read::{self, Opened, Part};
-use crate::ways;
-use crate::weigh::{Cost, Pace, Waits, is_dump_cheaper};
-
-/// The kinds of documents that bring a set in step, in the order in which they are shown.
-const KINDS: [Capability; 4] =
-    [Capability::ResourceList, Capability::ResourceDump, Capability::ChangeList, Capability::ChangeDump];
-
-/// What each way would take.
-#[derive(Debug, Clone, Serialize)]
-pub struct Estimate {
-    /// Every way that the Source offers.
-    pub ways: Vec<WayEstimate>,
-    /// How long the Source took to answer, on the mean.
-    pub wait: Duration,
-    /// Requests made to find that out.
-    pub requests: u64,
-    /// Documents that could not be read, and why: what they name is in none of the figures.
-    pub unread: Vec<(String, String)>,
-}
-
-/// One way, and what it would take.
-#[derive(Debug, Clone, Serialize)]
-pub struct WayEstimate {
-    /// The set of resources.
-    pub set: SetId,
-    /// What is read.
-    pub capability: Capability,
-    /// Documents read, parts of an index included.
-    pub documents: u64,
-    /// Resources named by lists, or packages named by dumps.
-    pub named: u64,
-    /// Those among them that are held, or settled, as far as declarations tell.
-    pub held: u64,
-    /// What is to be asked for beside the documents.
-    #[serde(flatten)]
-    pub cost: Cost,
-    /// How long that would take; none where not all lengths are declared.
-    pub time: Option<Duration>,
-    /// Whether `sync` would go this way.
-    pub chosen: bool,
-}
-
-/// Reads what a Source offers, and compares it with what is held.
-///
-/// # Errors
-/// When the Source offers nothing that can be harvested, or the catalog fails.
-pub async fn estimate(
-    client: &Client,
-    entry: &Url,
-    catalog: Option<&Lookups>,
-    options: &HarvestOptions,
-    now: Timestamp,
-) -> Result<Estimate, HarvestError> {
-    let horizon = Horizon::at(now);
-    let mode = if options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-    let found = discover(client, entry, &horizon.options(mode)).await?;
-    let mut known: Vec<(SetId, SetRecord)> = found.sets.clone();
-    if let Some(catalog) = catalog {
-        for (id, before) in catalog.sets().await? {
-            if let Some((_, set)) = known.iter_mut().find(|(set, _)| *set == id) {
-                let capabilities = std::mem::take(&mut set.capabilities);
-                *set = SetRecord { capabilities, ..before };
-            }
-        }
-    }
-    let mut look = Look {
-        client,
-        catalog,
-        options,
-        horizon,
-        mode,
-        waits: Waits::default(),
-        requests: found.requests,
-        unread: Vec::new(),
-    };
-    look.unread.extend(found.failures.iter().map(|unread| (unread.url.clone(), unread.why.clone())));
-    let mut estimates = Vec::new();
-    for (id, set) in &known {
-        for kind in KINDS {
-            if set.documents(&kind).next().is_some() {
-                estimates.push(look.way(id, set, kind).await?);
-            }
-        }
-    }
-    let chosen = ways::choose(known.iter().map(|(id, set)| (id, set)), options.mode, options.prefer, false);
-    let pace = Pace { wait: look.waits.mean(), at_once: options.jobs_per_lane.get() };
-    for way in &mut estimates {
-        way.time = way.cost.duration(pace);
-        way.chosen = chosen.as_ref().is_some_and(|ways| {
-            ways.documents.iter().any(|(set, kind, _)| *set == way.set && *kind == way.capability)
-        });
-    }
-    if options.prefer.is_none() {
-        choose_dumps(&mut estimates, pace);
-    }
-    Ok(Estimate { ways: estimates, wait: pace.wait, requests: look.requests, unread: look.unread })
-}
-
-/// Where the list would be read, the dump may bring what it names.
-fn choose_dumps(ways: &mut [WayEstimate], pace: Pace) {
-    let lists: Vec<(SetId, Cost, u64)> = ways
-        .iter()
-        .filter(|way| way.chosen && way.capability == Capability::ResourceList)
-        .map(|way| (way.set.clone(), way.cost, way.named))
-        .collect();
-    for (set, list, named) in lists {
-        let share = list.requests as f64 / named.max(1) as f64;
-        for way in ways.iter_mut().filter(|way| way.set == set && way.capability == Capability::ResourceDump)
-        {
-            way.chosen = way.cost.requests > 0
-                && list.requests >= crate::packages::FEW
-                && is_dump_cheaper(way.cost, list, share, pace);
-        }
-    }
-}
+use crate::weigh::{Cost, Waits};
 
 /// A look at a Source's documents.
-struct Look<'a> {
-    client: &'a Client,
-    catalog: Option<&'a Lookups>,
-    options: &'a HarvestOptions,
-    horizon: Horizon,
-    mode: ReadMode,
-    waits: Waits,
-    requests: u64,
-    unread: Vec<(String, String)>,
+pub(super) struct Look<'a> {
+    pub(super) client: &'a Client,
+    pub(super) catalog: Option<&'a Lookups>,
+    pub(super) options: &'a HarvestOptions,
+    pub(super) horizon: Horizon,
+    pub(super) mode: ReadMode,
+    pub(super) waits: Waits,
+    pub(super) requests: u64,
+    pub(super) unread: Vec<(String, String)>,
 }
 
 impl Look<'_> {
-    async fn way(
+    /// What a set's documents of one kind lead to.
+    pub(super) async fn way(
         &mut self,
         id: &SetId,
         set: &SetRecord,
@@ -278,17 +161,6 @@ impl Look<'_> {
         let Some(catalog) = self.catalog else { return Ok(false) };
         let known = catalog.package(&entry.loc).await.map_err(HarvestError::from)?;
         Ok(known.is_some_and(|known| crate::packages::is_settled(&known, entry)))
-    }
-}
-
-impl WayEstimate {
-    fn add(&mut self, is_held: bool, length: Option<u64>) {
-        if is_held {
-            self.held += 1;
-            return;
-        }
-        self.cost.requests += 1;
-        self.cost.bytes = self.cost.bytes.zip(length).map(|(all, one)| all + one);
     }
 }
 
