@@ -69,13 +69,13 @@ pub(crate) fn files(root: &Path, base: &str, expected: &[Expected]) -> anyhow::R
     ])
 }
 
-/// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a sample.
+/// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a `sample` of them.
 pub(crate) fn harvest(
     thresher: &Thresher,
     place: &Place,
     expected: &[Expected],
+    sample: usize,
 ) -> anyhow::Result<Vec<Check>> {
-    const SAMPLE: usize = 10;
     let truth: HashMap<&str, &Expected> = expected.iter().map(|each| (each.uri.as_str(), each)).collect();
     let (mut right, mut lines) = (0, 0);
     thresher.held(place, |held| {
@@ -87,7 +87,7 @@ pub(crate) fn harvest(
         });
         right += u64::from(is_right);
     })?;
-    let sample: Vec<&Expected> = expected.iter().step_by((expected.len() / SAMPLE).max(1)).collect();
+    let sample: Vec<&Expected> = expected.iter().step_by((expected.len() / sample).max(1)).collect();
     let mut given = 0;
     for resource in &sample {
         given += u64::from(sha256(&thresher.cat(&resource.uri, place)?) == resource.sha256);

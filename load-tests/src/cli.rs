@@ -30,6 +30,10 @@ pub(crate) enum Case {
     ReadLists(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.
     ScaleOut(Options),
+    /// A dump package of 200,000 members and 5 GB: one unpacker and two, beside unzip -t and sha256sum.
+    ManyMembers(Options),
+    /// A dump package of 20 members of 250 MB: the same.
+    LargeMembers(Options),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),
@@ -45,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "3")]
     pub(crate) rounds: NonZeroUsize,
 
-    /// How many resources the Source has. Default: what the case is named after.
+    /// How many resources the Source has, or members its package. Default: what the case is named after.
     #[arg(long, value_name = "N")]
     pub(crate) resources: Option<u64>,
 

@@ -39,6 +39,8 @@ pub(crate) fn resource_path(index: u64) -> String {
 
 /// The path of the list, or of the index when there is one.
 pub(crate) const LIST_PATH: &str = "/set/resourcelist.xml";
+/// The path of a Resource Dump.
+pub(crate) const DUMP_PATH: &str = "/set/resourcedump.xml";
 
 impl ResourceList<'_> {
     /// Writes the documents below `docroot`. Every one has the edition's time, so that a server gives each edition

@@ -35,6 +35,7 @@ pub(crate) struct Fleet {
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
 struct Service {
+    name: String,
     child: Child,
     log: PathBuf,
 }
@@ -75,7 +76,7 @@ impl Fleet {
             .stdout(Stdio::null())
             .stderr(File::create(&log)?);
         let child = command.spawn().context("cannot start thresher serve")?;
-        self.services.push(Service { child, log });
+        self.services.push(Service { name: service.to_owned(), child, log });
         Ok(())
     }
 
@@ -116,13 +117,28 @@ impl Fleet {
         self.services.iter().map(|service| meter::process_cpu_seconds(service.child.id())).sum()
     }
 
+    /// Processor time that the processes of one service have used so far, in seconds.
+    pub(crate) fn cpu_seconds_of(&self, service: &str) -> f64 {
+        self.named(service).map(|service| meter::process_cpu_seconds(service.child.id())).sum()
+    }
+
     /// The most memory that any of the services had resident at any time.
     pub(crate) fn peak_rss_bytes(&self) -> u64 {
-        self.services
-            .iter()
-            .map(|service| meter::process_peak_rss_bytes(service.child.id()))
-            .max()
-            .unwrap_or(0)
+        peak_rss_bytes(self.services.iter())
+    }
+
+    /// The most memory that any process of one service had resident at any time.
+    pub(crate) fn peak_rss_bytes_of(&self, service: &str) -> u64 {
+        peak_rss_bytes(self.named(service))
+    }
+
+    /// What the processes of one service have counted so far under `metric`, all its labels together.
+    pub(crate) fn counted(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
+        self.named(service).map(|service| Ok(sum_of(&service.metrics()?, metric))).sum()
+    }
+
+    fn named(&self, service: &str) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(move |each| each.name == service)
     }
 
     fn client(&self, subcommand: &str) -> Command {
@@ -133,14 +149,33 @@ impl Fleet {
 }
 
 impl Service {
-    /// Asks its admin port, whose address it has logged.
     fn is_ready(&self) -> bool {
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
-        address.is_some_and(|address| {
-            ask(address, "/readyz").is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
-        })
+        self.ask("/readyz").is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
     }
+
+    fn metrics(&self) -> anyhow::Result<String> {
+        self.ask("/metrics").with_context(|| format!("the {} tells no metrics", self.name))
+    }
+
+    /// Asks its admin port, whose address it has logged.
+    fn ask(&self, path: &str) -> anyhow::Result<String> {
+        let log = fs::read_to_string(&self.log)?;
+        let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
+        Ok(ask(address.context("it has not logged its address yet")?, path)?)
+    }
+}
+
+fn peak_rss_bytes<'a>(services: impl Iterator<Item = &'a Service>) -> u64 {
+    services.map(|service| meter::process_peak_rss_bytes(service.child.id())).max().unwrap_or(0)
+}
+
+/// The samples of a counter, which follow its name and its labels.
+fn sum_of(metrics: &str, metric: &str) -> u64 {
+    let samples = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(metric)?.strip_prefix("_total")?;
+        rest.rsplit_once(' ')?.1.parse::<u64>().ok()
+    });
+    samples.sum()
 }
 
 /// What a server answers to a GET, with its head.
@@ -157,5 +192,18 @@ impl Drop for Service {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_of_a_metric_are_added_up_and_those_of_others_are_not() {
+        let metrics = "# TYPE unpack_members counter\nunpack_members_total{verdict=\"digest\"} 40\n\
+            unpack_members_total{verdict=\"no-member\"} 2\nunpack_members_else_total 7\nunpack_total 1\n";
+        assert_eq!(sum_of(metrics, "unpack_members"), 42);
+        assert_eq!(sum_of(metrics, "unpack"), 1);
     }
 }

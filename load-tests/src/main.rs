@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
+        Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),
+        Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

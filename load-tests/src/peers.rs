@@ -41,6 +41,23 @@ pub(crate) fn curl() -> anyhow::Result<Peer> {
     Ok(Peer { program, version })
 }
 
+/// Info-ZIP's `unzip`, as it is on the PATH.
+pub(crate) fn unzip() -> anyhow::Result<Peer> {
+    let program =
+        on_path("unzip").context("there is no unzip: install it (Debian: apt-get install unzip)")?;
+    let version = output_of(Command::new(&program).arg("-v"))?;
+    let version = version.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    Ok(Peer { program, version })
+}
+
+/// `sha256sum` of the GNU core utilities, as it is on the PATH.
+pub(crate) fn sha256sum() -> anyhow::Result<Peer> {
+    let program = on_path("sha256sum").context("there is no sha256sum: install it (Debian: coreutils)")?;
+    let version = output_of(Command::new(&program).arg("--version"))?;
+    let version = version.lines().next().unwrap_or_default().to_owned();
+    Ok(Peer { program, version })
+}
+
 /// `resync-sync` of the Python reference implementation, in a virtual environment.
 pub(crate) fn resync() -> anyhow::Result<Peer> {
     resync_program("resync-sync")

@@ -34,7 +34,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// What was run.
     pub(crate) command: String,
-    /// Resources (or entries of a list) that one run is through with.
+    /// Resources (or entries of a list, or megabytes of content) that one run is through with.
     pub(crate) resources: u64,
     /// Each run.
     pub(crate) rounds: Vec<Round>,

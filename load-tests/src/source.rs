@@ -4,7 +4,6 @@ use std::process;
 
 use testkit::source::{SimulatedSource, SourceSpec};
 
-use crate::documents::LIST_PATH;
 use crate::meter;
 use crate::nginx::Nginx;
 
@@ -17,6 +16,8 @@ pub(crate) enum Source {
         server: Nginx,
         /// Which nginx it is.
         version: String,
+        /// The path of the document that is harvested.
+        list: &'static str,
     },
     /// In this process.
     Simulated(SimulatedSource),
@@ -38,10 +39,10 @@ impl Source {
         }
     }
 
-    /// The URL of the Resource List or its index.
+    /// The URL of the Resource List or its index, or of the Resource Dump.
     pub(crate) fn list(&self) -> String {
         match self {
-            Self::Nginx { server, .. } => format!("{}{LIST_PATH}", server.base()),
+            Self::Nginx { server, list, .. } => format!("{}{list}", server.base()),
             Self::Simulated(source) => source.resource_list(),
         }
     }

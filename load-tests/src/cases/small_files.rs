@@ -22,6 +22,8 @@ use crate::thresher::{Outcome, Thresher};
 
 const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 2048;
+/// Resources whose bytes are asked for at the end.
+const SAMPLE: usize = 10;
 
 /// What every run needs.
 struct Bench {
@@ -75,7 +77,12 @@ impl Bench {
                     check::Check::holds("in sync", outcome.in_sync),
                     check::Check::equal("stored, as sync says", all, outcome.stored),
                 ];
-                checks.extend(check::harvest(&self.thresher, &Place::directory(&into), &self.expected)?);
+                checks.extend(check::harvest(
+                    &self.thresher,
+                    &Place::directory(&into),
+                    &self.expected,
+                    SAMPLE,
+                )?);
                 if has_view {
                     let host = base.trim_start_matches("http://").replace(':', "+");
                     checks.extend(check::files(&into.join(host), &base, &self.expected)?);

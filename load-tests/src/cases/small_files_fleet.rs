@@ -22,6 +22,8 @@ const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 2048;
 /// Requests at a time at the origin, in every row.
 const AT_ONCE: u16 = 16;
+/// Resources whose bytes are asked for at the end.
+const SAMPLE: usize = 10;
 
 /// Who harvests, and where to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +125,7 @@ impl Bench {
             }
         };
         done.counted.insert("requests_seen_by_source".to_owned(), self.source.requests()? - before);
-        done.checks.extend(check::harvest(&self.thresher, &place, &self.expected)?);
+        done.checks.extend(check::harvest(&self.thresher, &place, &self.expected, SAMPLE)?);
         Ok((command, done))
     }
 

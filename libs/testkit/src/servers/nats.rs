@@ -104,6 +104,11 @@ impl NatsServer {
         Ok(())
     }
 
+    /// The process it runs in.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// `nats://127.0.0.1:<port>`
     pub fn url(&self) -> &str {
         &self.url

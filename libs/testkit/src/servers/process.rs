@@ -89,6 +89,10 @@ impl ServerProcess {
         Ok(())
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

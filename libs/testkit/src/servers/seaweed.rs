@@ -110,6 +110,11 @@ impl SeaweedServer {
         self.process.resume()
     }
 
+    /// The process it runs in.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// `http://127.0.0.1:<port>`
     pub fn endpoint(&self) -> &str {
         &self.endpoint

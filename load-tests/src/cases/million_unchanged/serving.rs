@@ -6,7 +6,7 @@ use testkit::source::{Size, SourceSpec};
 
 use crate::check::sha256;
 use crate::cli::SourceKind;
-use crate::documents::{Declared, ResourceList};
+use crate::documents::{Declared, LIST_PATH, ResourceList};
 use crate::folder::WorkFolder;
 use crate::nginx::Nginx;
 use crate::peers;
@@ -38,7 +38,7 @@ impl Million {
             SourceKind::Nginx => {
                 let peer = peers::nginx()?;
                 let server = Nginx::start(&peer.program, &docroot, LOCATION)?;
-                Source::Nginx { server, version: peer.version }
+                Source::Nginx { server, version: peer.version, list: LIST_PATH }
             }
         };
         let million = Self { source, resources, docroot };

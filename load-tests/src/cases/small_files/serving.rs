@@ -6,7 +6,7 @@ use testkit::source::{Expected, Size, SourceSpec};
 
 use crate::check::sha256;
 use crate::cli::SourceKind;
-use crate::documents::{Declared, ResourceList, resource_path, write_resource};
+use crate::documents::{Declared, LIST_PATH, ResourceList, resource_path, write_resource};
 use crate::folder::WorkFolder;
 use crate::nginx::Nginx;
 use crate::peers;
@@ -47,7 +47,7 @@ pub(crate) fn start(
                 let Expected { length, sha256, .. } = &expected[index as usize];
                 Declared { length: *length, sha256: sha256.clone() }
             })?;
-            Ok((Source::Nginx { server, version: peer.version }, expected))
+            Ok((Source::Nginx { server, version: peer.version, list: LIST_PATH }, expected))
         }
     }
 }

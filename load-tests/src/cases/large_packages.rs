@@ -1,0 +1,246 @@
+//! `many-members` and `large-members`: a Resource Dump of one package of some 5 GB, unpacked by a fleet with one unpacker and with
+//! two, beside `unzip -t` and `sha256sum`; and harvested by one process.
+
+mod content;
+mod package;
+mod phase;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use testkit::servers::{NatsServer, SeaweedServer};
+
+use self::package::{Package, Profile};
+use self::phase::{Used, Watched};
+use super::{interleaved, measured, unchecked};
+use crate::check::{self, Check};
+use crate::cli::Options;
+use crate::documents::DUMP_PATH;
+use crate::fleet::Fleet;
+use crate::folder::WorkFolder;
+use crate::machine::Machine;
+use crate::measure::Usage;
+use crate::nginx::Nginx;
+use crate::peers::{self, Peer};
+use crate::place::Place;
+use crate::process::CommandLine;
+use crate::report::{Report, Round};
+use crate::source::Source;
+use crate::stats::rounded;
+use crate::thresher::{Outcome, Thresher, View};
+
+/// What figures are told of: the content of members, inflated.
+const MB: u64 = 1_000_000;
+/// Bytes that `sha256sum` is given at most. It is as fast with more of them.
+const SAMPLE_BYTES: u64 = 1_000 * MB;
+/// Resources whose bytes are asked for at the end.
+const SAMPLE: usize = 3;
+/// The promise: memory is flat.
+const MOST_RESIDENT_BYTES: u64 = 256_000_000;
+const PACKAGE_PATH: &str = "/set/package.zip";
+
+/// A case: what its package is like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    name: &'static str,
+    profile: Profile,
+    members: u64,
+}
+
+/// 200,000 members of 4 to 53 KB.
+pub(crate) const MANY_MEMBERS: Case =
+    Case { name: "many-members", profile: Profile::Small, members: 200_000 };
+/// 20 members of 250 MB.
+pub(crate) const LARGE_MEMBERS: Case = Case { name: "large-members", profile: Profile::Large, members: 20 };
+
+/// Who reads the package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Unzip,
+    Sha256sum,
+    /// A fleet with so many unpackers, each of which works one slice at a time.
+    Fleet(u32),
+    /// One process, into a directory.
+    Sync,
+}
+
+/// What every run needs.
+struct Bench {
+    thresher: Thresher,
+    unzip: Peer,
+    sha256sum: Peer,
+    source: Source,
+    package: Package,
+    /// The archive, and the beginning of what its members hold.
+    archive: PathBuf,
+    sample: PathBuf,
+    work: WorkFolder,
+}
+
+impl Case {
+    /// Runs the case.
+    pub(crate) fn run(self, options: &Options) -> anyhow::Result<Report> {
+        let members = options.resources.unwrap_or(self.members);
+        let (thresher, unzip, sha256sum) = (Thresher::get(options)?, peers::unzip()?, peers::sha256sum()?);
+        let nginx = peers::nginx()?;
+        let work = WorkFolder::new(options, self.name)?;
+        let machine = Machine::here(work.path());
+        let docroot = work.make("docroot")?;
+        let below = |path: &str| docroot.join(path.trim_start_matches('/'));
+        let (archive, sample) = (below(PACKAGE_PATH), work.path().join("content.bin"));
+        fs::create_dir_all(docroot.join("set"))?;
+        eprintln!("writing a package of {members} members");
+        let package = package::write(&archive, self.profile, members, (&sample, SAMPLE_BYTES))?;
+        let server = Nginx::start(&nginx.program, &docroot, "")?;
+        package::write_dump(&below(DUMP_PATH), &package, &format!("{}{PACKAGE_PATH}", server.base()))?;
+        let source = Source::Nginx { server, version: nginx.version, list: DUMP_PATH };
+        let versions = [&thresher.version, &unzip.version, &sha256sum.version, &source.version()];
+        let versions = versions.into_iter().cloned().collect();
+        let setup = BTreeMap::from([
+            ("unit", json!("MB of content, once inflated")),
+            ("members", json!(members)),
+            ("content_bytes", json!(package.content)),
+            ("package_bytes", json!(package.bytes)),
+            ("is_zip64", json!(package.is_zip64)),
+            ("deflated", json!("every fifth member, a text; the others are stored")),
+            ("declared", json!("sha-256 and length, of the package and of each member")),
+            ("unpacker.jobs_at_a_time", json!(1)),
+            ("rounds", json!(options.rounds)),
+            ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
+        ]);
+        let megabytes = package.content.div_ceil(MB);
+        let bench = Bench { thresher, unzip, sha256sum, source, package, archive, sample, work };
+
+        let run = |way, round| bench.run(way, round);
+        let mut rows = interleaved(&Way::ALL, Way::name, megabytes, options.rounds.get(), run)?;
+        for row in rows.iter_mut().filter(|row| row.name == Way::Sha256sum.name()) {
+            row.resources = bench.sample.metadata()?.len().div_ceil(MB);
+        }
+        let finished_at = jiff::Timestamp::now();
+        let report = Report { case: self.name, finished_at, machine, setup, versions, rows };
+        Ok(report.summed_up(&[Way::Unzip.name(), Way::Sha256sum.name(), Way::Fleet(1).name()]))
+    }
+}
+
+impl Way {
+    /// All, in the order of the first round.
+    const ALL: [Self; 5] = [Self::Unzip, Self::Sha256sum, Self::Fleet(1), Self::Fleet(2), Self::Sync];
+
+    /// What it is called in the report.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Unzip => "unzip -t",
+            Self::Sha256sum => "sha256sum",
+            Self::Fleet(1) => "one unpacker",
+            Self::Fleet(_) => "two unpackers",
+            Self::Sync => "one process, with receiving",
+        }
+    }
+}
+
+impl Bench {
+    /// One run, and whether it has done what it should.
+    fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
+        let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
+        let folder = self.work.make(&name)?;
+        match way {
+            Way::Unzip => self.peer(&self.unzip, &["-tqq"], &self.archive, &folder),
+            Way::Sha256sum => self.peer(&self.sha256sum, &[], &self.sample, &folder),
+            Way::Fleet(unpackers) => {
+                let done = self.unpacked(unpackers, &name, &folder)?;
+                Ok(("thresher run submit $SOURCE --watch".to_owned(), done))
+            }
+            Way::Sync => self.sync(&folder),
+        }
+    }
+
+    fn peer(
+        &self,
+        peer: &Peer,
+        options: &[&str],
+        file: &Path,
+        folder: &Path,
+    ) -> anyhow::Result<(String, Round)> {
+        let command = CommandLine::new(&peer.program).args(options).arg(file);
+        let (ended, done) = measured(&command, folder, None)?;
+        ended.succeeded()?;
+        Ok((command.shown(file.parent().unwrap_or(folder)), done))
+    }
+
+    /// A harvest by a fleet. The round tells of the time in which slices were worked on, and of the unpackers.
+    fn unpacked(&self, unpackers: u32, name: &str, folder: &Path) -> anyhow::Result<Round> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        // Servers of its own: the gigabytes that they keep are gone with them.
+        let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
+        let (nats, s3) = runtime.block_on(start)?;
+        let mut fleet = Fleet::new(&self.thresher, nats.url(), name, s3.fixture(), folder);
+        for service in ["scheduler", "fetcher", "verifier"] {
+            fleet.start(service, "")?;
+        }
+        for _ in 0..unpackers {
+            fleet.start("unpacker", "unpacker: {jobs_at_a_time: 1}")?;
+        }
+        fleet.add(&self.source.list(), &[])?;
+        fleet.until_ready()?;
+        nix::unistd::sync();
+        let (store, bus) = (s3.process_id(), nats.process_id());
+        let watched = Watched { fleet: &fleet, source: &self.source, store, bus };
+        let members = self.package.members.len() as u64;
+        let (phase, end_to_end) = watched.harvest(members)?;
+
+        let Used { unpackers, scheduler, store, bus, source, machine } = phase.used;
+        let peak_rss_bytes = fleet.peak_rss_bytes_of("unpacker");
+        let usage = Usage {
+            seconds: rounded(phase.seconds),
+            cpu_seconds: rounded(unpackers),
+            peak_rss_bytes,
+            exit_status: Some(0),
+        };
+        let mut done = unchecked(usage, source, machine);
+        let milliseconds = |seconds: f64| (seconds * 1000.0) as u64;
+        done.counted = BTreeMap::from([
+            ("end_to_end_ms".to_owned(), milliseconds(end_to_end)),
+            ("scheduler_cpu_ms".to_owned(), milliseconds(scheduler)),
+            ("store_cpu_ms".to_owned(), milliseconds(store)),
+            ("bus_cpu_ms".to_owned(), milliseconds(bus)),
+            ("slices".to_owned(), fleet.counted("unpacker", "thresher_unpack_slices")?),
+        ]);
+        done.checks = check::harvest(&self.thresher, &fleet.place(), &self.package.members, SAMPLE)?;
+        done.checks.push(Check::at_most(
+            "peak resident bytes of an unpacker",
+            MOST_RESIDENT_BYTES,
+            peak_rss_bytes,
+        ));
+        Ok(done)
+    }
+
+    fn sync(&self, folder: &Path) -> anyhow::Result<(String, Round)> {
+        let into = Place::directory(&folder.join("into"));
+        let command = self.thresher.sync_to(&into, &self.source.list(), View::None, None);
+        let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
+        let outcome = Outcome::of(&ended)?;
+        done.checks = vec![
+            Check::holds("in sync", outcome.in_sync),
+            Check::equal("stored, as sync says", self.package.members.len() as u64, outcome.stored),
+        ];
+        done.checks.extend(check::harvest(&self.thresher, &into, &self.package.members, SAMPLE)?);
+        // A few large files: deleting them slows nobody down, and the next run needs the room.
+        fs::remove_dir_all(&into.into)?;
+        Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ() {
+        let mut names = Way::ALL.map(Way::name).to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Way::ALL.len());
+    }
+}
