@@ -396,6 +396,29 @@ fn blocks_answer_like_what_they_read() {
 }
 
 #[test]
+fn blocks_of_a_part_read_nothing_outside_it_and_still_answer_for_all() {
+    let bytes = Bytes::from(noise(8, 10_000));
+    let package = Arc::new(Counting::new(bytes.clone()));
+    let blocks = Blocks::within(Arc::clone(&package), 1_000..1_150, 64);
+    block_on(async {
+        let mut at = 1_000;
+        while at < 1_150 {
+            let length = (1_150 - at).min(7) as usize;
+            let expected = bytes.read_at(at, length).await.unwrap();
+            assert_eq!(blocks.read_at(at, length).await.unwrap(), expected, "{length} at {at}");
+            at += length as u64;
+        }
+        assert_eq!((package.reads(), package.bytes()), (3, 150));
+        for (offset, length) in [(0, 3), (998, 3), (1_149, 2), (9_999, 1)] {
+            let expected = bytes.read_at(offset, length).await.unwrap();
+            assert_eq!(blocks.read_at(offset, length).await.unwrap(), expected, "{length} at {offset}");
+        }
+        assert_eq!(package.reads(), 7);
+        assert!(blocks.read_at(9_999, 2).await.is_err());
+    });
+}
+
+#[test]
 fn slices_of_a_package_are_all_its_members_once_in_their_order() {
     let mut zip = zips::Zip::new();
     for number in 0..10 {

@@ -8,8 +8,8 @@ use fixity::Sha256;
 use fs_err as fs;
 use model::{Location, Method, PackageId, SourceId, Span};
 use object_store::{
-    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
-    WriteMultipart,
+    Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload, WriteMultipart,
 };
 
 use crate::open::Local;
@@ -51,23 +51,27 @@ impl Store {
         self.place(&Key::Package { source: source.clone(), package }, spooled).await
     }
 
-    /// How many bytes lie beside the packages of a Source under this name; none when there is nothing.
+    /// The length of an object beside the packages, and its last `bytes` bytes or all that it has; none where there is no such object. They are
+    /// held in memory, so the caller bounds their number.
     ///
     /// # Errors
     /// What the store says.
-    pub async fn length_beside_packages(
+    pub async fn tail_beside_packages(
         &self,
         source: &SourceId,
         package: PackageId,
-    ) -> Result<Option<u64>, StoreError> {
+        bytes: u64,
+    ) -> Result<Option<(u64, Bytes)>, StoreError> {
         let key = Key::Package { source: source.clone(), package };
-        match self.objects().head(&key.path()).await {
-            Ok(meta) => Ok(Some(meta.size)),
-            Err(error) => match StoreError::of_object(self.root(), &key, error) {
-                StoreError::NotFound { .. } => Ok(None),
-                error => Err(error),
-            },
-        }
+        let failed = |error| StoreError::of_object(self.root(), &key, error);
+        let options = GetOptions::new().with_range(Some(GetRange::Suffix(bytes)));
+        let result = match self.objects().get_opts(&key.path(), options).await.map_err(failed) {
+            Ok(result) => result,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let length = result.meta.size;
+        Ok(Some((length, result.bytes().await.map_err(failed)?)))
     }
 
     /// Removes what lies beside the packages of a Source under this name, if it is still there: an index that nobody needs any more.

@@ -50,6 +50,7 @@ conformance!(
     existence_is_judged_by_length,
     members_of_a_package_are_read_in_every_way,
     a_whole_package_is_read_in_ranges,
+    the_end_of_what_lies_beside_packages_comes_with_its_length,
     a_deflated_member_that_is_not_what_it_was_is_never_whole,
     an_upload_that_was_dropped_goes_on_behind_its_last_part,
     an_upload_that_was_kept_goes_on_at_the_very_byte,

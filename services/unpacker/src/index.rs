@@ -1,8 +1,11 @@
 //! The index of a package: the entries of its manifest in slices, each with the place of its member, as an object beside the package.
 //!
 //! It has one line of JSON for each entry, and at its end a table with a row of 16 bytes for each slice, the last slice first: so the
-//! row of a slice is found by its number and the length of the index, and a slice is read with two ranges.
+//! row of a slice is found by its number from the end.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
 use fixity::Hasher;
 use model::{Failure, ManifestEntry, MemberResult, Method, PackageId, SourceId};
 use packages::zip;
@@ -23,6 +26,8 @@ const OUTCOME_BYTES: u64 = 1_536;
 /// The format. Rows begin with it, so that no other index is taken for one.
 const VERSION: u16 = 1;
 const ROW: u64 = 16;
+/// Bytes at the end of an index that are read at once: the table, and all of it unless there are more slices than that.
+const TAIL: u64 = 4096 * ROW;
 
 /// Where a member lies in a ZIP: checked against the member's own header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,6 +177,40 @@ impl Writer {
     }
 }
 
+/// The end of the index that was used last, which the next slice is likely to be of as well: an index never changes, and a request costs
+/// more than a slice's part of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Remembered(Arc<Mutex<Option<End>>>);
+
+/// The end of an index: its table, or the last rows of a very long one, and perhaps some lines before it.
+#[derive(Debug, Clone)]
+struct End {
+    index: PackageId,
+    /// Of the whole index.
+    length: u64,
+    bytes: Bytes,
+}
+
+impl Remembered {
+    async fn end_of(
+        &self,
+        store: &Store,
+        source: &SourceId,
+        index: PackageId,
+    ) -> Result<Option<End>, StoreError> {
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(end) = before.filter(|end| end.index == index) {
+            return Ok(Some(end));
+        }
+        let Some((length, bytes)) = store.tail_beside_packages(source, index, TAIL).await? else {
+            return Ok(None);
+        };
+        let end = End { index, length, bytes };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end.clone());
+        Ok(Some(end))
+    }
+}
+
 /// The lines of a slice.
 ///
 /// # Errors
@@ -181,17 +220,16 @@ pub(crate) async fn read(
     source: &SourceId,
     index: PackageId,
     number: u32,
+    remembered: &Remembered,
 ) -> Result<Vec<Line>, StoreError> {
     let damaged = |expected: &str, computed: String| StoreError::Damaged {
         key: format!("the index {index}"),
         expected: expected.to_owned(),
         computed,
     };
-    let Some(length) = store.length_beside_packages(source, index).await? else {
-        return Err(StoreError::NotFound {
-            key: format!("the index {index}"),
-            root: store.root().to_owned(),
-        });
+    let Some(End { length, bytes: end, .. }) = remembered.end_of(store, source, index).await? else {
+        let (key, root) = (format!("the index {index}"), store.root().to_owned());
+        return Err(StoreError::NotFound { key, root });
     };
     let location = model::Location::Package {
         source: source.clone(),
@@ -200,10 +238,14 @@ pub(crate) async fn read(
         stored_length: length,
         method: Method::Stored,
     };
-    let row = length.checked_sub((u64::from(number) + 1) * ROW);
-    let row = row
+    let rows = (u64::from(number) + 1) * ROW;
+    let row = length
+        .checked_sub(rows)
         .ok_or_else(|| damaged("a row for each slice", format!("{length} bytes, none for slice {number}")))?;
-    let bytes = store.read_range(&location, row..row + ROW).await?;
+    let bytes = match (end.len() as u64).checked_sub(rows) {
+        Some(start) => end.slice(start as usize..(start + ROW) as usize),
+        None => store.read_range(&location, row..row + ROW).await?,
+    };
     let (version, entries) = (u16_of(&bytes[0..2]), usize::from(u16_of(&bytes[2..4])));
     let (bytes_4, bytes_8) =
         (bytes[4..8].try_into().unwrap_or_default(), bytes[8..16].try_into().unwrap_or_default());
@@ -251,13 +293,14 @@ mod tests {
         let (index, slices) = index.unwrap();
         let mut all = Vec::new();
         let mut lengths = Vec::new();
+        let remembered = Remembered::default();
         for number in 0..slices {
-            let slice = read(&store, &source, index, number).await.unwrap();
+            let slice = read(&store, &source, index, number, &remembered).await.unwrap();
             lengths.push(slice.len());
             all.extend(slice);
         }
         assert_eq!(all, lines);
-        let behind = read(&store, &source, index, slices).await;
+        let behind = read(&store, &source, index, slices, &remembered).await;
         assert!(matches!(behind, Err(StoreError::Damaged { .. })), "{behind:?}");
         lengths
     }
@@ -285,6 +328,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_table_that_is_longer_than_what_is_read_of_it_at_once_is_read_row_by_row() {
+        let slices = (TAIL / ROW) as usize + 3;
+        let lines: Vec<_> = (0..slices as u64).map(|n| line(n, SLICE_BYTES, format!("x:{n}"))).collect();
+        assert_eq!(slices_of(&lines).await, vec![1; slices]);
+    }
+
+    #[tokio::test]
+    async fn of_two_indexes_in_turns_each_gives_its_own_lines() {
+        let (store, source, one) = written(&[line(1, 1, "x:1".to_owned())]).await;
+        let mut writer = Writer::new(&store).await.unwrap();
+        writer.add(&line(2, 1, "x:2".to_owned())).await.unwrap();
+        let (one, two) = (one.unwrap().0, writer.finish(&store, &source).await.unwrap().unwrap().0);
+        let remembered = Remembered::default();
+        for (index, expected) in [(one, 1), (one, 1), (two, 2), (one, 1)] {
+            let lines = read(&store, &source, index, 0, &remembered).await.unwrap();
+            assert_eq!(lines, [line(expected, 1, format!("x:{expected}"))]);
+        }
+    }
+
+    #[tokio::test]
     async fn an_index_of_nothing_is_not_stored() {
         assert_eq!(written(&[]).await.2, None);
     }
@@ -292,7 +355,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_index_is_damaged_and_what_is_not_there_is_not_found() {
         let (store, source, _) = written(&[]).await;
-        let read_one = |index| read(&store, &source, index, 0);
+        let remembered = Remembered::default();
+        let read_one = |index| read(&store, &source, index, 0, &remembered);
         assert!(matches!(read_one(PackageId::fresh()).await, Err(StoreError::NotFound { .. })));
         let mut spool = store.spool(Hasher::new([])).await.unwrap();
         spool.append(vec![0x41; 100].into()).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bus::{Filter, Message};
 use fleet::{Joined, NatsConfig, StoreConfig};
 use model::SystemClock;
-use packages::Limits;
+use packages::{Blocks, Limits};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
 use store::PackLimits;
@@ -36,7 +36,7 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Slices judged at a time. Each takes the memory of two messages at most, and 8 MiB that are read ahead.
+    /// Slices judged at a time. Each takes the memory of two messages at most, and 24 MiB that are read ahead.
     pub jobs_at_a_time: usize,
     /// Packages opened at a time beside them, and those unpacked from their beginning among them. Each may take the memory that the
     /// limits of the jobs allow.
@@ -68,8 +68,9 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, unpacker, .. } = &context.config;
     let slices = unpacker.jobs_at_a_time.max(1);
-    // The job that came, the outcome that goes; blocks of small members, and a large one that is read.
-    let job_bytes = 2 * bus::MAX_PAYLOAD + 4 * BLOCK + AHEAD.reads * AHEAD.chunk;
+    // The job that came, the outcome that goes; blocks of small members, one that lies in two of them, and a large one that is read.
+    let blocks = (Blocks::<()>::HELD + 1) * BLOCK;
+    let job_bytes = 2 * bus::MAX_PAYLOAD + blocks + AHEAD.reads * AHEAD.chunk;
     context.metrics.bound_memory("unpacker-jobs", (slices * job_bytes) as u64);
     context.metrics.bound_memory("unpacker-packages", opened_bytes(unpacker));
     let joined = fleet::join(&context, nats, store).await?;

@@ -25,7 +25,7 @@ impl Unpacker {
         number: u32,
     ) -> Result<(), Trouble> {
         let (source, package) = package_of(answers.job)?;
-        let lines = match index::read(&self.store, &source, index, number).await {
+        let lines = match index::read(&self.store, &source, index, number, &self.indexes).await {
             Err(error @ StoreError::NotFound { .. }) => {
                 // Mostly of a package that was settled by another delivery of this job: then its owner does not heed it.
                 tracing::info!(package.uri = %answers.job.uri, number, "the index of a package is gone");
@@ -123,8 +123,12 @@ impl Reading {
             bytes = bytes.saturating_add(place.stored_length);
         }
         // Where they are scattered, most of a block would be read for nothing.
-        let are_together = end.saturating_sub(start) <= bytes.saturating_mul(4).saturating_add(BLOCK as u64);
-        let blocks = are_together.then(|| Arc::new(Blocks::new(stored.until(end), BLOCK)) as Arc<dyn ReadAt>);
+        let span = end.saturating_sub(start);
+        let are_together = span <= bytes.saturating_mul(4).saturating_add(BLOCK as u64);
+        // What two blocks would hold comes with one request.
+        let block = if span <= 2 * BLOCK as u64 { span as usize } else { BLOCK };
+        let blocks = are_together
+            .then(|| Arc::new(Blocks::within(stored.clone(), start..end, block)) as Arc<dyn ReadAt>);
         Self { whole: Arc::new(stored), blocks }
     }
 

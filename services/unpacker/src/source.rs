@@ -9,12 +9,12 @@ use model::Location;
 use packages::{ReadAhead, ReadAt};
 use store::{RangeReader, Store, StoreError};
 
-/// Bytes of a block, where many small reads are answered from a few large ones. Four of them are held.
-pub(crate) const BLOCK: usize = 1 << 20;
+/// Bytes of a block, where many small reads are answered from a few large ones. To a store a request costs about as much as several MB do.
+pub(crate) const BLOCK: usize = 4 << 20;
 /// How long ranges are read.
-pub(crate) const AHEAD: ReadAhead = ReadAhead { chunk: 1 << 20, reads: 4 };
+pub(crate) const AHEAD: ReadAhead = ReadAhead { chunk: 4 << 20, reads: 2 };
 
-/// A stored package, or the beginning of one.
+/// A stored package.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     reader: RangeReader,
@@ -25,11 +25,6 @@ impl Stored {
     /// The package of `length` bytes that lies at `location`.
     pub(crate) fn new(store: &Store, location: &Location, length: u64) -> Self {
         Self { reader: store.range_reader(location, length), length }
-    }
-
-    /// Its beginning, so that nobody reads ahead beyond `end`.
-    pub(crate) fn until(&self, end: u64) -> Self {
-        Self { length: self.length.min(end), ..self.clone() }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::trouble::Trouble;
-use crate::{UnpackerConfig, UnpackerMetrics, failure};
+use crate::{UnpackerConfig, UnpackerMetrics, failure, index};
 
 /// What is said last of a job of several parts: that it failed.
 const FAILED: u32 = u32::MAX;
@@ -27,6 +27,7 @@ pub struct Unpacker {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Arc<UnpackerConfig>,
     pub(crate) metrics: UnpackerMetrics,
+    pub(crate) indexes: index::Remembered,
     stop: CancellationToken,
 }
 
@@ -44,8 +45,8 @@ pub(crate) struct Answers<'a> {
 impl Unpacker {
     /// An unpacker of what lies in `store`, which reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, config: UnpackerConfig) -> Self {
-        let (metrics, stop) = Default::default();
-        Self { store, bus, clock, config: Arc::new(config), metrics, stop }
+        let (metrics, indexes, stop) = Default::default();
+        Self { store, bus, clock, config: Arc::new(config), metrics, indexes, stop }
     }
 
     /// Counts what it does.

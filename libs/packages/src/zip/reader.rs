@@ -13,7 +13,7 @@ use super::{Data, Method};
 use crate::range::reader_of;
 use crate::{PackageError, Place, ReadAhead, ReadAt, range_stream};
 
-/// Bytes inflated at once.
+/// Bytes inflated at once, and given out at once: as many as stay near the processor from CRC-32 to whoever hashes them next.
 const CHUNK: u64 = 64 << 10;
 
 /// Reads one member by its [`Data`], with or without a directory at hand.
@@ -117,7 +117,7 @@ impl<'a> MemberReader<'a> {
                 State::Failed => return Err(self.failed_before()),
                 State::Inflated => None,
                 State::Going if self.inflate.is_some() => self.inflated().await?,
-                State::Going => self.next_stored().await?,
+                State::Going => self.as_stored().await?,
             };
             let Some(chunk) = next else {
                 self.finish()?;
@@ -203,6 +203,18 @@ impl<'a> MemberReader<'a> {
                 return Ok(None);
             }
         }
+    }
+
+    /// The next bytes of a stored member.
+    async fn as_stored(&mut self) -> Result<Option<Bytes>, PackageError> {
+        while self.input.is_empty() {
+            match self.next_stored().await? {
+                Some(chunk) => self.input = chunk,
+                None => return Ok(None),
+            }
+        }
+        let length = self.input.len().min(CHUNK as usize);
+        Ok(Some(self.input.split_to(length)))
     }
 
     async fn next_stored(&mut self) -> Result<Option<Bytes>, PackageError> {

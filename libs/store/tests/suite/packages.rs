@@ -115,6 +115,18 @@ pub(crate) async fn a_whole_package_is_read_in_ranges(store: &Store) {
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
 }
 
+pub(crate) async fn the_end_of_what_lies_beside_packages_comes_with_its_length(store: &Store) {
+    let (source, package) = ("s".parse().unwrap(), PackageId::fresh());
+    let mut spool = store.spool(Hasher::new([])).await.unwrap();
+    spool.append("0123456789".into()).await.unwrap();
+    store.put_beside_packages(&source, package, spool.finish().await.unwrap()).await.unwrap();
+    for (bytes, expected) in [(3, "789"), (10, "0123456789"), (11, "0123456789")] {
+        let (length, tail) = store.tail_beside_packages(&source, package, bytes).await.unwrap().unwrap();
+        assert_eq!((length, &tail[..]), (10, expected.as_bytes()), "{bytes}");
+    }
+    assert_eq!(store.tail_beside_packages(&source, PackageId::fresh(), 3).await.unwrap(), None);
+}
+
 pub(crate) async fn a_deflated_member_that_is_not_what_it_was_is_never_whole(store: &Store) {
     let mut archive = Archive::default();
     // As much as would fill the memory, were it inflated to its end.
