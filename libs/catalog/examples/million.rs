@@ -205,6 +205,7 @@ fn resource(n: u64) -> ResourceRecord {
         listing: listing(),
         sets: vec![listing().set],
         deleted: None,
+        collected: None,
         absent: None,
         settled_at: Timestamp::UNIX_EPOCH,
     }

@@ -1,6 +1,6 @@
 //! What is known of the catalog itself: its schema, and where its counters stand.
 
-use model::Seq;
+use model::{RewrittenPack, Seq};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,6 +17,7 @@ pub(crate) const LAST_RUN: &str = "last-run";
 pub(crate) const LAST_SEQ: &str = "last-seq";
 pub(crate) const LOOK: &str = "look";
 pub(crate) const NEXT_CHANGE: &str = "next-change";
+pub(crate) const REWRITTEN: &str = "rewritten-packs";
 
 text_space!(
     /// `m<name>`
@@ -36,6 +37,14 @@ impl Lookups {
     /// When the store fails or the record cannot be read.
     pub async fn last_seq(&self) -> Result<Seq, CatalogError> {
         Ok(self.meta(LAST_SEQ).await?.unwrap_or_default())
+    }
+
+    /// The packs whose bitstreams were moved into others lately. No record points to them, and somebody may be reading them still.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn rewritten_packs(&self) -> Result<Vec<RewrittenPack>, CatalogError> {
+        Ok(self.meta(REWRITTEN).await?.unwrap_or_default())
     }
 
     pub(crate) async fn meta<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, CatalogError> {
@@ -58,6 +67,11 @@ impl Batch {
     /// Notes the largest number given to a pending record so far.
     pub fn put_last_seq(&mut self, seq: Seq) {
         self.put_meta(LAST_SEQ, &seq);
+    }
+
+    /// Notes which packs were rewritten lately, instead of what was noted before.
+    pub fn put_rewritten_packs(&mut self, packs: &[RewrittenPack]) {
+        self.put_meta(REWRITTEN, &packs);
     }
 
     pub(crate) fn put_meta<T: Serialize>(&mut self, name: &str, value: &T) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 use url::Url;
@@ -44,6 +45,12 @@ macro_rules! ulid_id {
             /// A new one, never given before.
             pub fn fresh() -> Self {
                 Self(Ulid::new())
+            }
+
+            /// When it was given, by the clock of whoever gave it, to the millisecond.
+            pub fn given_at(&self) -> Timestamp {
+                let millis = i64::try_from(self.0.timestamp_ms()).ok();
+                millis.and_then(|millis| Timestamp::from_millisecond(millis).ok()).unwrap_or(Timestamp::MAX)
             }
         }
 
@@ -185,6 +192,15 @@ mod tests {
         assert!(id.as_str().starts_with("example-org-"), "{id}");
         assert_eq!(id.as_str().parse::<SourceId>().unwrap(), id);
         assert_eq!(SourceId::of_entry(&url), id);
+    }
+
+    #[test]
+    fn an_id_tells_when_it_was_given() {
+        let before = Timestamp::now() - jiff::SignedDuration::from_millis(1);
+        let given = JobId::fresh().given_at();
+        assert!(before <= given && given <= Timestamp::now(), "{before} {given}");
+        let id: JobId = "01ARYZ6S410000000000000000".parse().unwrap();
+        assert_eq!(id.given_at(), "2016-07-30T22:36:16.385Z".parse().unwrap());
     }
 
     #[test]

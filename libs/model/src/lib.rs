@@ -28,7 +28,7 @@ pub use given_up::{GivenUp, KeptPayload};
 pub use ids::{IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};
-pub use location::{Location, Method, Span};
+pub use location::{Location, Method, RewrittenPack, Span};
 pub use look::{LookRecord, LookedAt, Remark};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{

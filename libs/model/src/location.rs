@@ -1,6 +1,7 @@
 //! Where a bitstream lies.
 
 use fixity::Sha256;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{PackId, PackageId, SourceId};
@@ -51,6 +52,15 @@ pub struct Span {
     pub stored_length: u64,
     /// How they are stored.
     pub method: Method,
+}
+
+/// A pack that was mostly dead: what was alive in it lies in others now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewrittenPack {
+    /// The pack.
+    pub pack: PackId,
+    /// When the records began to point elsewhere.
+    pub at: Timestamp,
 }
 
 impl Location {

@@ -103,6 +103,9 @@ pub struct ResourceRecord {
     /// In a tombstone: what was held, for as long as its bytes are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted: Option<Bitstream>,
+    /// In a tombstone: when the bytes of what was held were given up, some time after the deletion. It cannot be restored any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Timestamp>,
     /// A Resource List that was read whole did not name it any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<Absence>,
@@ -136,6 +139,9 @@ pub struct ChangeLogEntry {
     pub run: RunId,
     /// The document that asked for it.
     pub document: String,
+    /// Where the bitstream lies that it held before and does not any more. Somebody may be reading it still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freed: Option<Location>,
 }
 
 /// What happened to a resource.

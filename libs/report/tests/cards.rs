@@ -139,6 +139,7 @@ impl Known {
             },
             sets: vec![SetId::new(CAPS)],
             deleted: None,
+            collected: None,
             absent: None,
             settled_at: time("04T10:01:00"),
         };

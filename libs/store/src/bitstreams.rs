@@ -6,6 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use fixity::Sha256;
 use fs_err as fs;
+use jiff::Timestamp;
 use model::{Location, Method, PackageId, SourceId, Span};
 use object_store::{
     Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
@@ -24,17 +25,20 @@ const PARTS_IN_FLIGHT: usize = 2;
 const MOST_PARTS: u64 = 9_000;
 
 impl Store {
-    /// Makes a spooled body an object under its digest, unless that object is there already.
+    /// Makes a spooled body an object under its digest. One that is there already counts as stored anew: nothing that is found here is about to be
+    /// collected as garbage.
     ///
     /// # Errors
-    /// What the store says. The same content can always be put again.
+    /// What the store says; [`StoreError::Busy`] when it was removed at this very moment. The same content can always be put again.
     pub async fn put_bitstream(&self, spooled: Spooled) -> Result<Location, StoreError> {
         let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
-        let location = Location::Object { sha256 };
-        if self.exists(&location, length).await? {
-            return Ok(location);
+        let (key, location) = (Key::Bitstream(sha256), Location::Object { sha256 });
+        let found = self.head_if_there(&key).await?;
+        let is_whole = found.as_ref().is_some_and(|meta| meta.size == length);
+        if !(is_whole && self.touch(&key).await?) {
+            self.place(&key, spooled).await?;
         }
-        self.place(&Key::Bitstream(sha256), spooled).await?;
+        self.settle_put(&location, length, found.is_some()).await?;
         Ok(location)
     }
 
@@ -97,17 +101,48 @@ impl Store {
         }
     }
 
-    /// Makes a body in memory an object under its digest, unless that object is there already.
+    /// Makes a body in memory an object under its digest, as [`Store::put_bitstream`].
     ///
     /// # Errors
     /// As [`Store::put_bitstream`].
     pub async fn put_small_bitstream(&self, sha256: Sha256, body: Bytes) -> Result<Location, StoreError> {
         debug_assert_eq!(sha256, Sha256::of(&body));
-        let location = Location::Object { sha256 };
-        if !self.exists(&location, body.len() as u64).await? {
-            self.put(&Key::Bitstream(sha256), body.into(), PutMode::Overwrite).await?;
+        let (key, location) = (Key::Bitstream(sha256), Location::Object { sha256 });
+        let length = body.len() as u64;
+        let found = self.head_if_there(&key).await?;
+        let is_whole = found.as_ref().is_some_and(|meta| meta.size == length);
+        if !(is_whole && self.touch(&key).await?) {
+            self.put(&key, body.into(), PutMode::Overwrite).await?;
         }
+        self.settle_put(&location, length, found.is_some()).await?;
         Ok(location)
+    }
+
+    /// Makes an object young without writing it, where that can be done. Returns whether it was.
+    async fn touch(&self, key: &Key) -> Result<bool, StoreError> {
+        // S3 knows no such thing: there the same bytes are written once more.
+        let Some(local) = self.on_disk() else { return Ok(false) };
+        let path = local.objects.path_to_filesystem(&key.path());
+        let path = path.map_err(|e| StoreError::of_object(self.root(), key, e))?;
+        let touched = move || {
+            let file = fs::OpenOptions::new().write(true).open(&path);
+            let touched = file.and_then(|file| file.file().set_modified(Timestamp::now().into()));
+            match touched {
+                Ok(()) => Ok(true),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+                Err(e) => Err(StoreError::of_file("touch", &path, e)),
+            }
+        };
+        blocking("touch a bitstream", touched).await
+    }
+
+    /// What was put may be relied on, also if it was about to be collected as garbage.
+    async fn settle_put(&self, location: &Location, length: u64, was_there: bool) -> Result<(), StoreError> {
+        let swept = self.outwait_sweep().await?;
+        if (swept || was_there) && !self.exists(location, length).await? {
+            return Err(StoreError::Busy { key: Key::of(location).to_string() });
+        }
+        Ok(())
     }
 
     /// One PUT.

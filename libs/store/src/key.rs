@@ -46,6 +46,8 @@ pub enum Key {
     Source(SourceId),
     /// The object by which conditional puts are tried: `probe/conditional-put`.
     Probe,
+    /// Says that bitstreams are being removed at this moment: `gc/sweeping`.
+    Sweeping,
 }
 
 /// Why a text is not the name of an object of ours.
@@ -60,6 +62,7 @@ const UPLOADS: &str = "uploads";
 const CATALOGS: &str = "catalogs";
 const SOURCES: &str = "sources";
 const PROBE: &str = "probe/conditional-put";
+const SWEEPING: &str = "gc/sweeping";
 
 impl Key {
     /// The object a location lies in.
@@ -87,7 +90,7 @@ impl Key {
             }
             Self::Pack { .. } => "application/zip",
             Self::Source(_) | Self::Upload { .. } => "application/json",
-            Self::Probe => "text/plain",
+            Self::Probe | Self::Sweeping => "text/plain",
         }
     }
 
@@ -96,9 +99,19 @@ impl Key {
         Path::from(SOURCES)
     }
 
+    /// The folder of all Sources' catalogs.
+    pub fn catalogs() -> Path {
+        Path::from(CATALOGS)
+    }
+
     /// The folder of all bitstreams that are objects of their own.
     pub fn bitstreams() -> Path {
         Path::from(BITSTREAMS)
+    }
+
+    /// The folder of those bitstreams whose digest begins with this byte.
+    pub fn bitstreams_of(first: u8) -> Path {
+        Path::from(format!("{BITSTREAMS}/{first:02x}"))
     }
 
     /// The folder of a Source's packages.
@@ -109,6 +122,11 @@ impl Key {
     /// The folder of what is left of a Source's unfinished uploads.
     pub fn uploads(source: &SourceId) -> Path {
         Path::from(format!("{UPLOADS}/{source}"))
+    }
+
+    /// The folders in which each Source has one of its own, the catalogs' left out.
+    pub fn folders_of_sources() -> [Path; 3] {
+        [PACKS, PACKAGES, UPLOADS].map(Path::from)
     }
 
     /// The folder of a Source's packs.
@@ -131,6 +149,7 @@ impl fmt::Display for Key {
             Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
             Self::Probe => f.write_str(PROBE),
+            Self::Sweeping => f.write_str(SWEEPING),
         }
     }
 }
@@ -148,6 +167,9 @@ impl FromStr for Key {
 fn parse(text: &str) -> Option<Key> {
     if text == PROBE {
         return Some(Key::Probe);
+    }
+    if text == SWEEPING {
+        return Some(Key::Sweeping);
     }
     let (folder, rest) = text.split_once('/')?;
     match folder {
@@ -191,6 +213,7 @@ mod tests {
             Key::Catalog(source.clone()),
             Key::Source(source),
             Key::Probe,
+            Key::Sweeping,
         ]
     }
 

@@ -14,6 +14,7 @@ use crate::parts::Parts;
 use crate::s3::{Patience, S3Settings};
 use crate::spool::blocking;
 use crate::trouble::{StoreTrouble, TroubleBoard};
+use crate::unfinished::UploadLister;
 use crate::watched::Watched;
 use crate::{S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
 
@@ -43,6 +44,7 @@ struct Inner {
     root: Arc<str>,
     board: TroubleBoard,
     local: Option<Local>,
+    lister: Option<UploadLister>,
     spool_directory: PathBuf,
 }
 
@@ -186,9 +188,13 @@ impl Store {
                 ))
             })?;
         }
-        let objects = Arc::new(PrefixStore::new(settings.build(Patience::Long)?, prefix.clone()));
+        let s3 = settings.build(Patience::Long)?;
+        let below = if prefix.as_ref().is_empty() { String::new() } else { format!("{prefix}/") };
+        let lister = UploadLister::new(&s3, settings, &settings.client_options(Patience::Long), &below)
+            .map_err(|error| StoreError::Config(format!("the S3 settings cannot be used: {error}")))?;
+        let objects = Arc::new(PrefixStore::new(s3, prefix.clone()));
         let parts = Parts::Multipart(Arc::clone(&objects) as _);
-        Ok(Self::over(objects, parts, &root, None, spool_directory))
+        Ok(Self::made_of(objects, parts, &root, None, Some(lister), spool_directory))
     }
 
     pub(crate) fn over(
@@ -198,9 +204,20 @@ impl Store {
         local: Option<Local>,
         spool_directory: PathBuf,
     ) -> Self {
+        Self::made_of(objects, parts, root, local, None, spool_directory)
+    }
+
+    fn made_of(
+        objects: Arc<dyn ObjectStore>,
+        parts: Parts,
+        root: &str,
+        local: Option<Local>,
+        lister: Option<UploadLister>,
+        spool_directory: PathBuf,
+    ) -> Self {
         let (root, board): (Arc<str>, _) = (root.into(), TroubleBoard::new());
         let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
-        Self(Arc::new(Inner { objects, parts, root, board, local, spool_directory }))
+        Self(Arc::new(Inner { objects, parts, root, board, local, lister, spool_directory }))
     }
 
     pub(crate) fn objects(&self) -> &Watched {
@@ -217,6 +234,10 @@ impl Store {
 
     pub(crate) fn on_disk(&self) -> Option<&Local> {
         self.0.local.as_ref()
+    }
+
+    pub(crate) fn lister(&self) -> Option<&UploadLister> {
+        self.0.lister.as_ref()
     }
 
     pub(crate) fn spool_directory(&self) -> &Path {

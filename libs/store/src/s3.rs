@@ -81,8 +81,7 @@ impl S3Settings {
     /// Whether credentials are given here. Without any, the machine's own role is asked for.
     pub(crate) fn has_credentials(&self) -> bool {
         use AmazonS3ConfigKey as K;
-        let skipped = self.get(&K::SkipSignature).is_some_and(|value| value == "true" || value == "1");
-        skipped
+        self.skips_signature()
             || self.get(&K::AccessKeyId).is_some()
             || self.get(&K::WebIdentityTokenFile).is_some()
             || self.get(&K::ContainerCredentialsRelativeUri).is_some()
@@ -91,15 +90,8 @@ impl S3Settings {
 
     /// The client.
     pub(crate) fn build(&self, patience: Patience) -> Result<AmazonS3, StoreError> {
-        let plain = self.endpoint().is_some_and(|endpoint| endpoint.starts_with("http://"));
-        let client = ClientOptions::new()
-            .with_allow_http(plain)
-            .with_connect_timeout(patience.connect_timeout())
-            // A limit over the whole request would cut long downloads off; this one counts from byte to byte.
-            .with_timeout_disabled()
-            .with_read_timeout(Duration::from_secs(60));
         let mut builder = AmazonS3Builder::new()
-            .with_client_options(client)
+            .with_client_options(self.client_options(patience))
             .with_retry(patience.retries())
             .with_checksum_algorithm(Checksum::SHA256);
         for (key, value) in &self.0 {
@@ -108,6 +100,45 @@ impl S3Settings {
         builder
             .build()
             .map_err(|error| StoreError::Config(format!("the S3 settings cannot be used: {error}")))
+    }
+
+    /// How its server is talked to.
+    pub(crate) fn client_options(&self, patience: Patience) -> ClientOptions {
+        let plain = self.endpoint().is_some_and(|endpoint| endpoint.starts_with("http://"));
+        ClientOptions::new()
+            .with_allow_http(plain)
+            .with_connect_timeout(patience.connect_timeout())
+            // A limit over the whole request would cut long downloads off; this one counts from byte to byte.
+            .with_timeout_disabled()
+            .with_read_timeout(Duration::from_secs(60))
+    }
+
+    /// The URL of the bucket itself.
+    pub(crate) fn bucket_url(&self) -> String {
+        let bucket = self.get(&AmazonS3ConfigKey::Bucket).unwrap_or_default();
+        match self.endpoint().map(|endpoint| endpoint.trim_end_matches('/')) {
+            // The endpoint is the bucket's then.
+            Some(endpoint) if self.is_set(&AmazonS3ConfigKey::VirtualHostedStyleRequest) => {
+                format!("{endpoint}/")
+            }
+            Some(endpoint) => format!("{endpoint}/{bucket}"),
+            None => format!("https://s3.{}.amazonaws.com/{bucket}", self.region()),
+        }
+    }
+
+    /// The region; where none is given, the one that the client takes.
+    pub(crate) fn region(&self) -> String {
+        use AmazonS3ConfigKey as K;
+        self.get(&K::Region).or(self.get(&K::DefaultRegion)).unwrap_or("us-east-1").to_owned()
+    }
+
+    /// Whether requests are not signed.
+    pub(crate) fn skips_signature(&self) -> bool {
+        self.is_set(&AmazonS3ConfigKey::SkipSignature)
+    }
+
+    fn is_set(&self, key: &AmazonS3ConfigKey) -> bool {
+        self.get(key).is_some_and(|value| value == "true" || value == "1")
     }
 
     fn check(&self, bucket: &str) -> Result<(), StoreError> {

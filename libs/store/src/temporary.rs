@@ -44,15 +44,23 @@ pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempF
 
 /// Removes what killed processes left behind. Files of living processes are younger.
 pub(crate) fn sweep(directory: &Path) {
+    abandoned(directory, |path, _| {
+        // Whatever cannot be removed now is tried again when the store is opened next.
+        if fs::remove_file(path).is_ok() {
+            tracing::debug!(path = %path.display(), "removed a file that a killed process left behind");
+        }
+    });
+}
+
+/// Calls `found` with the path and the length of each file that a killed process left behind.
+pub(crate) fn abandoned(directory: &Path, mut found: impl FnMut(&Path, u64)) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let modified =
-            entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| Timestamp::try_from(t).ok());
+        let Ok(about) = entry.metadata() else { continue };
+        let modified = about.modified().ok().and_then(|t| Timestamp::try_from(t).ok());
         let age = modified.map(|modified| Timestamp::now().duration_since(modified));
-        let is_abandoned = is_ours && age.is_some_and(|age| age > ABANDONED_AFTER);
-        // Whatever cannot be removed now is tried again when the store is opened next.
-        if is_abandoned && fs::remove_file(entry.path()).is_ok() {
-            tracing::debug!(path = %entry.path().display(), "removed a file that a killed process left behind");
+        if is_ours && age.is_some_and(|age| age > ABANDONED_AFTER) {
+            found(&entry.path(), about.len());
         }
     }
 }

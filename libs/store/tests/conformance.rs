@@ -38,7 +38,7 @@ conformance!(
     a_spooled_body_becomes_one_object_under_its_digest,
     a_body_of_several_parts_arrives_whole,
     an_empty_body_is_an_object_too,
-    the_same_content_is_stored_once,
+    the_same_content_is_one_object,
     a_small_body_is_stored_without_a_spool,
     members_of_a_pack_are_read_in_every_way,
     a_pack_can_be_put_again_and_is_never_overwritten,
@@ -58,6 +58,9 @@ conformance!(
     an_upload_that_begins_anew_is_another_package,
     of_two_workers_on_one_upload_one_goes_on,
     an_upload_whose_parts_are_gone_begins_anew,
+    what_is_removed_is_gone_and_a_bitstream_that_was_found_again_is_not,
+    a_put_that_meets_a_sweep_is_never_lost,
+    uploads_are_told_with_the_packages_they_become,
     sources_are_noted_and_listed,
     the_object_store_is_complete,
 );
@@ -80,6 +83,12 @@ fn s3_options(fixture: &S3Fixture, prefix: &str) -> S3Options {
 
 async fn s3(fixture: &S3Fixture, prefix: &str) -> Store {
     Store::s3(&s3_options(fixture, prefix), StoreOptions::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn s3_gives_up_uploads_that_were_begun_long_ago_and_that_nobody_goes_on_with() {
+    let fixture = S3Fixture::get().await;
+    suite::unfinished_uploads_are_given_up(&s3(&fixture, "unfinished").await).await;
 }
 
 #[tokio::test]

@@ -181,6 +181,7 @@ mod tests {
             listing: listing(None, as_of),
             sets: vec![],
             deleted: None,
+            collected: None,
             absent: None,
             settled_at: at(0),
         }

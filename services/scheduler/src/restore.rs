@@ -2,6 +2,7 @@
 
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
+use jiff::Timestamp;
 use model::{ChangeEvent, ChangeLogEntry, Clock, ResourceRecord, ResourceUri, RunId};
 use store::{Store, View};
 
@@ -16,6 +17,8 @@ pub enum Restored {
     NotDeleted,
     /// Nothing is known of it, or nothing was held of it.
     NothingHeld,
+    /// Its bytes were collected as garbage, at this time after its deletion.
+    Collected(Timestamp),
 }
 
 /// Makes what was deleted current again. The same deletion, read again, does not delete it again; a later one does.
@@ -33,7 +36,9 @@ pub async fn restore(
     if record.is_present() {
         return Ok(Restored::NotDeleted);
     }
-    let Some(bitstream) = record.deleted.clone() else { return Ok(Restored::NothingHeld) };
+    let Some(bitstream) = record.deleted.clone() else {
+        return Ok(record.collected.map_or(Restored::NothingHeld, Restored::Collected));
+    };
     // Nothing unverified is served: the bytes are read to their end before anything is said of them.
     let mut bytes = store.open_verified(&bitstream).await?;
     while bytes.try_next().await?.is_some() {}
@@ -47,7 +52,8 @@ pub async fn restore(
     let mut batch = Batch::new();
     batch.put_resource(uri, &record);
     let event = ChangeEvent::Restored { sha256 };
-    batch.append_change(&ChangeLogEntry { uri: uri.clone(), event, at: now, run: RunId::fresh(), document });
+    let (uri, run) = (uri.clone(), RunId::fresh());
+    batch.append_change(&ChangeLogEntry { uri, event, at: now, run, document, freed: None });
     catalog.commit(batch).await?;
     Ok(Restored::Done)
 }

@@ -151,6 +151,9 @@ impl Harvest {
         let now = self.clock.now();
         let sha256 = stored.computed.sha256();
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
+        let known =
+            before.record.as_ref().and_then(|record| record.bitstream.as_ref().or(record.deleted.as_ref()));
+        let freed = known.map(|known| known.location.clone());
         let event = match held.map(|held| held.computed.sha256()) {
             Some(before) if before == sha256 => None,
             Some(before) => Some(ChangeEvent::Updated { sha256, before }),
@@ -165,6 +168,7 @@ impl Harvest {
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
+            collected: None,
             absent: None,
             sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
             declaration: before.pending.declaration,
@@ -175,7 +179,8 @@ impl Harvest {
             None => self.run.counters.unchanged += 1,
             Some(event) => {
                 self.run.counters.stored += 1;
-                batch.append_change(&self.log(uri, event, &record.listing.document));
+                let change = self.log(uri, event, &record.listing.document);
+                batch.append_change(&ChangeLogEntry { freed, ..change });
             }
         }
         batch.put_resource(uri, &record);
@@ -225,6 +230,10 @@ impl Harvest {
             let tombstone = ResourceRecord {
                 bitstream: None,
                 sets: sets_of(before.as_ref(), &pending.listing.set),
+                collected: before
+                    .as_ref()
+                    .filter(|record| !record.is_present())
+                    .and_then(|record| record.collected),
                 deleted: before.and_then(|record| record.bitstream.or(record.deleted)),
                 absent: None,
                 declaration: pending.declaration,
@@ -244,6 +253,7 @@ impl Harvest {
             at: self.clock.now(),
             run: self.run.id,
             document: document.to_owned(),
+            freed: None,
         }
     }
 }

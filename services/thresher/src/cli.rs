@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 use model::ProblemReason;
 use url::Url;
 
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Undo the deletion of resources whose bytes are still kept.
     Restore(RestoreArgs),
+    /// Remove what no record points to any more, some time after it was of use. Safe beside harvests, and at any moment to stop.
+    Gc(GcArgs),
     /// Run all services in this process, over NATS and a shared store.
     Serve(ServeArgs),
     /// Add, list or remove the Sources of a fleet.
@@ -142,6 +144,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
     duration
         .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 48h".to_owned())
+}
+
+fn retention(text: &str) -> Result<SignedDuration, String> {
+    let span = text.parse::<Span>().ok();
+    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    length
+        .filter(|length| !length.is_negative())
+        .ok_or_else(|| "give a length of time with its unit, such as 7days, 36h or 2weeks".to_owned())
 }
 
 /// `discover`.
@@ -283,6 +293,26 @@ pub(crate) struct RestoreArgs {
     pub(crate) harvest: HarvestArgs,
 }
 
+/// `gc`.
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+    /// How long bytes are kept that nothing needs: after they were stored, after a resource let go of them, after its deletion.
+    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = retention)]
+    pub(crate) keep_for: SignedDuration,
+    /// Say what would go, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// In s3://: also make deletions final and rewrite packs that are mostly dead, as is done in a directory. Only while no fleet and
+    /// nobody else harvests into it: a harvest that begins meanwhile is shut out, or shuts this out.
+    #[arg(long)]
+    pub(crate) as_owner: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -322,6 +352,16 @@ mod tests {
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
         for wrong in ["", "5", "-1h", "soon"] {
             assert!(duration(wrong).unwrap_err().contains("90s"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn retention_is_read_in_days_and_weeks_too() {
+        assert_eq!(retention("7days"), Ok(SignedDuration::from_hours(7 * 24)));
+        assert_eq!(retention("2weeks 1h"), Ok(SignedDuration::from_hours(2 * 7 * 24 + 1)));
+        assert_eq!(retention("0s"), Ok(SignedDuration::ZERO));
+        for wrong in ["", "7", "-1day", "1month", "soon"] {
+            assert!(retention(wrong).unwrap_err().contains("7days"), "{wrong}");
         }
     }
 

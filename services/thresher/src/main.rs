@@ -50,6 +50,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Report(args) => commands::report::run(args).await,
         Command::Export(args) => commands::export::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,
+        Command::Gc(args) => commands::gc::run(args).await,
         Command::Source(command) => commands::source::run(command).await,
         Command::Run(command) => commands::run::run(command).await,
         Command::Serve(_) => unreachable!("it was run by its caller"),

@@ -38,18 +38,23 @@ pub(crate) struct Harvested {
     pub(crate) sources: Vec<(SourceNote, CatalogReader)>,
 }
 
+/// Refuses a directory that nothing was harvested into.
+pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
+    let StoreTarget::Directory(directory) = target else { return Ok(()) };
+    let data: PathBuf = directory.join(".thresher");
+    if data.is_dir() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{} holds no harvest (it has no .thresher directory); give the directory of a `thresher sync` with --into",
+        directory.display()
+    )))
+}
+
 /// Opens a harvest for reading. Nothing is created where there is none.
 pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
     let target = parse(into)?;
-    if let StoreTarget::Directory(directory) = &target {
-        let data: PathBuf = directory.join(".thresher");
-        if !data.is_dir() {
-            return Err(usage(format!(
-                "{} holds no harvest (it has no .thresher directory); give the directory of a `thresher sync` with --into",
-                directory.display()
-            )));
-        }
-    }
+    must_hold_a_harvest(&target)?;
     let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
     let mut sources = Vec::new();
     for note in store.sources().await? {

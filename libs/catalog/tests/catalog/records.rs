@@ -43,6 +43,7 @@ pub(crate) fn resource(content: &str) -> ResourceRecord {
         listing: listing(),
         sets: vec![listing().set],
         deleted: None,
+        collected: None,
         absent: None,
         settled_at: Timestamp::UNIX_EPOCH,
     }
@@ -103,6 +104,7 @@ pub(crate) fn change(path: &str) -> ChangeLogEntry {
         at: Timestamp::UNIX_EPOCH,
         run: RunId::fresh(),
         document: listing().document,
+        freed: None,
     }
 }
 

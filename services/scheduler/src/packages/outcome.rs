@@ -50,13 +50,18 @@ impl Harvest {
         hand: &mut InHand,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += outcome.requests;
-        let known = self.catalog.package(uri).await?.filter(|record| record.seq == outcome.seq);
+        let found = self.catalog.package(uri).await?;
+        // What a job of an earlier run stored may have been collected since (docs/adr/0019), unless the record tells of it.
+        let is_ours = |record: &&PackageRecord| {
+            record.seq == outcome.seq && (record.run == outcome.run || record.job == Some(outcome.id))
+        };
+        let known = found.as_ref().filter(is_ours).cloned();
         let indexes = Indexes::of(&outcome, known.as_ref());
         let Some(mut record) = known else {
             // Of an earlier plan.
             hand.jobs.remove(&outcome.id);
             self.commit(Batch::new()).await?;
-            self.remove_indexes(uri, indexes, None).await;
+            self.remove_indexes(uri, indexes, found.as_ref()).await;
             return Ok(());
         };
         let mut batch = Batch::new();

@@ -12,10 +12,11 @@ use crate::target;
 pub(crate) async fn run(args: ResourceArgs) -> CommandResult {
     let uri: ResourceUri = args.uri.parse().map_err(usage)?;
     let harvested = target::open_for_reading(&args.harvest.into).await?;
+    let mut collected = None;
     for (_, catalog) in &harvested.sources {
-        let Some(bitstream) = catalog.resource(&uri).await?.and_then(|record| record.bitstream) else {
-            continue;
-        };
+        let record = catalog.resource(&uri).await?;
+        collected = collected.max(record.as_ref().and_then(|record| record.collected));
+        let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
         let mut out = tokio::io::stdout();
         let mut bytes = harvested.store.open_verified(&bitstream).await?;
         while let Some(chunk) = bytes.try_next().await? {
@@ -24,8 +25,11 @@ pub(crate) async fn run(args: ResourceArgs) -> CommandResult {
         out.flush().await?;
         return Ok(Exit::Good);
     }
-    Err(Failed {
-        exit: Exit::Problems,
-        error: anyhow::anyhow!("{uri} is not held here; `thresher explain` says what is known of it"),
-    })
+    let error = match collected {
+        Some(at) => anyhow::anyhow!(
+            "{uri} is not held here: its Source deleted it, and `thresher gc` gave its bytes up at {at}"
+        ),
+        None => anyhow::anyhow!("{uri} is not held here; `thresher explain` says what is known of it"),
+    };
+    Err(Failed { exit: Exit::Problems, error })
 }

@@ -92,7 +92,7 @@ impl Story {
             lines.push("Held".to_owned());
             match &record.bitstream {
                 Some(bitstream) => lines.extend(held(bitstream)),
-                None => lines.push("  nothing: the Source deleted it".to_owned()),
+                None => lines.push(gone(record)),
             }
             lines.extend(listed(&record.listing));
             lines.extend(declared(&record.declaration));
@@ -156,6 +156,15 @@ fn history(entry: &ChangeLogEntry) -> String {
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     };
     format!("{}  {what}\n      asked for by {}, in run {}", entry.at, entry.document, entry.run)
+}
+
+fn gone(record: &ResourceRecord) -> String {
+    let what = match (&record.deleted, record.collected) {
+        (Some(_), _) => "; what was held of it is kept, and can be restored until `thresher gc` gives it up",
+        (None, Some(at)) => &format!("; `thresher gc` gave its bytes up at {at}, so it cannot be restored"),
+        (None, None) => "",
+    };
+    format!("  nothing: the Source deleted it{what}")
 }
 
 fn held(bitstream: &Bitstream) -> Vec<String> {

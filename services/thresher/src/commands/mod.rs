@@ -6,6 +6,7 @@ pub(crate) mod discover;
 pub(crate) mod explain;
 pub(crate) mod export;
 mod fleet;
+pub(crate) mod gc;
 pub(crate) mod inspect;
 pub(crate) mod ls;
 pub(crate) mod plan;

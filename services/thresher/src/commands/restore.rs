@@ -17,6 +17,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
     drop(target::open_for_reading(&args.harvest.into).await?);
     let store = Store::open(&target::parse(&args.harvest.into)?, StoreOptions::default()).await?;
     let mut open = uris.clone();
+    let mut lost = false;
     for note in store.sources().await? {
         let path = target::catalog_path(&note.source);
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
@@ -29,6 +30,13 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
                 Restored::Done => println!("{uri}: held again"),
                 Restored::NotDeleted => println!("{uri}: was not deleted"),
                 Restored::NothingHeld => continue,
+                Restored::Collected(at) => {
+                    eprintln!(
+                        "{uri}: cannot be restored: it was deleted, and `thresher gc` gave its bytes up at {at}. If the Source has \
+                         it again, the next `thresher sync` fetches it"
+                    );
+                    lost = true;
+                }
             }
             open.retain(|other| other != uri);
         }
@@ -37,5 +45,5 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
     for uri in &open {
         eprintln!("{uri}: nothing was held of it here; `thresher explain` says what is known");
     }
-    Ok(if open.is_empty() { Exit::Good } else { Exit::Problems })
+    Ok(if open.is_empty() && !lost { Exit::Good } else { Exit::Problems })
 }

@@ -1,0 +1,162 @@
+//! A collection, from its beginning to its end.
+
+use catalog::{Catalog, CatalogConfig, CatalogError, CatalogReader};
+use jiff::{SignedDuration, Timestamp};
+use model::{Clock, SourceId};
+use store::{Growing, Key, Store, UploadLeft};
+
+use crate::error::GcError;
+use crate::mark::mark;
+use crate::marks::{Marks, Standing};
+use crate::report::{HeldBack, Report};
+use crate::rewrite::{self, mostly_dead};
+use crate::sweep;
+use crate::times::{Times, is_at_rest};
+use crate::tombstones;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How long what nobody needs is kept: after it was stored, after a record pointed to it last, after the deletion of its resource.
+    pub keep_for: SignedDuration,
+    /// Count only, and change nothing.
+    pub dry_run: bool,
+    /// Do also what only the owner of a Source may do, at Sources without a run under way: whoever opens the catalog to write beside it is shut out.
+    pub as_owner: bool,
+}
+
+/// Collects the garbage of a store. It may run beside harvests and readers, be killed at any moment, and be repeated.
+///
+/// # Errors
+/// [`GcError::Unreadable`], [`GcError::NoCatalog`] and [`GcError::NotOwner`] before anything is removed; what the store says at any time.
+pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Result<Report, GcError> {
+    let times = Times::new(clock.now(), options.keep_for);
+    let mut collection = Collection {
+        store,
+        options,
+        times,
+        config: CatalogConfig::default(),
+        marks: Marks::new()?,
+        report: Report {
+            dry_run: options.dry_run,
+            keep_for_seconds: options.keep_for.as_secs(),
+            ..Report::default()
+        },
+    };
+    let sources = collection.sources().await?;
+    // Before a first catalog is written to: can all of them be read?
+    for source in &sources {
+        let reader = collection.reader(source).await?;
+        reader.last_run().await.map_err(|error| unreadable(source, error))?;
+        reader.close().await.ok();
+    }
+    let mut standings = Vec::with_capacity(sources.len());
+    for source in &sources {
+        // Before its catalog is read: an upload that ends meanwhile stands in one of the two.
+        let uploads = store.uploads_left(source).await?;
+        // Boxed, as its parts: together they are too large for the stack of a worker.
+        let standing = Box::pin(collection.look_through(source, &uploads)).await?;
+        standings.push((standing, uploads));
+    }
+    Box::pin(collection.sweep(&standings)).await?;
+    Ok(collection.report)
+}
+
+struct Collection<'a> {
+    store: &'a Store,
+    options: &'a Options,
+    times: Times,
+    config: CatalogConfig,
+    marks: Marks,
+    report: Report,
+}
+
+impl Collection<'_> {
+    /// All Sources that have a catalog, or a note that they should have one.
+    async fn sources(&self) -> Result<Vec<SourceId>, GcError> {
+        let mut sources = self.store.catalogs().await?;
+        sources.extend(self.store.sources().await?.into_iter().map(|note| note.source));
+        sources.sort();
+        sources.dedup();
+        if sources.is_empty() {
+            return Err(GcError::NoCatalog { root: self.store.root().to_owned() });
+        }
+        Ok(sources)
+    }
+
+    async fn reader(&self, source: &SourceId) -> Result<CatalogReader, GcError> {
+        let path = Key::Catalog(source.clone()).to_string();
+        let opened = CatalogReader::open(self.store.object_store(), &path, self.config.clone()).await;
+        opened.map_err(|error| unreadable(source, error))
+    }
+
+    /// Marks what a Source needs, and tidies up as its owner where that is wanted and nobody else is at it.
+    async fn look_through(&mut self, source: &SourceId, uploads: &[UploadLeft]) -> Result<Standing, GcError> {
+        let reader = self.reader(source).await?;
+        let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
+        let owns = self.options.as_owner && run.as_ref().is_none_or(is_at_rest);
+        let marking = mark(&reader, source, uploads, &self.times, owns, &mut self.marks);
+        let mut standing = Box::pin(marking).await?;
+        reader.close().await.ok();
+        let dead = Box::pin(mostly_dead(self.store, &standing, self.marks.of(source))).await?;
+        let rewritten = rewrite::count(&dead);
+        if !owns {
+            self.report.tombstones.left += standing.due;
+            self.report.rewritten.left += rewritten.packs;
+            return Ok(standing);
+        }
+        let mut given_up = standing.due;
+        if !self.options.dry_run && (standing.due > 0 || !dead.is_empty()) {
+            let failed = |error| GcError::NotOwner { source_id: source.clone(), error };
+            let path = Key::Catalog(source.clone()).to_string();
+            let opened = Catalog::open(self.store.object_store(), &path, self.config.clone()).await;
+            let catalog = opened.map_err(failed)?;
+            let (since, now) = (self.times.retained_since(), self.times.began());
+            given_up = Box::pin(tombstones::give_up(&catalog, since, now)).await.map_err(failed)?;
+            Box::pin(rewrite::rewrite(self.store, &catalog, source, &dead, since, now)).await?;
+            // Once more and in full, now that nobody else can write: what was about to be given up may have been restored.
+            let again =
+                Box::pin(mark(&catalog, source, uploads, &self.times, false, &mut self.marks)).await?;
+            standing.young = standing.young.min(again.young);
+            catalog.close().await.map_err(failed)?;
+        }
+        self.report.tombstones.given_up += given_up;
+        let total = &mut self.report.rewritten;
+        total.packs += rewritten.packs;
+        total.bitstreams += rewritten.bitstreams;
+        total.bytes += rewritten.bytes;
+        Ok(standing)
+    }
+
+    /// Removes what is neither needed nor young. All catalogs were read.
+    async fn sweep(&mut self, standings: &[(Standing, Vec<UploadLeft>)]) -> Result<(), GcError> {
+        let (store, dry_run) = (self.store, self.options.dry_run);
+        let mut growing = Growing::default();
+        let mut young = self.times.young_since(None);
+        for (standing, uploads) in standings {
+            young = young.min(standing.young);
+            let needed = self.marks.of(&standing.source);
+            let left = sweep::uploads(store, standing, needed, uploads, dry_run, &mut growing).await?;
+            self.report.uploads.add(left);
+            self.report.packages.add(sweep::packages(store, standing, needed, dry_run).await?);
+            self.report.packs.add(sweep::packs(store, standing, needed, dry_run).await?);
+            let held_back = |since: Timestamp| HeldBack { source: standing.source.clone(), since };
+            self.report.held_back.extend(standing.unfinished.map(held_back));
+        }
+        // Any Source may have found any bitstream.
+        let bitstreams = Box::pin(sweep::bitstreams(store, &mut self.marks, young, dry_run)).await?;
+        self.report.bitstreams.add(bitstreams);
+        for source in store.folders().await? {
+            if standings.iter().all(|(standing, _)| standing.source != source) {
+                store.uploads_left(&source).await?.iter().for_each(|upload| growing.add(upload));
+                self.report.strangers.push(source);
+            }
+        }
+        self.report.leftovers = store.leftovers(young, growing, !dry_run).await?;
+        Ok(())
+    }
+}
+
+fn unreadable(source: &SourceId, error: CatalogError) -> GcError {
+    GcError::Unreadable { source_id: source.clone(), error }
+}

@@ -1,0 +1,141 @@
+//! Marking: all that the records of one catalog point to.
+
+use catalog::{CatalogError, Lookups};
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use model::{PackageState, ResourceRecord, SourceId};
+use store::UploadLeft;
+
+use crate::error::GcError;
+use crate::marks::{By, Marks, Standing};
+use crate::times::{Times, is_at_rest};
+
+/// Marks what the records of a catalog point to. Tombstones that are due are left out if they are about to be given up.
+///
+/// The order counts, since a catalog changes while it is read: a location moves from a problem to a resource, or to a pending record and then to a resource; from
+/// a package to its resources; and never back. So problems are read first and resources last, and none is missed.
+pub(crate) async fn mark(
+    catalog: &Lookups,
+    source: &SourceId,
+    uploads: &[UploadLeft],
+    times: &Times,
+    gives_up: bool,
+    marks: &mut Marks,
+) -> Result<Standing, GcError> {
+    let failed = |error| GcError::Unreadable { source_id: source.clone(), error };
+    let run = catalog.last_run().await.map_err(failed)?;
+    let mut problems = catalog.scan_problems().await.map_err(failed)?;
+    while let Some((_, problem)) = problems.try_next().await.map_err(failed)? {
+        if let Some(candidate) = problem.evidence.candidate {
+            marks.add(&candidate.location, By::Other)?;
+        }
+    }
+    drop(problems);
+    let job = packages(catalog, source, marks).await.map_err(failed)?;
+    // A package may lie there whole before its record says so.
+    let needed = marks.of(source);
+    let going_on = uploads.iter().filter(|upload| needed.plans.contains(&upload.seq));
+    let received: Vec<_> = going_on.filter_map(|upload| upload.package).collect();
+    needed.packages.extend(received);
+    let mut pending = catalog.scan_pending(None).await.map_err(failed)?;
+    while let Some((_, record)) = pending.try_next().await.map_err(failed)? {
+        if let Some(candidate) = record.candidate {
+            marks.add(&candidate.location, By::Other)?;
+        }
+    }
+    drop(pending);
+    let mut due = 0;
+    let before = times.retained_since();
+    let mut resources = catalog.scan_resources(None, None).await.map_err(failed)?;
+    while let Some((_, record)) = resources.try_next().await.map_err(failed)? {
+        let is_due = is_due(&record, before);
+        due += u64::from(is_due);
+        let deleted = record.deleted.filter(|_| !(is_due && gives_up));
+        for held in [record.bitstream, deleted].into_iter().flatten() {
+            marks.add(&held.location, By::Resource)?;
+        }
+    }
+    drop(resources);
+    freed(catalog, source, before, marks).await?;
+    let run = run.filter(|run| !is_at_rest(run)).map(|run| run.started_at);
+    let unfinished = [run, job].into_iter().flatten().min();
+    Ok(Standing { source: source.clone(), young: times.young_since(unfinished), unfinished, due })
+}
+
+/// Whether the bytes of a tombstone may be given up: it was written before then.
+pub(crate) fn is_due(record: &ResourceRecord, before: Timestamp) -> bool {
+    record.bitstream.is_none() && record.deleted.is_some() && record.settled_at < before
+}
+
+/// Packages in work, with what lies beside them. Returns when the first job began that opens one of them and whose end is waited for, in a later run too.
+async fn packages(
+    catalog: &Lookups,
+    source: &SourceId,
+    marks: &mut Marks,
+) -> Result<Option<Timestamp>, CatalogError> {
+    let mut began: Option<Timestamp> = None;
+    let needed = marks.of(source);
+    let mut packages = catalog.scan_packages().await?;
+    while let Some((_, record)) = packages.try_next().await? {
+        let (stored, index) = match record.state {
+            PackageState::Wanted => (None, None),
+            PackageState::Stored { stored } => (Some(stored), None),
+            PackageState::Opened { stored, contents, .. } => (Some(stored), contents.index),
+            // The next run goes on with what came of it.
+            PackageState::Failed if record.kept => (None, None),
+            PackageState::Done | PackageState::Failed => continue,
+        };
+        let job = record.job.map(|job| job.given_at());
+        began = [began, job].into_iter().flatten().min();
+        needed.plans.insert(record.seq);
+        needed.packages.extend(index);
+        if let Some(model::Location::Package { package, .. }) = stored.map(|stored| stored.location) {
+            needed.packages.insert(package);
+        }
+    }
+    Ok(began)
+}
+
+/// What was let go of since: somebody who had looked it up may be reading it.
+async fn freed(
+    catalog: &Lookups,
+    source: &SourceId,
+    since: Timestamp,
+    marks: &mut Marks,
+) -> Result<(), GcError> {
+    let failed = |error| GcError::Unreadable { source_id: source.clone(), error };
+    let begin = first_change_since(catalog, since).await.map_err(failed)?;
+    let mut changes = catalog.scan_changes(begin).await.map_err(failed)?;
+    while let Some((_, change)) = changes.try_next().await.map_err(failed)? {
+        if let Some(freed) = change.freed.filter(|_| change.at >= since) {
+            marks.add(&freed, By::Reader)?;
+        }
+    }
+    let rewritten = catalog.rewritten_packs().await.map_err(failed)?;
+    for rewritten in rewritten.into_iter().filter(|rewritten| rewritten.at >= since) {
+        marks.of(source).packs.entry(rewritten.pack).or_default().freed = true;
+    }
+    Ok(())
+}
+
+/// The number from which on the change log is of this time or later; numbers count up with time.
+async fn first_change_since(catalog: &Lookups, since: Timestamp) -> Result<u64, CatalogError> {
+    // The next entry at or after a number, or none.
+    let is_before = async |number: u64| -> Result<bool, CatalogError> {
+        let next = catalog.scan_changes(number).await?.try_next().await?;
+        Ok(next.is_some_and(|(_, change)| change.at < since))
+    };
+    let (mut low, mut high) = (0, 1);
+    while is_before(high).await? {
+        (low, high) = (high, high * 2);
+    }
+    // At `low` it is of an earlier time, at `high` it is not.
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match is_before(middle).await? {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Ok(low)
+}

@@ -1,0 +1,202 @@
+//! Rewriting packs that are mostly dead: what is alive in them moves into others, and they go when nobody can be reading them any more.
+//!
+//! The new pack is stored and read back before a record points into it, and the old one stays until a later collection finds that no record does.
+
+use std::collections::HashSet;
+
+use catalog::{Batch, Catalog};
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use model::{Bitstream, Location, PackId, ResourceUri, RewrittenPack, SourceId};
+use store::{Key, Listed, PackBuilder, PackLimits, PackMember, Store, StoreError};
+
+use crate::error::GcError;
+use crate::marks::{Alive, Needed, Standing};
+use crate::report::Rewritten;
+
+/// What a member takes beside its bytes: headers, and its entry in the manifest.
+const OVERHEAD: u64 = 400;
+/// Bitstreams read at a time.
+const READ: usize = 64;
+/// Packs rewritten in one collection; the others have their turn in the next.
+const MOST: usize = 10_000;
+
+/// A pack that is mostly dead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MostlyDead {
+    pack: PackId,
+    size: u64,
+    alive: Alive,
+}
+
+/// The packs of a Source that are mostly dead.
+pub(crate) async fn mostly_dead(
+    store: &Store,
+    standing: &Standing,
+    needed: &Needed,
+) -> Result<Vec<MostlyDead>, GcError> {
+    let mut found = Vec::new();
+    let mut packs = store.list_packs(&standing.source);
+    while let Some(Listed { key, size, modified }) = packs.try_next().await? {
+        let Key::Pack { source, pack } = key else { continue };
+        let Some(&alive) = needed.packs.get(&pack) else { continue };
+        let may_be = alive.members > 0 && alive.others == 0 && modified < standing.young;
+        if !may_be || 2 * weight(alive.members, alive.bytes) >= size {
+            continue;
+        }
+        // An estimate so far: long URIs take more room.
+        match store.pack_contents(&source, pack, size).await {
+            Ok(all) if 2 * weight(alive.members, alive.bytes) < weight(all.members, all.bytes) => {
+                found.push(MostlyDead { pack, size, alive });
+            }
+            Ok(_) => {}
+            Err(error @ (StoreError::Damaged { .. } | StoreError::NotFound { .. })) => {
+                tracing::warn!(%error, "a pack cannot be rewritten");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if found.len() >= MOST {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// What rewriting these packs comes to.
+pub(crate) fn count(packs: &[MostlyDead]) -> Rewritten {
+    Rewritten {
+        packs: packs.len() as u64,
+        bitstreams: packs.iter().map(|pack| pack.alive.members).sum(),
+        bytes: packs.iter().map(|pack| pack.size).sum(),
+        left: 0,
+    }
+}
+
+/// Moves what is alive in these packs into others. What was rewritten `since` is noted still.
+pub(crate) async fn rewrite(
+    store: &Store,
+    catalog: &Catalog,
+    source: &SourceId,
+    packs: &[MostlyDead],
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(), GcError> {
+    if packs.is_empty() {
+        return Ok(());
+    }
+    let mut moving = Moving { store, catalog, source, now, pack: None, waiting: Vec::new() };
+    let dead: HashSet<PackId> = packs.iter().map(|pack| pack.pack).collect();
+    // First of all: no pack may go before this time has passed, however far this comes.
+    let noted = catalog.rewritten_packs().await.map_err(|error| moving.failed(error))?;
+    let mut noted: Vec<_> =
+        noted.into_iter().filter(|noted| noted.at >= since && !dead.contains(&noted.pack)).collect();
+    noted.extend(dead.iter().map(|&pack| RewrittenPack { pack, at: now }));
+    let mut batch = Batch::new();
+    batch.put_rewritten_packs(&noted);
+    catalog.commit(batch).await.map_err(|error| moving.failed(error))?;
+
+    let mut next = Vec::with_capacity(READ);
+    let mut resources = catalog.scan_resources(None, None).await.map_err(|error| moving.failed(error))?;
+    while let Some((uri, record)) = resources.try_next().await.map_err(|error| moving.failed(error))? {
+        for held in [record.bitstream, record.deleted].into_iter().flatten() {
+            if matches!(&held.location, Location::Pack { pack, .. } if dead.contains(pack)) {
+                next.push((uri.clone(), held));
+            }
+        }
+        if next.len() >= READ {
+            moving.take(std::mem::take(&mut next)).await?;
+        }
+    }
+    moving.take(next).await?;
+    moving.store_pack().await
+}
+
+/// A pack that is being filled with what is alive in others.
+struct Moving<'a> {
+    store: &'a Store,
+    catalog: &'a Catalog,
+    source: &'a SourceId,
+    now: Timestamp,
+    pack: Option<PackBuilder>,
+    /// What is in it.
+    waiting: Vec<(ResourceUri, Bitstream)>,
+}
+
+impl Moving<'_> {
+    async fn take(&mut self, held: Vec<(ResourceUri, Bitstream)>) -> Result<(), GcError> {
+        let bitstreams: Vec<&Bitstream> = held.iter().map(|(_, bitstream)| bitstream).collect();
+        let bodies = self.store.read_batch(&bitstreams).await;
+        for ((uri, bitstream), body) in held.into_iter().zip(bodies) {
+            let bytes = match body {
+                Ok(bytes) => bytes,
+                // Its record goes on pointing there, so the pack stays as it is.
+                Err(error @ (StoreError::Damaged { .. } | StoreError::NotFound { .. })) => {
+                    tracing::warn!(resource.uri = %uri, %error, "a bitstream cannot be moved out of a pack that is mostly dead");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let member = PackMember {
+                uri: &uri,
+                bytes: &bytes,
+                computed: &bitstream.computed,
+                media_type: bitstream.media_type.as_deref(),
+                last_modified: None,
+            };
+            if self.pack.as_ref().is_some_and(|pack| !pack.fits(&member)) {
+                self.store_pack().await?;
+            }
+            let pack = match &mut self.pack {
+                Some(pack) => pack,
+                none => none.insert(PackBuilder::new(self.source.clone(), self.now, PackLimits::default())?),
+            };
+            pack.add(member)?;
+            self.waiting.push((uri, bitstream));
+        }
+        Ok(())
+    }
+
+    /// Stores the pack, reads it back, and makes the records point into it that still point to where its members were.
+    async fn store_pack(&mut self) -> Result<(), GcError> {
+        let Some(pack) = self.pack.take() else { return Ok(()) };
+        let locations = self.store.put_pack(&pack.finish()?).await?;
+        let moved: Vec<(ResourceUri, Location, Bitstream)> = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .zip(locations)
+            .map(|((uri, before), location)| {
+                let old = before.location.clone();
+                (uri, old, Bitstream { location, ..before })
+            })
+            .collect();
+        for some in moved.chunks(READ) {
+            let bitstreams: Vec<&Bitstream> = some.iter().map(|(_, _, bitstream)| bitstream).collect();
+            for body in self.store.read_batch(&bitstreams).await {
+                body?;
+            }
+        }
+        let uris: Vec<ResourceUri> = moved.iter().map(|(uri, _, _)| uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await.map_err(|error| self.failed(error))?;
+        let mut batch = Batch::new();
+        for ((uri, old, moved), record) in moved.into_iter().zip(records) {
+            let Some(mut record) = record else { continue };
+            let held = [&mut record.bitstream, &mut record.deleted].into_iter().flatten();
+            let mut is_there = false;
+            for held in held.filter(|held| held.location == old) {
+                held.location = moved.location.clone();
+                is_there = true;
+            }
+            if is_there {
+                batch.put_resource(&uri, &record);
+            }
+        }
+        self.catalog.commit(batch).await.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: catalog::CatalogError) -> GcError {
+        GcError::NotOwner { source_id: self.source.clone(), error }
+    }
+}
+
+fn weight(members: u64, bytes: u64) -> u64 {
+    bytes + members * OVERHEAD
+}

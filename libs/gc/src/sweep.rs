@@ -1,0 +1,156 @@
+//! Sweeping: what is neither needed nor young goes.
+
+use fixity::Sha256;
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use store::{Growing, Key, Listed, Listing, Store, UploadLeft};
+
+use crate::error::GcError;
+use crate::marks::{Alive, Marks, Needed, Standing};
+use crate::report::Counted;
+
+/// What is removed at a time.
+const AT_A_TIME: usize = 1_000;
+
+/// What is to be made of an object.
+enum Verdict {
+    InUse,
+    Young,
+    Garbage,
+}
+
+/// Removes what is left of uploads that nobody goes on with. What is left in `growing` goes on.
+pub(crate) async fn uploads(
+    store: &Store,
+    standing: &Standing,
+    needed: &mut Needed,
+    left: &[UploadLeft],
+    dry_run: bool,
+    growing: &mut Growing,
+) -> Result<Counted, GcError> {
+    let mut counted = Counted::default();
+    for upload in left {
+        let kind = if needed.plans.contains(&upload.seq) {
+            &mut counted.in_use
+        } else if upload.modified >= standing.young {
+            // Its record may not be written yet.
+            needed.packages.extend(upload.package);
+            &mut counted.young
+        } else if dry_run || forget(store, standing, upload).await? {
+            counted.removed += upload.amount;
+            continue;
+        } else {
+            needed.packages.extend(upload.package);
+            &mut counted.in_use
+        };
+        *kind += upload.amount;
+        growing.add(upload);
+    }
+    Ok(counted)
+}
+
+/// Whether it could be forgotten: nobody is at it.
+async fn forget(store: &Store, standing: &Standing, upload: &UploadLeft) -> Result<bool, GcError> {
+    match store.forget_upload(&standing.source, upload.seq).await {
+        Ok(()) => Ok(true),
+        Err(store::StoreError::Busy { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes the packs of a Source that nothing points into.
+pub(crate) async fn packs(
+    store: &Store,
+    standing: &Standing,
+    needed: &Needed,
+    dry_run: bool,
+) -> Result<Counted, GcError> {
+    let verdict = |key: &Key, modified| match key {
+        Key::Pack { pack, .. } => match needed.packs.get(pack) {
+            Some(Alive { members: 0, others: 0, .. }) => Verdict::Young,
+            Some(_) => Verdict::InUse,
+            None => by_age(modified, standing.young),
+        },
+        _ => Verdict::InUse,
+    };
+    named_once(store, store.list_packs(&standing.source), verdict, dry_run).await
+}
+
+/// Removes the packages of a Source that nothing points into, and indexes that are of no use any more.
+pub(crate) async fn packages(
+    store: &Store,
+    standing: &Standing,
+    needed: &Needed,
+    dry_run: bool,
+) -> Result<Counted, GcError> {
+    let verdict = |key: &Key, modified| match key {
+        Key::Package { package, .. } if needed.packages.contains(package) => Verdict::InUse,
+        Key::Package { package, .. } if needed.freed.contains(package) => Verdict::Young,
+        Key::Package { .. } => by_age(modified, standing.young),
+        _ => Verdict::InUse,
+    };
+    named_once(store, store.list_packages(&standing.source), verdict, dry_run).await
+}
+
+/// Removes bitstreams that no catalog points to. `young`: the earliest moment from which on anything is young for any Source.
+pub(crate) async fn bitstreams(
+    store: &Store,
+    marks: &mut Marks,
+    young: Timestamp,
+    dry_run: bool,
+) -> Result<Counted, GcError> {
+    let mut counted = Counted::default();
+    for first in 0..=u8::MAX {
+        let needed = marks.objects.take(first)?;
+        let mut listed = store.list_bitstreams(first);
+        let mut garbage: Vec<Sha256> = Vec::new();
+        while let Some(Listed { key, size, modified }) = listed.try_next().await? {
+            let Key::Bitstream(sha256) = key else { continue };
+            if needed.contains(&sha256) {
+                counted.in_use.add(size);
+                continue;
+            }
+            match by_age(modified, young) {
+                Verdict::Garbage if dry_run => counted.removed.add(size),
+                Verdict::Garbage => garbage.push(sha256),
+                _ => counted.young.add(size),
+            }
+            if garbage.len() >= AT_A_TIME {
+                counted.removed += store.remove_bitstreams(std::mem::take(&mut garbage), young).await?;
+            }
+        }
+        counted.removed += store.remove_bitstreams(garbage, young).await?;
+    }
+    Ok(counted)
+}
+
+async fn named_once(
+    store: &Store,
+    mut listed: Listing,
+    verdict: impl Fn(&Key, Timestamp) -> Verdict,
+    dry_run: bool,
+) -> Result<Counted, GcError> {
+    let mut counted = Counted::default();
+    let mut garbage = Vec::new();
+    while let Some(found) = listed.try_next().await? {
+        match verdict(&found.key, found.modified) {
+            Verdict::InUse => counted.in_use.add(found.size),
+            Verdict::Young => counted.young.add(found.size),
+            Verdict::Garbage => {
+                counted.removed.add(found.size);
+                if !dry_run {
+                    garbage.push(found);
+                }
+            }
+        }
+        if garbage.len() >= AT_A_TIME {
+            store.remove_unneeded(std::mem::take(&mut garbage)).await?;
+        }
+    }
+    store.remove_unneeded(garbage).await?;
+    Ok(counted)
+}
+
+fn by_age(modified: Timestamp, young: Timestamp) -> Verdict {
+    if modified < young { Verdict::Garbage } else { Verdict::Young }
+}

@@ -1,0 +1,34 @@
+//! Giving up the bytes of what was deleted long ago. The record goes first: no record ever points to what is missing.
+
+use catalog::{Batch, Catalog, CatalogError};
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use model::ResourceRecord;
+
+use crate::mark::is_due;
+
+/// Records written in one batch.
+const BATCH: usize = 500;
+
+/// Lets go of the bytes of tombstones that were written before then; `now` is noted in their records.
+pub(crate) async fn give_up(
+    catalog: &Catalog,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<u64, CatalogError> {
+    let (mut given_up, mut batch) = (0, Batch::new());
+    let mut resources = catalog.scan_resources(None, None).await?;
+    while let Some((uri, record)) = resources.try_next().await? {
+        if !is_due(&record, before) {
+            continue;
+        }
+        batch.put_resource(&uri, &ResourceRecord { deleted: None, collected: Some(now), ..record });
+        given_up += 1;
+        if batch.len() >= BATCH {
+            catalog.commit(std::mem::take(&mut batch)).await?;
+        }
+    }
+    drop(resources);
+    catalog.commit(batch).await?;
+    Ok(given_up)
+}

@@ -1,0 +1,154 @@
+//! What killed processes leave behind: files that never became objects.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use fs_err as fs;
+use jiff::Timestamp;
+use model::PackageId;
+
+use crate::open::Local;
+use crate::spool::blocking;
+use crate::{Amount, DATA_DIRECTORY, Store, StoreError, temporary, view};
+
+/// The folders whose files are objects of ours. The catalogs' database looks after its own.
+const FOLDERS: [&str; 5] = ["bitstreams", "packs", "packages", "uploads", "sources"];
+
+/// What may still become something.
+#[derive(Debug, Clone, Default)]
+pub struct Growing {
+    /// Packages that are being received.
+    pub packages: HashSet<PackageId>,
+    /// What the store calls their parts.
+    pub uploads: HashSet<String>,
+}
+
+impl Growing {
+    /// Takes in an upload that goes on.
+    pub fn add(&mut self, upload: &crate::UploadLeft) {
+        self.packages.extend(upload.package);
+        self.uploads.extend(upload.upload.clone());
+    }
+}
+
+impl Store {
+    /// Counts what killed processes left behind before `young`, and removes it if that is wanted: temporary files, files that were being written, parts of
+    /// uploads that nobody goes on with.
+    ///
+    /// # Errors
+    /// What the store says; some may be removed then.
+    pub async fn leftovers(
+        &self,
+        young: Timestamp,
+        growing: Growing,
+        remove: bool,
+    ) -> Result<Amount, StoreError> {
+        let spool_directory = self.spool_directory().to_owned();
+        let Some(local) = self.on_disk() else {
+            let work = move || Ok(temporaries(&spool_directory, remove));
+            let mut left = blocking("look for temporary files", work).await?;
+            left += self.unfinished_uploads(young, &growing, remove).await?;
+            return Ok(left);
+        };
+        let Local { directory, .. } = local;
+        let data = directory.join(DATA_DIRECTORY);
+        let work = move || {
+            let mut left = temporaries(&spool_directory, remove);
+            left += temporaries(&data.join(view::TEMPORARY), remove);
+            for folder in FOLDERS {
+                unfinished(&data.join(folder), young, &growing, remove, &mut left);
+            }
+            Ok(left)
+        };
+        blocking("look for what is left of killed processes", work).await
+    }
+}
+
+fn temporaries(directory: &Path, remove: bool) -> Amount {
+    let mut found = Amount::default();
+    temporary::abandoned(directory, |path, bytes| {
+        // What cannot be removed now is found again.
+        if !remove || fs::remove_file(path).is_ok() {
+            found.add(bytes);
+        }
+    });
+    found
+}
+
+/// Looks through a folder and all below it.
+fn unfinished(folder: &Path, young: Timestamp, growing: &Growing, remove: bool, left: &mut Amount) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(about) = entry.metadata() else { continue };
+        if about.is_dir() {
+            unfinished(&path, young, growing, remove, left);
+            continue;
+        }
+        let modified = about.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+        let is_old = modified.is_some_and(|modified| modified < young);
+        let name = entry.file_name();
+        if is_old
+            && name.to_str().is_some_and(|name| is_unfinished(name, growing))
+            && (!remove || fs::remove_file(&path).is_ok())
+        {
+            left.add(about.len());
+        }
+    }
+}
+
+/// Whether a file never became an object: `<name>#<number>` is being written, `<package>.part` grows.
+fn is_unfinished(name: &str, growing: &Growing) -> bool {
+    if let Some((_, number)) = name.rsplit_once('#') {
+        return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    let package = name.strip_suffix(".part").and_then(|package| package.parse().ok());
+    package.is_some_and(|package| !growing.packages.contains(&package))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::{StoreOptions, StoreTarget};
+
+    #[tokio::test]
+    async fn old_files_that_never_became_objects_go_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = StoreTarget::Directory(directory.path().to_owned());
+        let store = Store::open(&target, StoreOptions::default()).await.unwrap();
+        let data = directory.path().join(DATA_DIRECTORY);
+        let (now, going_on) = (Timestamp::now(), PackageId::fresh());
+        let make = |path: &str, age: i64| {
+            let path = data.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "12345").unwrap();
+            let modified = now - SignedDuration::from_hours(age);
+            let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.file().set_modified(modified.into()).unwrap();
+            path
+        };
+        let left = [
+            make("bitstreams/sha256/ab/cd/abcd#1", 48),
+            make("packs/s/x.zip#12", 48),
+            make(&format!("uploads/s/{}.part", PackageId::fresh()), 48),
+            make("spool/thresher-tmp-x", 48),
+        ];
+        let kept = [
+            make("bitstreams/sha256/ab/cd/abcd#2", 1),
+            make("bitstreams/sha256/ab/cd/abcd", 48),
+            make(&format!("uploads/s/{going_on}.part"), 48),
+            make("uploads/s/7.json", 48),
+            make("catalogs/s/wal/1#1", 48),
+            make("spool/thresher-tmp-y", 1),
+        ];
+        let young = now - SignedDuration::from_hours(24);
+        let growing = Growing { packages: [going_on].into(), ..Growing::default() };
+        for remove in [false, true] {
+            let found = store.leftovers(young, growing.clone(), remove).await.unwrap();
+            assert_eq!(found, Amount { objects: 4, bytes: 20 }, "{remove}");
+            assert!(left.iter().all(|path| path.exists() != remove));
+        }
+        assert!(kept.iter().all(|path| path.exists()));
+    }
+}

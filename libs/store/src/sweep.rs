@@ -1,0 +1,210 @@
+//! Collecting garbage: what lies in the store is listed, and removed when somebody has decided that nothing needs it.
+//!
+//! The store decides nothing here but one thing: a bitstream that has become young since it was looked at is spared.
+
+use fixity::Sha256;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use model::SourceId;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use serde::Serialize;
+
+use crate::{Key, Store, StoreError};
+
+/// Bitstreams removed in one turn.
+const PER_TURN: usize = 200;
+/// Looks at objects at a time.
+const IN_FLIGHT: usize = 16;
+/// Objects removed by one request, where the store takes so many.
+const AT_ONCE: usize = 1_000;
+
+/// An object as the store lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its key.
+    pub key: Key,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was stored, by the store's clock.
+    pub modified: Timestamp,
+}
+
+/// Objects and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes, together.
+    pub bytes: u64,
+}
+
+/// Objects as they are listed, in no order.
+pub type Listing = BoxStream<'static, Result<Listed, StoreError>>;
+
+impl Amount {
+    /// Counts another object.
+    pub fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+    }
+}
+
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Store {
+    /// The bitstreams that are objects of their own and whose digest begins with this byte.
+    pub fn list_bitstreams(&self, first: u8) -> Listing {
+        self.listing(Key::bitstreams_of(first))
+    }
+
+    /// The packs of a Source.
+    pub fn list_packs(&self, source: &SourceId) -> Listing {
+        self.listing(Key::packs(source))
+    }
+
+    /// The packages of a Source, and what lies beside them.
+    pub fn list_packages(&self, source: &SourceId) -> Listing {
+        self.listing(Key::packages(source))
+    }
+
+    /// The notes and tails of a Source's uploads.
+    pub fn list_uploads(&self, source: &SourceId) -> Listing {
+        self.listing(Key::uploads(source))
+    }
+
+    /// The Sources that have a catalog here, noted or not. Thousands at most, so they are given at once.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn catalogs(&self) -> Result<Vec<SourceId>, StoreError> {
+        self.named_in(&[Key::catalogs()]).await
+    }
+
+    /// The Sources that have packs, packages or uploads here, whether anybody knows of them or not.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn folders(&self) -> Result<Vec<SourceId>, StoreError> {
+        self.named_in(&Key::folders_of_sources()).await
+    }
+
+    async fn named_in(&self, folders: &[Path]) -> Result<Vec<SourceId>, StoreError> {
+        let mut sources: Vec<SourceId> = Vec::new();
+        for folder in folders {
+            let listed = self.objects().list_with_delimiter(Some(folder)).await;
+            let listed = listed.map_err(|e| StoreError::of_object(self.root(), folder, e))?;
+            let names = listed.common_prefixes.iter().filter_map(|path| path.filename());
+            sources.extend(names.filter_map(|name| name.parse::<SourceId>().ok()));
+        }
+        sources.sort();
+        sources.dedup();
+        Ok(sources)
+    }
+
+    /// Removes packs or packages that nothing needs, and tells what it was. One that is gone already is no error.
+    ///
+    /// Only for names that are given once: of a bitstream nobody knows who has just found it.
+    ///
+    /// # Errors
+    /// What the store says; some may be removed then.
+    pub async fn remove_unneeded(&self, unneeded: Vec<Listed>) -> Result<Amount, StoreError> {
+        let mut removed = Amount::default();
+        for chunk in unneeded.chunks(AT_ONCE) {
+            debug_assert!(chunk.iter().all(|listed| matches!(
+                listed.key,
+                Key::Pack { .. } | Key::Package { .. } | Key::UploadTail { .. }
+            )));
+            self.delete(chunk.iter().map(|listed| listed.key.path()).collect()).await?;
+            chunk.iter().for_each(|listed| removed.add(listed.size));
+        }
+        Ok(removed)
+    }
+
+    /// Removes bitstreams that no record pointed to when it was looked, except those that were stored or found at `young` or later. Tells what was removed.
+    ///
+    /// # Errors
+    /// What the store says; some may be removed then.
+    pub async fn remove_bitstreams(
+        &self,
+        unneeded: Vec<Sha256>,
+        young: Timestamp,
+    ) -> Result<Amount, StoreError> {
+        let mut removed = Amount::default();
+        for chunk in unneeded.chunks(PER_TURN) {
+            let turn = self.begin_sweep().await?;
+            let found: Vec<Option<ObjectMeta>> = stream::iter(chunk.to_vec())
+                .map(|sha256| async move { self.head_if_there(&Key::Bitstream(sha256)).await })
+                .buffer_unordered(IN_FLIGHT)
+                .try_collect()
+                .await?;
+            let old: Vec<ObjectMeta> =
+                found.into_iter().flatten().filter(|meta| modified(meta) < young).collect();
+            // One by one where that is all the store can do: each within the turn.
+            for few in old.chunks(PER_TURN / 4) {
+                if !turn.lasts() {
+                    tracing::warn!("the store is slow: some bitstreams are left to the next gc");
+                    break;
+                }
+                let paths = few.iter().map(|meta| meta.location.clone()).collect();
+                let deleted = tokio::time::timeout(turn.rest(), self.delete(paths)).await;
+                // The mark of the turn stays: nobody knows when what was sent arrives.
+                deleted.map_err(|_| self.too_slow())??;
+                few.iter().for_each(|meta| removed.add(meta.size));
+            }
+            self.end_sweep(turn).await?;
+        }
+        Ok(removed)
+    }
+
+    pub(crate) async fn head_if_there(&self, key: &Key) -> Result<Option<ObjectMeta>, StoreError> {
+        match self.objects().head(&key.path()).await {
+            Ok(meta) => Ok(Some(meta)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(StoreError::of_object(self.root(), key, error)),
+        }
+    }
+
+    async fn delete(&self, paths: Vec<Path>) -> Result<(), StoreError> {
+        let asked = stream::iter(paths.into_iter().map(Ok)).boxed();
+        let mut deleted = self.objects().delete_stream(asked);
+        while let Some(result) = deleted.next().await {
+            match result {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(StoreError::of_object(self.root(), &"gc", error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn too_slow(&self) -> StoreError {
+        let message = "it did not answer in time when bitstreams were removed".to_owned();
+        StoreError::Unavailable { at: self.root().to_owned(), message }
+    }
+
+    fn listing(&self, folder: Path) -> Listing {
+        let root = self.root().to_owned();
+        let listed = self.objects().list(Some(&folder));
+        listed
+            .map_err(move |error| StoreError::of_object(&root, &folder, error))
+            .try_filter_map(|meta| async move {
+                // What else lies there is none of ours.
+                let key = meta.location.as_ref().parse().ok();
+                Ok(key.map(|key| Listed { key, size: meta.size, modified: modified(&meta) }))
+            })
+            .boxed()
+    }
+}
+
+/// When an object was stored. What cannot be told counts as now.
+fn modified(meta: &ObjectMeta) -> Timestamp {
+    let time = meta.last_modified;
+    let nanos = i32::try_from(time.timestamp_subsec_nanos()).unwrap_or(0);
+    Timestamp::new(time.timestamp(), nanos).unwrap_or_else(|_| Timestamp::now())
+}

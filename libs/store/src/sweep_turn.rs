@@ -1,0 +1,234 @@
+//! The turn of whoever removes bitstreams, so that a put that finds its content there already never relies on what is about to go.
+//!
+//! A put makes what it finds young, looks then whether a sweep is under way, and once none is, whether the object is still there.
+//! A sweep begins its turn, looks then how old an object is, and removes it. Whichever of the two comes first, the other sees it. Packs and packages need
+//! none of that: nobody ever finds one under a name of his own.
+
+use std::fs::TryLockError;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fs_err as fs;
+use jiff::{SignedDuration, Timestamp};
+use object_store::{ObjectStoreExt, PutMode};
+use tokio::time::{Instant, sleep};
+
+use crate::spool::blocking;
+use crate::{Key, Store, StoreError};
+
+/// How long a turn lasts at most.
+const TURN: Duration = Duration::from_secs(20);
+/// How long the mark of a turn counts that nobody takes away: its process was killed. Much longer than a turn, since a removal that was sent may arrive late.
+const FORGOTTEN: Duration = Duration::from_secs(120);
+/// How often it is looked whether a turn is over.
+const LOOK: Duration = Duration::from_millis(100);
+/// The lock of a local store. The system takes it back from a process that is killed.
+const LOCK: &str = "gc/sweeping.lock";
+
+/// A turn to remove bitstreams. Dropped before its end, it counts until it is forgotten.
+#[derive(Debug)]
+pub(crate) struct SweepTurn {
+    kind: Kind,
+    began: Instant,
+    began_at: Timestamp,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Locked { _file: fs::File },
+    Marked(String),
+}
+
+impl SweepTurn {
+    /// Whether something may still be removed in this turn. Both clocks are asked: one of them stands still while a machine sleeps.
+    pub(crate) fn lasts(&self) -> bool {
+        let limit = SignedDuration::try_from(TURN).unwrap_or_default();
+        let passed = Timestamp::now().duration_since(self.began_at);
+        self.began.elapsed() < TURN && !passed.is_negative() && passed < limit
+    }
+
+    /// What is left of it.
+    pub(crate) fn rest(&self) -> Duration {
+        TURN.saturating_sub(self.began.elapsed())
+    }
+}
+
+impl Store {
+    /// Waits for the turn to remove bitstreams, and takes it.
+    pub(crate) async fn begin_sweep(&self) -> Result<SweepTurn, StoreError> {
+        // Counted from before others can see it.
+        let turn = |kind, (began, began_at)| SweepTurn { kind, began, began_at };
+        if let Some(path) = self.turn_lock() {
+            loop {
+                let now = (Instant::now(), Timestamp::now());
+                let path = path.clone();
+                match blocking("lock a sweep", move || lock(&path)).await? {
+                    Some(file) => return Ok(turn(Kind::Locked { _file: file }, now)),
+                    None => sleep(LOOK).await,
+                }
+            }
+        }
+        let mut forgotten = Forgotten::default();
+        loop {
+            let now = (Instant::now(), Timestamp::now());
+            let mark = model::JobId::fresh().to_string();
+            match self.put(&Key::Sweeping, mark.clone().into(), PutMode::Create).await {
+                Ok(()) => return Ok(turn(Kind::Marked(mark), now)),
+                Err(StoreError::AlreadyExists { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(mark) = self.turn_mark().await?
+                && forgotten.is(mark)
+            {
+                self.remove(&Key::Sweeping).await?;
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Ends a turn: everything that was to be removed in it is removed.
+    pub(crate) async fn end_sweep(&self, turn: SweepTurn) -> Result<(), StoreError> {
+        let Kind::Marked(mark) = turn.kind else { return Ok(()) };
+        match self.turn_mark().await? {
+            Some(found) if found == mark => self.remove(&Key::Sweeping).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until no sweep is under way. Returns whether one was.
+    pub(crate) async fn outwait_sweep(&self) -> Result<bool, StoreError> {
+        let mut forgotten = Forgotten::default();
+        let mut waited = false;
+        loop {
+            let goes_on = match self.turn_lock() {
+                Some(path) => blocking("look for a sweep", move || is_locked(&path)).await?,
+                None => match self.turn_mark().await? {
+                    Some(mark) => !forgotten.is(mark),
+                    None => false,
+                },
+            };
+            if !goes_on {
+                return Ok(waited);
+            }
+            waited = true;
+            sleep(LOOK).await;
+        }
+    }
+
+    fn turn_lock(&self) -> Option<PathBuf> {
+        self.on_disk().map(|local| local.directory.join(crate::DATA_DIRECTORY).join(LOCK))
+    }
+
+    async fn turn_mark(&self) -> Result<Option<String>, StoreError> {
+        let failed = |e| StoreError::of_object(self.root(), &Key::Sweeping, e);
+        let found = match self.objects().get(&Key::Sweeping.path()).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            found => found.map_err(failed)?,
+        };
+        let bytes = found.bytes().await.map_err(failed)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+/// How long the same mark is there. It is told by this process's own clock: no two clocks have to agree.
+#[derive(Debug, Default)]
+struct Forgotten(Option<(String, Instant)>);
+
+impl Forgotten {
+    fn is(&mut self, mark: String) -> bool {
+        match &self.0 {
+            Some((seen, since)) if *seen == mark => since.elapsed() > FORGOTTEN,
+            _ => {
+                self.0 = Some((mark, Instant::now()));
+                false
+            }
+        }
+    }
+}
+
+/// Takes the lock, if nobody has it.
+fn lock(path: &Path) -> Result<Option<fs::File>, StoreError> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
+    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
+    let file = file.map_err(|e| StoreError::of_file("open", path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => Err(StoreError::of_file("lock", path, e)),
+    }
+}
+
+/// Whether somebody has the lock for himself.
+fn is_locked(path: &Path) -> Result<bool, StoreError> {
+    let file = match fs::File::open(path) {
+        // Nothing was ever removed here.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(|e| StoreError::of_file("open", path, e))?,
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(e)) => Err(StoreError::of_file("lock", path, e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StoreOptions, StoreTarget};
+
+    async fn local(directory: &Path) -> Store {
+        Store::open(&StoreTarget::Directory(directory.to_owned()), StoreOptions::default()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn puts_outwait_a_turn_and_a_second_sweep_does_too() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in [Store::in_memory(), local(directory.path()).await] {
+            assert!(!store.outwait_sweep().await.unwrap());
+            let turn = store.begin_sweep().await.unwrap();
+            assert!(turn.lasts());
+            let second = async {
+                let turn = store.begin_sweep().await.unwrap();
+                store.end_sweep(turn).await.unwrap();
+            };
+            let mut second = Box::pin(second);
+            let ended = async {
+                sleep(LOOK * 3).await;
+                store.end_sweep(turn).await.unwrap();
+            };
+            tokio::select! {
+                biased;
+                () = &mut second => panic!("two turns at once"),
+                () = ended => {}
+            }
+            second.await;
+            assert!(!store.outwait_sweep().await.unwrap());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_mark_of_a_process_that_was_killed_is_forgotten_after_a_while() {
+        let store = Store::in_memory();
+        let killed = store.begin_sweep().await.unwrap();
+        let began = Instant::now();
+        assert!(store.outwait_sweep().await.unwrap());
+        assert!(began.elapsed() >= FORGOTTEN);
+        assert!(!killed.lasts());
+        let next = store.begin_sweep().await.unwrap();
+        // The one before comes back to life: the turn is not its own any more.
+        store.end_sweep(killed).await.unwrap();
+        assert!(store.turn_mark().await.unwrap().is_some());
+        store.end_sweep(next).await.unwrap();
+        assert!(store.turn_mark().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_lock_of_a_local_turn_goes_with_its_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = local(directory.path()).await;
+        drop(store.begin_sweep().await.unwrap());
+        assert!(!store.outwait_sweep().await.unwrap());
+    }
+}

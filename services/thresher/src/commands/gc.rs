@@ -1,0 +1,140 @@
+//! `thresher gc`: collect garbage.
+
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use gc::{Counted, GcError, Options, Report};
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use jiff::SignedDuration;
+use model::SystemClock;
+use serde::Serialize;
+use store::{Amount, Growing, Store, StoreOptions, StoreTarget};
+
+use crate::cli::GcArgs;
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::target;
+
+/// The least retention time in a bucket: its clock and those of the machines that write to it may differ.
+const LEAST_IN_A_BUCKET: SignedDuration = SignedDuration::from_hours(1);
+
+/// The result as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Outcome<'a> {
+    into: String,
+    removed: Amount,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: GcArgs) -> CommandResult {
+    let target = target::parse(&args.harvest.into)?;
+    let is_bucket = matches!(target, StoreTarget::S3 { .. });
+    if is_bucket && args.keep_for < LEAST_IN_A_BUCKET {
+        return Err(usage(
+            "--keep-for has to be an hour at least for s3://: the clocks of the store and of the machines that harvest into it may \
+             differ",
+        ));
+    }
+    let options =
+        Options { keep_for: args.keep_for, dry_run: args.dry_run, as_owner: !is_bucket || args.as_owner };
+    // Says what is wrong with --into, and creates nothing.
+    target::must_hold_a_harvest(&target)?;
+    let read_only = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let mut store = Store::open(&target, read_only).await?;
+    let mut temporary = Amount::default();
+    if !args.dry_run {
+        // Opening a store to write removes what was temporary; nothing else is as old as this.
+        temporary = store.leftovers(jiff::Timestamp::MIN, Growing::default(), false).await?;
+        store = Store::open(&target, StoreOptions::default()).await?;
+    }
+    let mut report = match Box::pin(gc::collect(&store, &options, &SystemClock)).await {
+        Ok(report) => report,
+        Err(error @ GcError::NoCatalog { .. }) => return Err(usage(error)),
+        Err(error) => return Err(Failed::from(error)),
+    };
+    report.leftovers += temporary;
+    let place = target::place(&store);
+    match args.json {
+        true => {
+            let outcome = Outcome { into: place, removed: report.removed(), report: &report };
+            println!("{}", serde_json::to_string(&outcome)?);
+        }
+        false => show(&report, &place, is_bucket),
+    }
+    Ok(Exit::Good)
+}
+
+fn show(report: &Report, place: &str, is_bucket: bool) {
+    let verb = if report.dry_run { "would go" } else { "removed" };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["", verb, "", "kept: young", "", "kept: in use", ""]);
+    let kinds: [(&str, &Counted); 4] = [
+        ("packs", &report.packs),
+        ("bitstreams", &report.bitstreams),
+        ("packages", &report.packages),
+        ("uploads", &report.uploads),
+    ];
+    for (name, Counted { removed, young, in_use }) in kinds {
+        let amounts = [removed, young, in_use].into_iter().flat_map(amount);
+        table.add_row(std::iter::once(name.to_owned()).chain(amounts));
+    }
+    table.add_row(std::iter::once("left by killed processes".to_owned()).chain(amount(&report.leftovers)));
+    for column in 1..7 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    println!("{table}");
+    let Amount { objects, bytes } = report.removed();
+    let keep_for = Duration::from_secs(u64::try_from(report.keep_for_seconds).unwrap_or_default());
+    println!(
+        "{} {verb} in {objects} objects of {place}; what was of use within {} stays",
+        HumanBytes(bytes),
+        HumanDuration(keep_for)
+    );
+    let (tombstones, rewritten) = (&report.tombstones, &report.rewritten);
+    let will = if report.dry_run { "would be " } else { "" };
+    if tombstones.given_up > 0 {
+        let count = HumanCount(tombstones.given_up);
+        println!(
+            "{count} deletions {will}made final: what was held of these resources cannot be restored any more"
+        );
+    }
+    if rewritten.packs > 0 {
+        println!(
+            "{} packs that are mostly dead {will}rewritten, for {} bitstreams that are alive; they go ({}) with a later gc",
+            HumanCount(rewritten.packs),
+            HumanCount(rewritten.bitstreams),
+            HumanBytes(rewritten.bytes)
+        );
+    }
+    if tombstones.left > 0 || rewritten.left > 0 {
+        println!(
+            "left for the owner: {} deletions to be made final, {} packs to be rewritten. {}",
+            HumanCount(tombstones.left),
+            HumanCount(rewritten.left),
+            match is_bucket {
+                true => "Run it with --as-owner while nothing is harvested into this store",
+                false => "Run it again when no harvest is under way",
+            }
+        );
+    }
+    for held_back in &report.held_back {
+        println!(
+            "a run of {} is not finished: what was stored since {} stays, of shared bitstreams too, until it is",
+            held_back.source, held_back.since
+        );
+    }
+    for stranger in &report.strangers {
+        println!("packs or packages of {stranger} are left alone: there is no catalog of it here");
+    }
+}
+
+fn amount(amount: &Amount) -> [String; 2] {
+    match amount.objects {
+        0 => ["-".to_owned(), String::new()],
+        _ => [HumanCount(amount.objects).to_string(), HumanBytes(amount.bytes).to_string()],
+    }
+}
