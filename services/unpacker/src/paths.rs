@@ -8,23 +8,39 @@ use crate::entries::{Entries, Kind, digest_of};
 #[derive(Default)]
 pub(crate) struct Paths(Vec<([u8; 16], u32)>);
 
+/// The entries that name a member.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Naming {
+    /// Those that count, in the order of the manifest.
+    pub(crate) entries: Vec<u32>,
+    /// Whether one does that a later entry of its resource has overtaken: its member is not unlisted, and nobody needs it.
+    pub(crate) has_overtaken: bool,
+}
+
 impl Paths {
     pub(crate) fn take(&mut self, entry: u32, path: &str) {
         self.0.push((of_name(path), entry));
     }
 
-    /// Those of the entries that count, ready to be asked.
-    pub(crate) fn settled(mut self, entries: &Entries) -> Self {
-        self.0.retain(|&(_, entry)| entries.kind(entry) == Kind::Named);
+    /// Ready to be asked, now that all entries were taken.
+    pub(crate) fn sorted(mut self) -> Self {
         self.0.sort_unstable();
         self
     }
 
-    /// The entries that name this member, in the order of the manifest.
-    pub(crate) fn naming(&self, member: &str) -> Vec<u32> {
+    /// The entries that name this member.
+    pub(crate) fn naming(&self, member: &str, entries: &Entries) -> Naming {
         let digest = of_name(member);
         let start = self.0.partition_point(|(other, _)| *other < digest);
-        self.0[start..].iter().take_while(|(other, _)| *other == digest).map(|&(_, entry)| entry).collect()
+        let mut naming = Naming::default();
+        for &(_, entry) in self.0[start..].iter().take_while(|(other, _)| *other == digest) {
+            match entries.kind(entry) {
+                Kind::Named => naming.entries.push(entry),
+                Kind::Overtaken => naming.has_overtaken = true,
+                Kind::NoMember | Kind::Bad => {}
+            }
+        }
+        naming
     }
 }
 

@@ -15,7 +15,7 @@ use crate::failure;
 use crate::fill::{Content, Filling, Progress};
 use crate::index::{SLICE_ENTRIES, outcome_bytes};
 use crate::judge::Declared;
-use crate::paths::{Paths, refused_name};
+use crate::paths::{Naming, Paths, refused_name};
 use crate::source::{AHEAD, Stored};
 use crate::trouble::Trouble;
 use crate::unlisted::Unlisted;
@@ -39,7 +39,7 @@ impl Unpacker {
             return answers.say_interrupted(settled).await;
         }
         let (entries, paths, manifest) = self.tar_manifest(answers, stored).await?;
-        let paths = paths.settled(&entries);
+        let paths = paths.sorted();
         // As many as go into one message, whichever they will be: their number has to be known now.
         let most = u64::from(u32::MAX).min(bus::MAX_PAYLOAD as u64 * 3 / 4 / outcome_bytes(entries.longest));
         let per_slice = most.clamp(1, SLICE_ENTRIES as u64);
@@ -70,11 +70,11 @@ impl Unpacker {
                 Item::Member(member) => (member.name().into_owned(), None),
                 Item::Refused(error) => (refused_name(error).unwrap_or_default().to_owned(), Some(error)),
             };
-            let mut naming = paths.naming(&name);
+            let Naming { entries: mut naming, has_overtaken } = paths.naming(&name, &entries);
             naming.retain(|&entry| !std::mem::replace(&mut done[entry as usize], true));
             if naming.is_empty() {
                 let is_manifest = matches!(&item, Item::Member(member) if member.index == manifest);
-                if !is_manifest {
+                if !is_manifest && !has_overtaken {
                     unlisted.see(&name);
                 }
                 continue;

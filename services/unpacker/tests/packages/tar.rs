@@ -283,6 +283,16 @@ async fn members_that_no_entry_names_are_told_with_the_last_slice_whoever_works_
 }
 
 #[tokio::test]
+async fn the_member_of_an_entry_that_a_later_one_overtakes_is_not_among_them() {
+    let case = Case::new().await;
+    let manifest = dump(&[holding("a", "/1", b"old"), holding("a", "/2", b"new")]);
+    let tar = Tar::new().file("manifest.xml", &manifest).file("1", b"old").file("2", b"new").file("3", b"x");
+    let stored = case.put(tar.end()).await;
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
+    assert_eq!(unlisted(&said), [(0, Vec::new()), (1, vec!["3".to_owned()])]);
+}
+
+#[tokio::test]
 async fn where_there_is_no_slice_members_that_no_entry_names_are_told_at_once() {
     let case = Case::new().await;
     let stored = case.put(Tar::new().file("manifest.xml", &dump(&[])).file("a", b"a").end()).await;
