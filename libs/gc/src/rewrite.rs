@@ -8,7 +8,7 @@ use catalog::{Batch, Catalog};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{Bitstream, Location, PackId, ResourceUri, RewrittenPack, SourceId};
-use store::{Key, Listed, PackBuilder, PackLimits, PackMember, Store, StoreError};
+use store::{Key, Listed, PackMember, Packer, Store, StoreError};
 
 use crate::error::GcError;
 use crate::marks::{Alive, Needed, Standing};
@@ -84,7 +84,8 @@ pub(crate) async fn rewrite(
     if packs.is_empty() {
         return Ok(());
     }
-    let mut moving = Moving { store, catalog, source, now, pack: None, waiting: Vec::new() };
+    let moving = Moving { store, catalog, source };
+    let mut packer = Packer::new(store, source, now);
     let dead: HashSet<PackId> = packs.iter().map(|pack| pack.pack).collect();
     // First of all: no pack may go before this time has passed, however far this comes.
     let noted = catalog.rewritten_packs().await.map_err(|error| moving.failed(error))?;
@@ -104,26 +105,25 @@ pub(crate) async fn rewrite(
             }
         }
         if next.len() >= READ {
-            moving.take(std::mem::take(&mut next)).await?;
+            moving.take(&mut packer, std::mem::take(&mut next)).await?;
         }
     }
-    moving.take(next).await?;
-    moving.store_pack().await
+    moving.take(&mut packer, next).await?;
+    moving.point(packer.finish().await?).await
 }
 
-/// A pack that is being filled with what is alive in others.
+/// What is alive in packs, on its way into others.
 struct Moving<'a> {
     store: &'a Store,
     catalog: &'a Catalog,
     source: &'a SourceId,
-    now: Timestamp,
-    pack: Option<PackBuilder>,
-    /// What is in it.
-    waiting: Vec<(ResourceUri, Bitstream)>,
 }
 
+/// A bitstream that moves, with its location so far.
+type Held = (ResourceUri, Bitstream);
+
 impl Moving<'_> {
-    async fn take(&mut self, held: Vec<(ResourceUri, Bitstream)>) -> Result<(), GcError> {
+    async fn take(&self, packer: &mut Packer<'_, Held>, held: Vec<Held>) -> Result<(), GcError> {
         let bitstreams: Vec<&Bitstream> = held.iter().map(|(_, bitstream)| bitstream).collect();
         let bodies = self.store.read_batch(&bitstreams).await;
         for ((uri, bitstream), body) in held.into_iter().zip(bodies) {
@@ -143,26 +143,19 @@ impl Moving<'_> {
                 media_type: bitstream.media_type.as_deref(),
                 last_modified: None,
             };
-            if self.pack.as_ref().is_some_and(|pack| !pack.fits(&member)) {
-                self.store_pack().await?;
-            }
-            let pack = match &mut self.pack {
-                Some(pack) => pack,
-                none => none.insert(PackBuilder::new(self.source.clone(), self.now, PackLimits::default())?),
-            };
-            pack.add(member)?;
-            self.waiting.push((uri, bitstream));
+            packer.add(member, (uri.clone(), bitstream.clone())).await?;
+            self.point(packer.take_stored()).await?;
         }
         Ok(())
     }
 
-    /// Stores the pack, reads it back, and makes the records point into it that still point to where its members were.
-    async fn store_pack(&mut self) -> Result<(), GcError> {
-        let Some(pack) = self.pack.take() else { return Ok(()) };
-        let locations = self.store.put_pack(&pack.finish()?).await?;
-        let moved: Vec<(ResourceUri, Location, Bitstream)> = std::mem::take(&mut self.waiting)
+    /// Reads what was stored back, and makes the records point there that still point to where it was.
+    async fn point(&self, stored: Vec<(Held, Location)>) -> Result<(), GcError> {
+        if stored.is_empty() {
+            return Ok(());
+        }
+        let moved: Vec<(ResourceUri, Location, Bitstream)> = stored
             .into_iter()
-            .zip(locations)
             .map(|((uri, before), location)| {
                 let old = before.location.clone();
                 (uri, old, Bitstream { location, ..before })

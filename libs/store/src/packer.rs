@@ -41,7 +41,12 @@ impl<'a, T> Packer<'a, T> {
         Ok(())
     }
 
-    /// Stores what is still open, and gives where each bitstream lies, in the order they came.
+    /// What was stored in packs that are full and was not taken yet, in the order it came.
+    pub fn take_stored(&mut self) -> Vec<(T, Location)> {
+        std::mem::take(&mut self.stored)
+    }
+
+    /// Stores what is still open, and gives where each bitstream lies that was not taken yet, in the order they came.
     ///
     /// # Errors
     /// What the store says.
