@@ -12,7 +12,7 @@ use testkit::source::Expected;
 
 use crate::folder::files_below;
 use crate::place::Place;
-use crate::thresher::Thresher;
+use crate::thresher::{Outcome, Thresher};
 
 /// Something that has to hold, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,6 +52,14 @@ impl fmt::Display for Check {
             self.found
         )
     }
+}
+
+/// A `thresher sync` ended in sync, with so many resources stored.
+pub(crate) fn synced(outcome: &Outcome, stored: u64) -> Vec<Check> {
+    vec![
+        Check::holds("in sync", outcome.in_sync),
+        Check::equal("stored, as sync says", stored, outcome.stored),
+    ]
 }
 
 /// Every resource lies below `root` under its path, with the right bytes; and nothing else does.

@@ -220,11 +220,7 @@ impl Bench {
         let into = Place::directory(&folder.join("into"));
         let command = self.thresher.sync_to(&into, &self.source.list(), View::None, None);
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
-        let outcome = Outcome::of(&ended)?;
-        done.checks = vec![
-            Check::holds("in sync", outcome.in_sync),
-            Check::equal("stored, as sync says", self.package.members.len() as u64, outcome.stored),
-        ];
+        done.checks = check::synced(&Outcome::of(&ended)?, self.package.members.len() as u64);
         done.checks.extend(check::harvest(&self.thresher, &into, &self.package.members, SAMPLE)?);
         // A few large files: deleting them slows nobody down, and the next run needs the room.
         fs::remove_dir_all(&into.into)?;

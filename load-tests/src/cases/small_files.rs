@@ -71,12 +71,7 @@ impl Bench {
         let base = self.source.base();
         done.checks = match entrant {
             Entrant::Thresher { has_view, .. } => {
-                let outcome = Outcome::of(&ended)?;
-                let all = self.expected.len() as u64;
-                let mut checks = vec![
-                    check::Check::holds("in sync", outcome.in_sync),
-                    check::Check::equal("stored, as sync says", all, outcome.stored),
-                ];
+                let mut checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
                 checks.extend(check::harvest(
                     &self.thresher,
                     &Place::directory(&into),

@@ -8,7 +8,7 @@ use testkit::source::Expected;
 
 use super::small_files::serving;
 use super::{harvested, interleaved, measured};
-use crate::check::{self, Check};
+use crate::check;
 use crate::cli::Options;
 use crate::fleet::Fleet;
 use crate::folder::WorkFolder;
@@ -132,11 +132,7 @@ impl Bench {
     fn sync(&self, into: &Place, folder: &std::path::Path) -> anyhow::Result<(String, Round)> {
         let command = self.thresher.sync_to(into, &self.source.list(), View::None, Some(AT_ONCE));
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
-        let outcome = Outcome::of(&ended)?;
-        done.checks = vec![
-            Check::holds("in sync", outcome.in_sync),
-            Check::equal("stored, as sync says", self.expected.len() as u64, outcome.stored),
-        ];
+        done.checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
         Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
     }
 }
