@@ -1,15 +1,18 @@
 //! Packages, over real HTTP: what a server may do to a long download, and what is kept of it.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, MemoryBus, Work};
+use common::package_job as job;
 use fetcher::{Fetcher, FetcherConfig};
 use fixity::Computed;
 use model::{
-    Declaration, Disposition, Failure, JobId, Lane, Location, PackageJob, PackageOutcome, PackageResult,
-    ProblemReason, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators,
+    Disposition, Failure, Location, PackageJob, PackageOutcome, PackageResult, ProblemReason, Seq,
+    StoredBitstream, SystemClock, Terms, Validators,
 };
 use store::Store;
 use testkit::scripted::{Recorded, Reply, ScriptedServer};
@@ -62,21 +65,6 @@ impl Case {
         let reader = self.store.range_reader(&stored.location, stored_length);
         assert!(reader.read_at(0, body.len()).await.expect("what was stored can be read") == body);
         stored
-    }
-}
-
-fn job(uri: &str) -> PackageJob {
-    let uri: model::ResourceUri = uri.parse().expect("an http URI");
-    PackageJob {
-        id: JobId::fresh(),
-        source: "case".parse().expect("a source id"),
-        run: RunId::fresh(),
-        lane: Lane::of(&uri.to_url()).expect("a URL with a host"),
-        uri,
-        seq: Seq::new(5),
-        terms: Terms::default(),
-        declaration: Declaration::default(),
-        held: Validators::default(),
     }
 }
 

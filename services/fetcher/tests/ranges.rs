@@ -1,17 +1,17 @@
 //! Packages received in several ranges at a time: within the origin's limit, never mixed, and never more than a part ahead of what is kept.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, MemoryBus, Queue};
+use common::package_job;
 use fetcher::{Fetcher, FetcherConfig};
 use fixity::Computed;
-use model::{
-    Declaration, JobId, Lane, Location, PackageJob, PackageOutcome, PackageResult, RunId, Seq, SystemClock,
-    Terms, Validators,
-};
+use model::{Declaration, Location, PackageJob, PackageOutcome, PackageResult, Seq, SystemClock};
 use store::Store;
 use testkit::files::{Asked, File, FileServer, Ranges};
 use testkit::waiting::until;
@@ -81,18 +81,8 @@ fn spec(server: &FileServer, limit: usize) -> ConsumerSpec {
 }
 
 fn job(uri: &str, seq: u64, declared: Option<usize>) -> PackageJob {
-    let uri: model::ResourceUri = uri.parse().expect("an http URI");
-    PackageJob {
-        id: JobId::fresh(),
-        source: "case".parse().expect("a source id"),
-        run: RunId::fresh(),
-        lane: Lane::of(&uri.to_url()).expect("a URL with a host"),
-        uri,
-        seq: Seq::new(seq),
-        terms: Terms::default(),
-        declaration: Declaration { length: declared.map(|length| length as u64), ..Declaration::default() },
-        held: Validators::default(),
-    }
+    let declaration = Declaration { length: declared.map(|length| length as u64), ..Declaration::default() };
+    PackageJob { seq: Seq::new(seq), declaration, ..package_job(uri) }
 }
 
 fn body(length: usize) -> Vec<u8> {

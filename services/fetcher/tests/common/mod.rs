@@ -1,0 +1,19 @@
+//! What several tests of packages need.
+
+use model::{Declaration, JobId, Lane, PackageJob, RunId, Seq, Terms, Validators};
+
+/// A job for the package at `uri`, of which nothing is declared.
+pub(crate) fn package_job(uri: &str) -> PackageJob {
+    let uri: model::ResourceUri = uri.parse().expect("an http URI");
+    PackageJob {
+        id: JobId::fresh(),
+        source: "case".parse().expect("a source id"),
+        run: RunId::fresh(),
+        lane: Lane::of(&uri.to_url()).expect("a URL with a host"),
+        uri,
+        seq: Seq::new(5),
+        terms: Terms::default(),
+        declaration: Declaration::default(),
+        held: Validators::default(),
+    }
+}
