@@ -24,7 +24,12 @@ impl Receiving<'_> {
     /// Gets company if there is any to be had, and asks for the pieces of the present part behind its front, which ends at `leading_to` where
     /// that is asked for already. Does nothing while pieces are out.
     pub(super) async fn spread(&mut self, leading_to: Option<u64>) {
-        if !self.pieces.is_empty() || !self.may_spread() {
+        if !self.pieces.is_empty() {
+            return;
+        }
+        if !self.may_spread() {
+            // Whoever works alone keeps no place from others, however long that takes.
+            self.company.part();
             return;
         }
         if self.company.wants_more() && self.is_unspaced().await {
