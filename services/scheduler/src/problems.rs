@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{DocumentRecord, DocumentState, ProblemReason, ProblemRecord, Subject, Validators};
+use model::{DocumentRecord, DocumentState, ProblemReason, ProblemRecord, ResourceUri, Subject, Validators};
 use resourcesync::BadEntry;
 use web::WebError;
 
@@ -12,6 +12,7 @@ use crate::discover::Discovery;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
+use crate::settle::subject;
 
 impl Harvest {
     /// What discovery could not read is a problem of this run; what an earlier one could not read is settled by this look.
@@ -118,6 +119,18 @@ impl Harvest {
             declaration: None,
             listing: None,
         }
+    }
+
+    /// The problem with each resource, if there is one, in the order asked.
+    pub(crate) async fn problems_of(
+        &self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<ProblemRecord>>, HarvestError> {
+        if !self.has_problems {
+            return Ok(uris.iter().map(|_| None).collect());
+        }
+        let subjects: Vec<Subject> = uris.iter().map(subject).collect();
+        Ok(self.catalog.problems_many(&subjects).await?)
     }
 
     /// Entry problems of a document that is read anew are settled by that reading.

@@ -92,12 +92,7 @@ impl Harvest {
         let uris: Vec<ResourceUri> = outcomes.iter().map(|outcome| outcome.uri.clone()).collect();
         let pending = self.catalog.pending_many(&uris).await?;
         let records = self.catalog.resources_many(&uris).await?;
-        let problems = if self.has_problems {
-            let subjects: Vec<Subject> = uris.iter().map(subject).collect();
-            self.catalog.problems_many(&subjects).await?
-        } else {
-            uris.iter().map(|_| None).collect()
-        };
+        let problems = self.problems_of(&uris).await?;
         let known = outcomes.iter().zip(pending).zip(records).zip(problems);
         Ok(known
             .map(|(((outcome, pending), record), problem)| {

@@ -43,6 +43,7 @@ impl Harvest {
         let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
         let records = self.catalog.resources_many(&uris).await?;
         let pending = self.catalog.pending_many(&uris).await?;
+        let problems = self.problems_of(&uris).await?;
         let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
             uris.iter().cloned().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
         let mut steps = Vec::with_capacity(members.len());
@@ -52,11 +53,7 @@ impl Harvest {
             steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
         }
         self.show_taken(&steps).await?;
-        for (uri, step, held) in steps {
-            let problem = match self.has_problems {
-                true => self.catalog.problem(&subject(&uri)).await?,
-                false => None,
-            };
+        for ((uri, step, held), problem) in steps.into_iter().zip(problems) {
             match step {
                 Step::Take { pending, stored, assurance } => {
                     if !plans.contains_key(&uri) {
