@@ -35,6 +35,9 @@ pub struct PackageRecord {
     pub metadata: Metadata,
     /// Its place among the packages of its dump, from 0.
     pub position: u64,
+    /// How many entries of its dump name it: more than one is a mistake of the Source.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub named: u64,
     /// Where a copy of its manifest is, if the dump says (`rel="contents"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<String>,
@@ -55,6 +58,14 @@ pub struct PackageRecord {
     /// Whether a run gave it up while it was received, and what had come by then is kept under its `seq`, for the next run to go on with.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
+}
+
+fn once() -> u64 {
+    1
+}
+
+fn is_once(times: &u64) -> bool {
+    *times == 1
 }
 
 /// How far a package has come.

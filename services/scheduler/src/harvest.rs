@@ -90,7 +90,8 @@ pub struct Harvest {
     pub(crate) waits: Waits,
     /// How often in a row all that was out has vanished from the bus.
     pub(crate) vanished: u32,
-    resumed: bool,
+    /// Whether it goes on with a run that was interrupted.
+    pub(crate) is_resumed: bool,
 }
 
 /// How a run ended.
@@ -174,7 +175,7 @@ impl Harvest {
             guard: None,
             waits: Waits::default(),
             vanished: 0,
-            resumed: interrupted.is_some(),
+            is_resumed: interrupted.is_some(),
         };
         if interrupted.is_some() {
             harvest.count_requeued().await?;
@@ -201,7 +202,13 @@ impl Harvest {
         let open_problems = self.catalog.count_problems().await?;
         let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;
         self.catalog.close().await?;
-        Ok(Report { run: self.run, resumed: self.resumed, open_problems, guard: self.guard, first_problems })
+        Ok(Report {
+            run: self.run,
+            resumed: self.is_resumed,
+            open_problems,
+            guard: self.guard,
+            first_problems,
+        })
     }
 
     pub(crate) fn next_seq(&mut self) -> Seq {
@@ -226,7 +233,7 @@ impl Harvest {
         self.progress.send_modify(|progress| {
             progress.phase = Some(self.run.phase);
             progress.counters.clone_from(&self.run.counters);
-            progress.resumed = self.resumed;
+            progress.resumed = self.is_resumed;
         });
     }
 

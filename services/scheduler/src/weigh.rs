@@ -48,6 +48,15 @@ impl Waits {
 }
 
 impl Cost {
+    /// Nothing at all.
+    pub(crate) const NOTHING: Self = Self { requests: 0, bytes: Some(0) };
+
+    /// One request more, of so many bytes if anybody knows.
+    pub(crate) fn add(&mut self, bytes: Option<u64>) {
+        self.requests += 1;
+        self.bytes = self.bytes.zip(bytes).map(|(all, one)| all.saturating_add(one));
+    }
+
     /// How long it takes; none where nobody can tell.
     pub(crate) fn duration(self, pace: Pace) -> Option<Duration> {
         let waits = pace.wait.mul_f64(self.requests as f64 / pace.at_once.max(1) as f64);

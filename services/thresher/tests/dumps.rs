@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Destination, Fleet, Package, Site, package, resource, urlset};
+use common::{Destination, Fleet, Package, Process, Site, package, resource, urlset};
 use testkit::files::{File, FileServer};
 use testkit::scripted::Reply;
 use testkit::servers::{NatsFixture, S3Fixture};
@@ -323,6 +323,205 @@ async fn many_changes_are_not_looked_for_in_a_dump_of_an_earlier_moment() {
     let run = case.copy.sync(&url).exits(0);
     assert_eq!(run.count("stored"), 90, "{run}");
     assert_eq!((case.site.requests_at("/dump.xml"), case.site.requests_at("/1.zip")), (asked, 0));
+}
+
+/// Forty resources, declared with digest and length, as a list of them.
+fn forty(case: &Case) -> (Vec<String>, Vec<String>) {
+    let names: Vec<String> = (0..40).map(|n| format!("r{n:02}")).collect();
+    let entries = names.iter().map(|name| {
+        case.site.serve(&format!("/{name}"), name.as_str());
+        let digest = fixity::Sha256::of(name.as_bytes());
+        resource(&case.uri(name), &format!("hash=\"sha-256:{digest}\" length=\"3\""))
+    });
+    let entries = entries.collect();
+    (names, entries)
+}
+
+#[tokio::test]
+async fn a_dump_of_which_a_package_was_let_go_of_is_read_again_until_all_of_it_was_seen() {
+    let case = Case::new().await;
+    let small = case.package("/1.zip", Package::of_resources(AT).holds(&case.uri("a"), "a").zip(), "");
+    let dump = |packages: &[String]| {
+        case.site.reply("/dump.xml", Reply::ok(urlset(DUMP, packages)).header("etag", "\"v\""));
+    };
+    dump(std::slice::from_ref(&small));
+    let both = [("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")];
+    let url = case.capabilities(&both);
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &[]));
+    case.copy.sync_with(&url, &["--prefer", "dump"]).exits(0);
+    assert_eq!(case.site.requests_at("/1.zip"), 1);
+
+    // Another package, so large that each resource of the list is asked for by itself. It holds one that the list does not name.
+    let (names, entries) = forty(&case);
+    let large = Package::of_resources(AT).holds(&case.uri("z"), "z".repeat(10 << 20));
+    dump(&[small, case.package("/2.zip", large.zip(), "")]);
+    let list = [resource(&case.uri("a"), "length=\"1\"")].into_iter().chain(entries).collect::<Vec<_>>();
+    case.site.serve("/a", "a");
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:05Z\"", &list));
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((case.site.requests_at("/2.zip"), case.site.requests_at("/dump.xml")), (0, 2), "{run}");
+    assert_eq!(case.copy.present().len(), 1 + names.len());
+
+    let url = case.capabilities(&both[1..]);
+    case.copy.sync_with(&url, &["--rediscover"]).exits(0);
+    assert_eq!(
+        case.site.conditions_at("/dump.xml"),
+        [None, None, None],
+        "it is not asked whether the dump has changed"
+    );
+    assert_eq!(case.site.requests_at("/2.zip"), 1);
+    assert!(case.copy.present().contains_key(&case.uri("z")));
+    case.copy.sync(&url).exits(0);
+    assert_eq!(
+        case.site.conditions_at("/dump.xml").last(),
+        Some(&Some("\"v\"".to_owned())),
+        "now it is known whole"
+    );
+}
+
+#[tokio::test]
+async fn a_dump_that_names_a_package_twice_is_read_whole_and_one_that_names_a_package_that_nobody_can_ask_for_is_not()
+ {
+    let case = Case::new().await;
+    let one = case.package("/1.zip", Package::of_resources(AT).holds(&case.uri("a"), "a").zip(), "");
+    let dump = |packages: &[String]| {
+        case.site.reply("/dump.xml", Reply::ok(urlset(DUMP, packages)).header("etag", "\"v\""))
+    };
+    let url = dump(&[one.clone(), one.clone()]);
+    case.copy.sync(&url).exits(0);
+    case.copy.sync(&url).exits(0);
+    let conditions = case.site.conditions_at("/dump.xml");
+    assert_eq!(conditions.last(), Some(&Some("\"v\"".to_owned())), "{conditions:?}");
+
+    let other = Destination::directory();
+    dump(&[one, resource("ftp://127.0.0.1/2.zip", "")]);
+    for _ in 0..2 {
+        other.sync(&url).exits(1).says(&["ftp"]);
+    }
+    let later = case.site.conditions_at("/dump.xml").split_off(conditions.len());
+    assert!(later.len() >= 2 && later.iter().all(Option::is_none), "{later:?}");
+    assert_eq!(other.present(), case.copy.present());
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_while_it_looked_at_a_dump_weighs_it_all_the_same() {
+    let case = Case::new().await;
+    let (names, entries) = forty(&case);
+    let large = Package::of_resources(AT).holds(&case.uri("r00"), "z".repeat(10 << 20));
+    case.dump(&[case.package("/1.zip", large.zip(), "")]);
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
+    let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
+    case.site.next("/dump.xml", Reply::ok("").delay(std::time::Duration::from_secs(600)));
+    let harvest = Process::start(&mut case.copy.command("sync", &[&url]));
+    harvest.kill_when(|| case.site.requests_at("/dump.xml") > 0).await;
+    case.copy.sync(&url).exits(0);
+    assert_eq!((case.site.requests_at("/1.zip"), case.copy.present().len()), (0, names.len()));
+}
+
+#[tokio::test]
+async fn what_a_dump_may_save_is_measured_by_the_list_of_its_own_set() {
+    let case = Case::new().await;
+    let (names, _) = forty(&case);
+    // No lengths: what is wanted is taken for that part of the dump's bytes, here all of them.
+    let list = |name: &str, uris: &[String]| {
+        let entries: Vec<String> = uris.iter().map(|uri| resource(uri, "")).collect();
+        case.site.serve(name, urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
+    };
+    list("/list.xml", &names.iter().map(|name| case.uri(name)).collect::<Vec<_>>());
+    let others: Vec<String> =
+        (0..400).map(|n| case.site.serve(&format!("/other/{n}"), n.to_string())).collect();
+    list("/others.xml", &others);
+    let package = names
+        .iter()
+        .fold(Package::of_resources(AT), |package, name| package.holds(&case.uri(name), name))
+        .member("padding", "z".repeat(10 << 20));
+    case.dump(&[case.package("/1.zip", package.zip(), "")]);
+    case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
+    let own = case.site.uri("/caps.xml");
+    let entry = [resource(&case.site.uri("/others.xml"), "capability=\"resourcelist\"")];
+    let other = case.site.serve("/others-caps.xml", urlset("capability=\"capabilitylist\"", &entry));
+    let sets = [own, other].map(|uri| resource(&uri, "capability=\"capabilitylist\""));
+    let url = case.site.serve("/description.xml", urlset("capability=\"description\"", &sets));
+    case.copy.sync(&url).exits(1).says(&["padding"]);
+    assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/r00")), (1, 0));
+    assert_eq!(case.copy.present().len(), 440);
+}
+
+#[tokio::test]
+async fn a_list_of_resources_replaces_no_copy_of_a_manifest_of_changes() {
+    let case = Case::new().await;
+    let entries = [resource(&case.site.serve("/a", "a"), "length=\"1\"")];
+    case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
+    case.dump(&[case.package("/base.zip", b"PK no archive".to_vec(), "")]);
+    let changes = Package::of_changes("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z").changed(
+        &case.site.serve("/b", "b"),
+        "created",
+        "2026-01-01T05:00:00Z",
+        "b",
+    );
+    let copy = case.site.serve("/1.xml", changes.manifest());
+    let link = format!("<rs:ln rel=\"contents\" href=\"{copy}\"/></url>");
+    let package = case.package("/1.zip", b"PK no archive".to_vec(), "").replace("</url>", &link);
+    case.site.serve("/changes.xml", urlset(CHANGES, &[package]));
+    let offered =
+        [("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump"), ("/changes.xml", "changedump")];
+    let url = case.capabilities(&offered);
+    case.copy.sync_with(&url, &["--prefer", "dump"]).exits(1).says(&["/base.zip", "/1.zip"]);
+    case.holds(&[("a", "a"), ("b", "b")]);
+}
+
+#[tokio::test]
+async fn of_a_package_that_a_change_list_names_the_copy_of_the_manifest_is_read_instead() {
+    let case = Case::new().await;
+    let changes = Package::of_changes("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z").changed(
+        &case.site.serve("/b", "b"),
+        "created",
+        "2026-01-01T05:00:00Z",
+        "b",
+    );
+    let copy = case.site.serve("/1.xml", changes.manifest());
+    let link = format!("<rs:ln rel=\"contents\" href=\"{copy}\"/></url>");
+    let package = case.package("/1.zip", b"PK no archive".to_vec(), "").replace("</url>", &link);
+    case.site
+        .serve("/changes.xml", urlset("capability=\"changelist\" from=\"2026-01-01T00:00:00Z\"", &[package]));
+    let url = case.capabilities(&[("/changes.xml", "changelist")]);
+    case.copy.sync(&url).exits(1).says(&["/1.zip"]);
+    case.holds(&[("b", "b")]);
+}
+
+#[tokio::test]
+async fn a_package_that_need_not_be_received_any_more_is_no_problem_any_more() {
+    let case = Case::new().await;
+    let holds = || Package::of_resources(AT).holds(&case.uri("a"), "a".repeat(100_000));
+    let good = case.package("/1.zip", holds().zip(), "");
+    let url = case.dump(std::slice::from_ref(&good));
+    case.copy.sync(&url).exits(0);
+
+    let bytes = holds().zip();
+    let second = case.package("/2.zip", bytes.clone(), "");
+    case.site.reply(
+        "/2.zip",
+        Reply::ok(bytes).header("etag", "\"v1\"").header("accept-ranges", "bytes").cut_after(50_000),
+    );
+    case.dump(&[good.clone(), second.clone()]);
+    case.copy.sync_with(&url, &["--retries", "0"]).exits(1).says(&["/2.zip"]);
+
+    let contents = case.site.serve("/2.xml", holds().manifest());
+    let link = format!("<rs:ln rel=\"contents\" href=\"{contents}\"/></url>");
+    case.dump(&[good, second.replace("</url>", &link)]);
+    let asked = case.site.requests_at("/2.zip");
+    case.copy.sync(&url).exits(0);
+    assert_eq!(case.site.requests_at("/2.zip"), asked);
+    let uploads = std::path::Path::new(&case.copy.into).join(".thresher/uploads");
+    let notes = walk(&uploads);
+    assert!(notes.is_empty(), "nobody goes on with it: {notes:?}");
+}
+
+/// All files below a directory.
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries =
+        std::fs::read_dir(directory).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ pub(crate) fn package(seq: u64, state: PackageState) -> PackageRecord {
         next_attempt_at: None,
         job: None,
         kept: false,
+        named: 1,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a list says what is wanted, packages may bring it with fewer requests.
 
+use std::collections::HashMap;
+
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{Action, PackageState, SetId, Validators};
@@ -28,19 +30,21 @@ impl Harvest {
             })
             .filter(|(_, dumps): &(SetId, Vec<String>)| !dumps.is_empty())
             .collect();
+        if sets.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.pending_by_set().await?;
         for (set, dumps) in sets {
             // Changes are not in a dump of an earlier moment.
             if !self.has_read_list(&set).await? {
                 continue;
             }
-            let list = self.pending_of(&set).await?;
-            if list.requests < FEW || !self.queue_dumps(&set, &dumps).await? {
-                continue;
-            }
+            let Some(&list) = wanted.get(&set).filter(|list| list.requests >= FEW) else { continue };
+            self.queue_dumps(&set, &dumps).await?;
             self.read_queued().await?;
             let dump = self.packages_of(&set).await?;
             let pace = Pace { wait: self.waits.mean(), at_once: self.options.jobs_per_lane.get() };
-            let share = list.requests as f64 / self.run.counters.listed.max(1) as f64;
+            let share = list.requests as f64 / self.listed_of(&set).await?.max(1) as f64;
             let is_chosen = dump.requests > 0 && is_dump_cheaper(dump, list, share, pace);
             tracing::info!(
                 set.id = %set, ?dump, ?list, ?pace,
@@ -54,7 +58,7 @@ impl Harvest {
     }
 
     /// Whether a Resource List of a set was read in this run.
-    async fn has_read_list(&self, set: &SetId) -> Result<bool, HarvestError> {
+    pub(super) async fn has_read_list(&self, set: &SetId) -> Result<bool, HarvestError> {
         let Some(known) = self.sets.get(set) else { return Ok(false) };
         for uri in known.documents(&Capability::ResourceList) {
             if self.catalog.document(uri).await?.is_some_and(|list| list.run == self.run.id) {
@@ -64,43 +68,55 @@ impl Harvest {
         Ok(false)
     }
 
-    /// Queues a set's dumps, unless they were read in this run already.
-    async fn queue_dumps(&mut self, set: &SetId, dumps: &[String]) -> Result<bool, HarvestError> {
+    /// Resources that a set's Resource Lists name, as far as they were read in this run.
+    async fn listed_of(&self, set: &SetId) -> Result<u64, HarvestError> {
+        let mut listed = 0;
+        let mut documents = self.catalog.scan_documents().await?;
+        while let Some((_, record)) = documents.try_next().await? {
+            if record.run == self.run.id
+                && record.set == *set
+                && record.capability == Capability::ResourceList
+            {
+                listed += record.entries.saturating_sub(record.documents);
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Queues a set's dumps. Those that were read in this run already, before a crash, are not read again: their packages are known.
+    async fn queue_dumps(&mut self, set: &SetId, dumps: &[String]) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         for uri in dumps {
             let before = self.catalog.document(uri).await?;
             if before.as_ref().is_some_and(|record| record.run == self.run.id) {
-                return Ok(false);
+                continue;
             }
             let mut dump = queue::queued(self.run.id, set, &Capability::ResourceDump, before);
             dump.validators = Validators::default();
             batch.put_document(uri, &dump);
         }
-        self.commit(batch).await?;
-        Ok(true)
+        self.commit(batch).await
     }
 
-    /// What it takes to ask for each resource of a set that is wanted.
-    async fn pending_of(&self, set: &SetId) -> Result<Cost, HarvestError> {
-        let mut cost = Cost { requests: 0, bytes: Some(0) };
+    /// What it takes to ask for each resource that is wanted, by its set.
+    async fn pending_by_set(&self) -> Result<HashMap<SetId, Cost>, HarvestError> {
+        let mut costs: HashMap<SetId, Cost> = HashMap::new();
         let mut pending = self.catalog.scan_pending(None).await?;
         while let Some((_, record)) = pending.try_next().await? {
-            if record.listing.set == *set && matches!(record.action, Action::Fetch { .. }) {
-                cost.requests += 1;
-                cost.bytes = cost.bytes.zip(record.declaration.length).map(|(all, one)| all + one);
+            if matches!(record.action, Action::Fetch { .. }) {
+                costs.entry(record.listing.set).or_insert(Cost::NOTHING).add(record.declaration.length);
             }
         }
-        Ok(cost)
+        Ok(costs)
     }
 
     /// What it takes to receive the packages of a set that are not settled.
     async fn packages_of(&self, set: &SetId) -> Result<Cost, HarvestError> {
-        let mut cost = Cost { requests: 0, bytes: Some(0) };
+        let mut cost = Cost::NOTHING;
         let mut packages = self.catalog.scan_packages().await?;
         while let Some((_, record)) = packages.try_next().await? {
             if record.run == self.run.id && record.set == *set && record.state == PackageState::Wanted {
-                cost.requests += 1;
-                cost.bytes = cost.bytes.zip(record.declaration.length).map(|(all, one)| all + one);
+                cost.add(record.declaration.length);
             }
         }
         Ok(cost)
@@ -112,7 +128,7 @@ impl Harvest {
         let mut packages = self.catalog.scan_packages().await?;
         while let Some((uri, record)) = packages.try_next().await? {
             if record.run == self.run.id && record.set == *set && record.state == PackageState::Wanted {
-                if record.kept {
+                if record.kept || self.is_resumed {
                     self.forget_upload(&uri, record.seq).await;
                 }
                 batch.delete_package(&uri);

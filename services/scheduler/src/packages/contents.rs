@@ -1,6 +1,7 @@
 //! The copy of a manifest that a dump offers beside its package (`rel="contents"`): read first, it may save the package.
 
-use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Validators};
+use catalog::Batch;
+use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
 use resourcesync::{Capability, Datetime, Header, Item, Mode as ReadMode};
 use url::Url;
 
@@ -70,6 +71,24 @@ impl Harvest {
                 }
                 Part::Header(_) | Part::End(_) | Part::Broken(..) => return Ok(()),
             }
+        }
+        Ok(())
+    }
+
+    /// Settles a package that is not received: what kept an earlier run from receiving it, and what came of it then, is of no
+    /// use any more.
+    pub(super) async fn settle_spared(
+        &mut self,
+        uri: &str,
+        mut record: PackageRecord,
+    ) -> Result<(), HarvestError> {
+        let was_begun = std::mem::take(&mut record.kept) || self.is_resumed;
+        let mut batch = Batch::new();
+        batch.put_package(uri, &record);
+        batch.delete_problem(&Subject::Document(uri.to_owned()));
+        self.commit(batch).await?;
+        if was_begun {
+            self.forget_upload(uri, record.seq).await;
         }
         Ok(())
     }

@@ -1,22 +1,15 @@
 //! The end of the packages: which dumps are known whole now, and what is read instead of what could not be.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
 
-use bus::Filter;
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{DocumentState, PackageState, ProblemReason, SetId, Subject, UnpackTask, Validators};
+use model::{DocumentRecord, DocumentState, PackageRecord, PackageState, SetId, Subject, Validators};
 use resourcesync::Capability;
 
-use super::{InHand, Task};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::{letters, queue};
-
-/// Letters taken at a time.
-const LETTERS: usize = 8;
+use crate::queue;
 
 /// Copies of manifests that are read in one run instead of packages.
 const COPIES: usize = 1_000;
@@ -24,8 +17,33 @@ const COPIES: usize = 1_000;
 /// How far the packages of one dump have come.
 #[derive(Debug, Default)]
 struct Tally {
+    /// Entries of the dump that name a package which is known.
+    named: u64,
+    /// Entries of the manifests.
     entries: u64,
+    /// Packages that were not read.
     left: u64,
+}
+
+impl Tally {
+    fn add(&mut self, record: &PackageRecord) {
+        self.named += record.named;
+        self.left += u64::from(record.state != PackageState::Done);
+        self.entries += record.settled.as_ref().map_or(0, |settled| settled.entries);
+    }
+
+    /// Whether all that the dump names was read: nothing tells of what a package holds that was let go of.
+    fn is_whole(&self, dump: &DocumentRecord) -> bool {
+        self.left == 0 && self.named == dump.packages
+    }
+}
+
+/// The copy of a manifest, to be read instead of its package.
+struct Copy {
+    uri: String,
+    /// What names the package.
+    dump: Capability,
+    document: DocumentRecord,
 }
 
 impl Harvest {
@@ -39,49 +57,58 @@ impl Harvest {
             if record.run != self.run.id {
                 continue;
             }
-            if record.state == PackageState::Failed && copies.len() < COPIES {
-                copies.extend(self.contents_of(&record).await?);
+            if record.state == PackageState::Failed
+                && copies.len() < COPIES
+                && let Some((uri, document)) = self.contents_of(&record).await?
+            {
+                copies.push(Copy { uri, dump: record.capability.clone(), document });
             }
-            let tally = dumps.entry(record.document).or_default();
-            tally.left += u64::from(record.state != PackageState::Done);
-            tally.entries += record.settled.map_or(0, |settled| settled.entries);
+            dumps.entry(record.document.clone()).or_default().add(&record);
         }
         drop(packages);
         let mut batch = Batch::new();
         let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
         for (uri, tally) in dumps {
             let Some(mut record) = self.catalog.document(&uri).await? else { continue };
-            if tally.left > 0 {
-                broken.insert((record.set.clone(), list_for(&record.capability)));
-            } else if record.unpacked.is_none() {
-                record.unpacked = Some(tally.entries);
-                batch.put_document(&uri, &record);
+            if tally.is_whole(&record) {
+                if record.unpacked.is_none() {
+                    record.unpacked = Some(tally.entries);
+                    batch.put_document(&uri, &record);
+                }
+            } else if tally.left > 0 || !self.has_let_go(&record).await? {
+                broken.insert((record.set, record.capability));
             }
         }
-        for (set, capability) in broken {
+        for (set, dump) in broken {
             // Nobody knows what the missing packages name.
             self.seen.insert(set.clone(), None);
-            let Some(known) = self.sets.get(&set) else { continue };
-            if known.documents(&capability).next().is_some() {
-                copies.retain(|(_, copy)| copy.set != set);
+            let Some((known, list)) = self.sets.get(&set).zip(list_for(&dump)) else { continue };
+            if known.documents(&list).next().is_some() {
+                copies.retain(|copy| copy.document.set != set || copy.dump != dump);
             }
-            for uri in known.documents(&capability) {
+            for uri in known.documents(&list) {
                 let before = self.catalog.document(uri).await?;
                 if before.as_ref().is_some_and(|record| record.run == self.run.id) {
                     continue;
                 }
                 tracing::warn!(set.id = %set, list = uri, "packages could not be read; the list that says the same is read instead");
-                let mut list = queue::queued(self.run.id, &set, &capability, before);
-                list.validators = Validators::default();
-                list.state = DocumentState::Queued;
-                batch.put_document(uri, &list);
+                let mut queued = queue::queued(self.run.id, &set, &list, before);
+                queued.validators = Validators::default();
+                batch.put_document(uri, &queued);
             }
         }
-        for (uri, copy) in copies.iter().filter(|(_, copy)| copy.state == DocumentState::Queued) {
-            tracing::warn!(set.id = %copy.set, contents = uri, "a package could not be read; what its manifest names is asked for by itself");
-            batch.put_document(uri, copy);
+        for Copy { uri, document, .. } in
+            copies.iter().filter(|copy| copy.document.state == DocumentState::Queued)
+        {
+            tracing::warn!(set.id = %document.set, contents = uri, "a package could not be read; what its manifest names is asked for by itself");
+            batch.put_document(uri, document);
         }
         self.commit(batch).await
+    }
+
+    /// Whether packages of a dump may be missing because a list brings sooner what they hold.
+    async fn has_let_go(&self, dump: &DocumentRecord) -> Result<bool, HarvestError> {
+        Ok(dump.capability == Capability::ResourceDump && self.has_read_list(&dump.set).await?)
     }
 
     /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole, or their
@@ -116,43 +143,13 @@ impl Harvest {
         let known = self.catalog.document(uri).await?;
         Ok(known.is_some_and(|known| known.run == self.run.id && known.state == DocumentState::Done))
     }
-
-    /// A job about a package that nobody could work on gives the package up for this run.
-    pub(super) async fn take_package_letters(&mut self, hand: &mut InHand) -> Result<(), HarvestError> {
-        let filter = Filter::Dead(self.source.clone());
-        let bus = Arc::clone(&self.bus);
-        for delivery in bus.pull(&filter, LETTERS, Duration::ZERO).await? {
-            let letter = letters::read(&delivery);
-            let mut batch = Batch::new();
-            if let Some(job) = letter.id.job().and_then(|job| hand.jobs.remove(&job))
-                && let Some(mut record) = self.catalog.package(&job.package).await?
-            {
-                let what = match job.task {
-                    Task::Fetch => "receives it",
-                    Task::Unpack(UnpackTask::Open { .. }) => "opens it",
-                    Task::Unpack(UnpackTask::Slice { .. }) => "reads a part of it",
-                };
-                let message = format!(
-                    "the job that {what} was given up: {}. That tells nothing against the package: the next run tries it again",
-                    letter.why
-                );
-                record.state = PackageState::Failed;
-                record.kept = job.task == Task::Fetch;
-                let problem = self.problem(None, ProblemReason::Poison, message);
-                self.has_problems = true;
-                batch.put_problem(&Subject::Document(job.package.clone()), &problem);
-                batch.put_package(&job.package, &record);
-                hand.packages.remove(&(super::queue::order(&record), job.package));
-            }
-            self.record_letter(&mut batch, letter, 0).await?;
-            self.commit(batch).await?;
-            delivery.ack().await?;
-        }
-        Ok(())
-    }
 }
 
-/// The list that says what a dump says.
-fn list_for(dump: &Capability) -> Capability {
-    if dump.tells_changes() { Capability::ChangeList } else { Capability::ResourceList }
+/// The list that says what a dump says. Of packages that a Change List names itself, none does.
+fn list_for(dump: &Capability) -> Option<Capability> {
+    match dump {
+        Capability::ResourceDump => Some(Capability::ResourceList),
+        Capability::ChangeDump => Some(Capability::ChangeList),
+        _ => None,
+    }
 }

@@ -18,6 +18,11 @@ impl Indexes {
         Self([before.and_then(index), told])
     }
 
+    /// That of a package which nobody goes on with.
+    pub(super) fn of_record(before: &PackageRecord) -> Self {
+        Self([index(before), None])
+    }
+
     /// Those that the record does not name now.
     fn garbage(self, now: Option<&PackageRecord>) -> impl Iterator<Item = PackageId> {
         let kept = now.and_then(index);

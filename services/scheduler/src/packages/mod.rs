@@ -8,6 +8,7 @@ mod choose;
 mod contents;
 mod done;
 mod indexes;
+mod letters;
 mod members;
 mod outcome;
 mod plan;
@@ -20,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::Filter;
-use catalog::Batch;
 use model::{JobId, Lane, PackageRecord};
 use tokio::time::Instant;
 
@@ -74,15 +74,16 @@ impl Harvest {
             self.check_stop()?;
             while hand.packages.len() < IN_HAND {
                 let Some((order, uri)) = waiting.next(&self.catalog, self.run.id).await? else { break };
-                let Some(mut record) = self.catalog.package(&uri).await? else { continue };
+                // A copy of each manifest may have been asked for since it was last looked.
+                self.check_stop()?;
+                let found = self.catalog.package(&uri).await?;
+                let Some(mut record) = found.filter(queue::is_open) else { continue };
                 Box::pin(self.spare(&uri, &mut record)).await?;
                 if queue::is_open(&record) {
                     hand.take(order, uri, record, are_others_out);
-                    continue;
+                } else {
+                    self.settle_spared(&uri, record).await?;
                 }
-                let mut batch = Batch::new();
-                batch.put_package(&uri, &record);
-                self.commit(batch).await?;
             }
             let due = self.send_packages(&mut hand).await?;
             if hand.packages.is_empty() {

@@ -5,7 +5,7 @@ use catalog::Batch;
 use jiff::SignedDuration;
 use model::{
     Contents, Disposition, Failure, PackageOutcome, PackageRecord, PackageResult, PackageState,
-    ProblemReason, SettledPackage, SliceSet, Subject,
+    ProblemReason, Seq, SettledPackage, SliceSet, Subject,
 };
 use resourcesync::Capability;
 
@@ -133,17 +133,32 @@ impl Harvest {
         }
         let may_go_on = matches!(record.state, PackageState::Wanted | PackageState::Failed);
         record.kept &= may_go_on && record.seq == outcome.seq;
-        batch.put_package(uri, &record);
-        self.commit(batch).await?;
-        let is_settled = !queue::is_open(&record) && !record.kept;
-        if is_settled || record.seq != outcome.seq {
-            self.forget_upload(uri, outcome.seq).await;
-        }
-        self.remove_indexes(uri, indexes, Some(&record)).await;
-        let key = (queue::order(&record), uri.to_owned());
+        self.put_away(batch, uri, record, outcome.seq, indexes, hand).await?;
         if is_over {
             hand.jobs.remove(&outcome.id);
         }
+        Ok(())
+    }
+
+    /// Commits what became of a package. What is of no use any more, now that its record says so, goes: the note of the upload `seq`,
+    /// indexes, and jobs about a package that is settled.
+    pub(super) async fn put_away(
+        &mut self,
+        mut batch: Batch,
+        uri: &str,
+        record: PackageRecord,
+        seq: Seq,
+        indexes: Indexes,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        batch.put_package(uri, &record);
+        self.commit(batch).await?;
+        let is_settled = !queue::is_open(&record) && !record.kept;
+        if is_settled || record.seq != seq {
+            self.forget_upload(uri, seq).await;
+        }
+        self.remove_indexes(uri, indexes, Some(&record)).await;
+        let key = (queue::order(&record), uri.to_owned());
         if queue::is_open(&record) {
             hand.packages.insert(key, record);
         } else {
@@ -216,6 +231,17 @@ impl Harvest {
             }
             return Ok(());
         }
+        self.give_package_up(batch, uri, record, failure).await
+    }
+
+    /// A package that is not read in this run is a problem.
+    pub(super) async fn give_package_up(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        failure: Failure,
+    ) -> Result<(), HarvestError> {
         tracing::warn!(
             package.uri = uri,
             reason = failure.reason.as_str(),

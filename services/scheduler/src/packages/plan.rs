@@ -31,12 +31,14 @@ impl Harvest {
                 self.entry_problem(batch, at, ProblemReason::BadUri, &error);
                 continue;
             }
-            // What was settled when other resources were wanted says nothing of those that are wanted now.
-            let before = match self.may_trust_validators {
-                true => self.catalog.package(&entry.loc).await?,
-                false => None,
-            };
+            let known = self.catalog.package(&entry.loc).await?;
             let fresh = self.wanted(document, dump, position, &entry);
+            let named = planned
+                .get(&entry.loc)
+                .map_or_else(|| named_before(known.as_ref(), &fresh), |record| record.named);
+            let fresh = PackageRecord { named: named + 1, ..fresh };
+            // What was settled when other resources were wanted says nothing of those that are wanted now.
+            let before = known.filter(|_| self.may_trust_validators);
             let record = match before {
                 Some(before) => {
                     let kept = before.kept.then_some(before.seq);
@@ -79,6 +81,7 @@ impl Harvest {
             declaration: declaration(entry),
             metadata: interval(entry),
             position,
+            named: 1,
             contents: entry.link("contents").map(|link| link.href.clone()),
             state: PackageState::Wanted,
             settled: None,
@@ -102,6 +105,14 @@ fn declaration(entry: &Entry) -> Declaration {
         encoding: metadata.encoding.clone(),
         lastmod: entry.lastmod.as_ref().map(Datetime::instant),
     }
+}
+
+/// How many entries of the same reading of the same dump have named a package by now.
+fn named_before(known: Option<&PackageRecord>, fresh: &PackageRecord) -> u64 {
+    let is_of_this_reading = |known: &&PackageRecord| {
+        known.run == fresh.run && known.document == fresh.document && known.position < fresh.position
+    };
+    known.filter(is_of_this_reading).map_or(0, |known| known.named)
 }
 
 /// What becomes of a package that is known when a dump names it again.
@@ -167,6 +178,7 @@ mod tests {
             declaration: Declaration { lastmod, ..Declaration::default() },
             metadata: Metadata::default(),
             position: 0,
+            named: 1,
             contents: None,
             state,
             settled: None,
@@ -222,6 +234,19 @@ mod tests {
         assert_eq!((same.state, same.seq, same.attempts), (stored(), Seq::new(1), 3));
         let other = renewed(before, package(9, Some(6), PackageState::Wanted));
         assert_eq!((other.state, other.seq), (PackageState::Wanted, Seq::new(9)));
+    }
+
+    #[test]
+    fn entries_that_name_one_package_are_counted_within_one_reading_of_one_dump() {
+        let first = package(1, None, PackageState::Wanted);
+        let later = PackageRecord { position: 5, ..first.clone() };
+        assert_eq!(named_before(None, &later), 0);
+        assert_eq!(named_before(Some(&first), &later), 1);
+        // After a crash the dump is read from its beginning again.
+        assert_eq!(named_before(Some(&PackageRecord { named: 2, ..later.clone() }), &first), 0);
+        assert_eq!(named_before(Some(&PackageRecord { run: RunId::fresh(), ..first.clone() }), &later), 0);
+        let of_another = PackageRecord { document: "http://h/other.xml".to_owned(), ..first };
+        assert_eq!(named_before(Some(&of_another), &later), 0);
     }
 
     #[test]

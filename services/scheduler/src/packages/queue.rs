@@ -112,6 +112,7 @@ mod tests {
             declaration: Default::default(),
             metadata: Metadata::default(),
             position,
+            named: 1,
             contents: None,
             state: PackageState::Wanted,
             settled: None,

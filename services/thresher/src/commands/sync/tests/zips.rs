@@ -65,3 +65,47 @@ async fn indexes_go_when_their_package_is_settled_and_a_job_that_looks_for_one_l
     assert_eq!(objects(&into, &source).await, 3, "three packages, and no index");
     assert_eq!((site.requests_at("/1.zip"), site.requests_at("/2.zip")), (1, 1));
 }
+
+#[tokio::test]
+async fn a_package_whose_job_nobody_could_work_on_is_a_problem_as_any_other_and_leaves_no_index() {
+    let site = Site::start().await;
+    let mut bytes = Package::of_resources(AT);
+    for n in 0..600 {
+        bytes = bytes.holds(&site.uri(&format!("/{n}")), n.to_string());
+    }
+    let bytes = bytes.zip();
+    let dump = urlset(
+        &format!("capability=\"resourcedump\" at=\"{AT}\""),
+        &[package(&site.uri("/1.zip"), &bytes, "")],
+    );
+    let url = site.serve("/dump.xml", dump);
+    let folder = tempfile::tempdir().expect("a directory");
+    let (into, source) =
+        (folder.path().display().to_string(), SourceId::of_entry(&Url::parse(&url).unwrap()));
+    site.reply("/1.zip", Reply::status(410));
+    harvest(&url, &into, memory()).await;
+    let seen = problem(&into, &site.uri("/1.zip")).await.expect("a problem");
+
+    // It comes, and nobody can open it.
+    site.reply("/1.zip", Reply::ok(bytes));
+    let report = harvest(&url, &into, Harming::damaging("open", 1)).await;
+    assert_eq!(report.run.counters.documents_failed, 1);
+    let again = problem(&into, &site.uri("/1.zip")).await.expect("a problem");
+    assert_eq!((again.reason, again.retry, again.attempts), (ProblemReason::Poison, true, seen.attempts + 1));
+    assert_eq!(again.first_seen, seen.first_seen);
+
+    // It is opened, and nobody can read a part of it.
+    harvest(&url, &into, Harming::damaging("unpack", 1)).await;
+    let again = problem(&into, &site.uri("/1.zip")).await.expect("a problem");
+    assert_eq!(again.reason, ProblemReason::Poison);
+    assert_eq!(objects(&into, &source).await, 2, "what came in two runs, and no index");
+
+    let report = harvest(&url, &into, memory()).await;
+    assert!(report.in_sync(), "{:?}", report.first_problems);
+    assert_eq!(problem(&into, &site.uri("/1.zip")).await, None);
+}
+
+async fn problem(into: &str, uri: &str) -> Option<ProblemRecord> {
+    let harvested = target::open_for_reading(into).await.expect("a harvest");
+    harvested.sources[0].1.problem(&Subject::Document(uri.to_owned())).await.unwrap()
+}
