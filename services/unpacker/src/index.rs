@@ -3,6 +3,7 @@
 //! It has one line of JSON for each entry, and at its end a table with a row of 16 bytes for each slice, the last slice first: so the
 //! row of a slice is found by its number from the end.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -191,6 +192,15 @@ struct End {
     bytes: Bytes,
 }
 
+impl End {
+    /// A part of the index, if it is remembered.
+    fn part(&self, range: Range<u64>) -> Option<Bytes> {
+        let first = self.length - self.bytes.len() as u64;
+        let (start, end) = (range.start.checked_sub(first)?, range.end.checked_sub(first)?);
+        Some(self.bytes.slice(start as usize..end as usize))
+    }
+}
+
 impl Remembered {
     async fn end_of(
         &self,
@@ -227,10 +237,11 @@ pub(crate) async fn read(
         expected: expected.to_owned(),
         computed,
     };
-    let Some(End { length, bytes: end, .. }) = remembered.end_of(store, source, index).await? else {
+    let Some(end) = remembered.end_of(store, source, index).await? else {
         let (key, root) = (format!("the index {index}"), store.root().to_owned());
         return Err(StoreError::NotFound { key, root });
     };
+    let length = end.length;
     let location = model::Location::Package {
         source: source.clone(),
         package: index,
@@ -242,17 +253,21 @@ pub(crate) async fn read(
     let row = length
         .checked_sub(rows)
         .ok_or_else(|| damaged("a row for each slice", format!("{length} bytes, none for slice {number}")))?;
-    let bytes = match (end.len() as u64).checked_sub(rows) {
-        Some(start) => end.slice(start as usize..(start + ROW) as usize),
+    let bytes = match end.part(row..row + ROW) {
+        Some(bytes) => bytes,
         None => store.read_range(&location, row..row + ROW).await?,
     };
     let (version, entries) = (u16_of(&bytes[0..2]), usize::from(u16_of(&bytes[2..4])));
     let (bytes_4, bytes_8) =
         (bytes[4..8].try_into().unwrap_or_default(), bytes[8..16].try_into().unwrap_or_default());
     let (lines_length, start) = (u64::from(u32::from_le_bytes(bytes_4)), u64::from_le_bytes(bytes_8));
-    let end = start.checked_add(lines_length).filter(|end| *end <= row && version == VERSION);
-    let end = end.ok_or_else(|| damaged("a row of its table", format!("other bytes for slice {number}")))?;
-    let bytes = store.read_range(&location, start..end).await?;
+    let until = start.checked_add(lines_length).filter(|until| *until <= row && version == VERSION);
+    let until =
+        until.ok_or_else(|| damaged("a row of its table", format!("other bytes for slice {number}")))?;
+    let bytes = match end.part(start..until) {
+        Some(bytes) => bytes,
+        None => store.read_range(&location, start..until).await?,
+    };
     let lines: Result<Vec<Line>, _> = serde_json::Deserializer::from_slice(&bytes).into_iter().collect();
     match lines {
         Ok(lines) if lines.len() == entries => Ok(lines),
@@ -345,6 +360,23 @@ mod tests {
             let lines = read(&store, &source, index, 0, &remembered).await.unwrap();
             assert_eq!(lines, [line(expected, 1, format!("x:{expected}"))]);
         }
+    }
+
+    #[tokio::test]
+    async fn an_index_that_is_read_at_once_is_not_read_again() {
+        let lines: Vec<_> = (0..260).map(|n| line(n, 1, format!("x:{n}"))).collect();
+        let (store, source, index) = written(&lines).await;
+        let (index, slices) = index.unwrap();
+        assert_eq!(slices, 2);
+        let remembered = Remembered::default();
+        let first = read(&store, &source, index, 0, &remembered).await.unwrap();
+        // Whatever is read from now on would not be found.
+        store.remove_beside_packages(&source, index).await.unwrap();
+        let mut all = first;
+        for number in 1..slices {
+            all.extend(read(&store, &source, index, number, &remembered).await.unwrap());
+        }
+        assert_eq!(all, lines);
     }
 
     #[tokio::test]
