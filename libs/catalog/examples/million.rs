@@ -221,6 +221,7 @@ fn pending(n: u64) -> PendingRecord {
         attempts: 0,
         next_attempt_at: None,
         candidate: None,
+        mend: false,
     }
 }
 

@@ -43,6 +43,9 @@ pub struct FetchItem {
     /// What the server gave with the version that is held, where nothing declared decides.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub held: Validators,
+    /// What the store has of these bytes is not to be relied on: what comes is written even where an object of this name lies already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mend: bool,
 }
 
 /// Fetched resources, to be judged.

@@ -28,6 +28,9 @@ pub struct PendingRecord {
     /// being fetched again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
+    /// What is held is not to be relied on: what comes replaces it, even if it is the same bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mend: bool,
 }
 
 /// What to do with a resource.

@@ -104,6 +104,9 @@ pub struct ProblemRecord {
     /// The entry that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
+    /// What is held of the resource is not to be relied on, and is to be replaced even by the same bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mend: bool,
 }
 
 impl ProblemReason {

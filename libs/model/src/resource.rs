@@ -171,6 +171,13 @@ pub enum ChangeEvent {
         /// The content's digest.
         sha256: fixity::Sha256,
     },
+    /// What was held of it was damaged, missing, or not what its record says, and was replaced.
+    Healed {
+        /// The digest of what is held now, which was verified.
+        sha256: fixity::Sha256,
+        /// The digest in the record before. The same where only the bytes were at fault.
+        before: fixity::Sha256,
+    },
     /// It could not be brought in step.
     Problem {
         /// Why.

@@ -16,6 +16,8 @@ pub enum Mode {
     Baseline,
     /// What changed since (RS-31).
     Incremental,
+    /// What is held of some resources is replaced; no document is read.
+    Mend,
 }
 
 /// Where a run stands. Each phase can be taken up again after a crash.
@@ -65,6 +67,9 @@ pub struct Counters {
     pub listed: u64,
     /// Resources stored and verified.
     pub stored: u64,
+    /// Those among them that replace what was held damaged, or not as its record said.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub healed: u64,
     /// Resources found to be held already.
     pub unchanged: u64,
     /// Resources deleted.
@@ -96,11 +101,16 @@ impl Counters {
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Baseline => "baseline",
             Self::Incremental => "incremental",
+            Self::Mend => "mend",
         })
     }
 }

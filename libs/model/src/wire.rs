@@ -103,6 +103,7 @@ mod tests {
                 declaration: Default::default(),
                 listed_until: None,
                 held: Default::default(),
+                mend: false,
             }],
         }
     }

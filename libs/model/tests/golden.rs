@@ -37,6 +37,13 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
 }
 
 #[test]
+fn a_fetch_job_that_mends_is_sent_as_it_is_written_here() {
+    let mut job = fetch_job();
+    job.items.iter_mut().for_each(|item| item.mend = true);
+    is_sent_as_example("with-mends", &job);
+}
+
+#[test]
 fn a_verify_job_is_sent_as_it_is_written_here() {
     is_sent_as(&verify_job());
 }
@@ -135,6 +142,7 @@ fn fetch_job() -> FetchJob {
                 declaration: declaration(),
                 listed_until: Some(moment()),
                 held: validators(),
+                mend: false,
             },
             FetchItem {
                 uri: uri("b"),
@@ -142,6 +150,7 @@ fn fetch_job() -> FetchJob {
                 declaration: Declaration::default(),
                 listed_until: None,
                 held: Validators::default(),
+                mend: false,
             },
         ],
     }

@@ -158,6 +158,7 @@ impl Known {
             evidence: Default::default(),
             declaration: None,
             listing: None,
+            mend: false,
         };
         self.batch.put_problem(&subject, &record);
     }

@@ -42,6 +42,18 @@ impl Store {
         Ok(location)
     }
 
+    /// As [`Store::put_bitstream`], but written whatever lies there: an object of the right name and length may have been damaged.
+    ///
+    /// # Errors
+    /// As [`Store::put_bitstream`].
+    pub async fn put_bitstream_anew(&self, spooled: Spooled) -> Result<Location, StoreError> {
+        let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
+        let location = Location::Object { sha256 };
+        self.place(&Key::Bitstream(sha256), spooled).await?;
+        self.settle_put(&location, length, true).await?;
+        Ok(location)
+    }
+
     /// Puts a spooled body beside the packages of a Source, under a name that was never given before: an index of one.
     ///
     /// # Errors
@@ -115,6 +127,21 @@ impl Store {
             self.put(&key, body.into(), PutMode::Overwrite).await?;
         }
         self.settle_put(&location, length, found.is_some()).await?;
+        Ok(location)
+    }
+
+    /// As [`Store::put_small_bitstream`], but written whatever lies there.
+    ///
+    /// # Errors
+    /// As [`Store::put_bitstream`].
+    pub async fn put_small_bitstream_anew(
+        &self,
+        sha256: Sha256,
+        body: Bytes,
+    ) -> Result<Location, StoreError> {
+        let (location, length) = (Location::Object { sha256 }, body.len() as u64);
+        self.put(&Key::Bitstream(sha256), body.into(), PutMode::Overwrite).await?;
+        self.settle_put(&location, length, true).await?;
         Ok(location)
     }
 

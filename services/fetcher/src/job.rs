@@ -136,7 +136,7 @@ impl Fetcher {
             match got.result {
                 Ok(fresh) => {
                     unanswered = 0;
-                    sink.take(n, &item.uri, fresh).await?;
+                    sink.take(n, item, fresh).await?;
                     // Its place is known when the sink is finished.
                     results.push(FetchedResult::Deferred);
                 }

@@ -2,7 +2,7 @@
 
 use fixity::Computed;
 use jiff::Timestamp;
-use model::{Location, ResourceUri, SourceId, StoredBitstream};
+use model::{FetchItem, Location, SourceId, StoredBitstream};
 use store::{PackMember, Packer, Store, StoreError};
 
 use crate::FetcherConfig;
@@ -28,11 +28,11 @@ impl<'a> Sink<'a> {
         Self { store, packs, packer: Packer::new(store, source, now), stored: Vec::new() }
     }
 
-    /// Takes the body of item `n`.
+    /// Takes the body of the job's item `n`.
     pub(crate) async fn take(
         &mut self,
         n: usize,
-        uri: &ResourceUri,
+        item: &FetchItem,
         fresh: Fresh<Body>,
     ) -> Result<(), StoreError> {
         let Fresh { body, media_type, validators, modified, final_url } = fresh;
@@ -42,7 +42,7 @@ impl<'a> Sink<'a> {
                 let fresh = received(computed.clone());
                 let media_type = fresh.media_type.clone();
                 let member = PackMember {
-                    uri,
+                    uri: &item.uri,
                     bytes: &bytes,
                     computed: &computed,
                     media_type: media_type.as_deref(),
@@ -51,11 +51,20 @@ impl<'a> Sink<'a> {
                 return self.packer.add(member, (n, fresh)).await;
             }
             Body::Small { bytes, computed } => {
-                (self.store.put_small_bitstream(computed.sha256(), bytes).await?, received(computed))
+                let sha256 = computed.sha256();
+                let location = match item.mend {
+                    true => self.store.put_small_bitstream_anew(sha256, bytes).await?,
+                    false => self.store.put_small_bitstream(sha256, bytes).await?,
+                };
+                (location, received(computed))
             }
             Body::Large(spooled) => {
                 let computed = spooled.computed().clone();
-                (self.store.put_bitstream(spooled).await?, received(computed))
+                let location = match item.mend {
+                    true => self.store.put_bitstream_anew(spooled).await?,
+                    false => self.store.put_bitstream(spooled).await?,
+                };
+                (location, received(computed))
             }
         };
         self.stored.push((n, fresh.at(location)));

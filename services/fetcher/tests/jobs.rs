@@ -39,6 +39,7 @@ impl Case {
             declaration: Declaration::default(),
             listed_until: None,
             held: Validators::default(),
+            mend: false,
         }
     }
 

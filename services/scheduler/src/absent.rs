@@ -218,6 +218,7 @@ impl Harvest {
                 attempts: 0,
                 next_attempt_at: None,
                 candidate: None,
+                mend: false,
             };
             batch.put_pending(uri, &pending);
             self.has_pending = true;

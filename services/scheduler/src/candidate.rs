@@ -139,6 +139,7 @@ mod tests {
             attempts: 0,
             next_attempt_at: None,
             candidate: Some(Box::new(candidate)),
+            mend: false,
         }
     }
 

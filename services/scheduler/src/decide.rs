@@ -204,6 +204,7 @@ mod tests {
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
+            mend: false,
         }
     }
 

@@ -158,8 +158,8 @@ impl Harvest {
                             Step::Fetch | Step::Judge(_) => Default::default(),
                         };
                         let (seq, listed_until) = (record.seq, record.listing.latest);
-                        let declaration = record.declaration;
-                        window.add(lane, FetchItem { uri, seq, declaration, listed_until, held });
+                        let (declaration, mend) = (record.declaration, record.mend);
+                        window.add(lane, FetchItem { uri, seq, declaration, listed_until, held, mend });
                     }
                 },
             }
@@ -181,10 +181,13 @@ impl Harvest {
         Ok(())
     }
 
-    /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may.
+    /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may; where what is
+    /// held is not to be relied on, "not modified" would be of no use.
     async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
         let bare: Vec<usize> = (0..items.len())
-            .filter(|&n| items[n].declaration.digests.is_empty() && items[n].held.is_empty())
+            .filter(|&n| {
+                !items[n].mend && items[n].declaration.digests.is_empty() && items[n].held.is_empty()
+            })
             .collect();
         let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
         for (n, record) in bare.into_iter().zip(self.catalog.resources_many(&uris).await?) {

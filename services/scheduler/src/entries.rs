@@ -90,12 +90,15 @@ impl Harvest {
                 return;
             }
             Decision::Unchanged => {
-                self.run.counters.unchanged += 1;
-                if let Some(Some(_)) = plans.insert(uri.clone(), None) {
-                    batch.delete_pending(&uri);
-                }
-                if self.has_problems {
-                    batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
+                // What is to be mended is not settled by a record that says what the entry says.
+                if !plans.get(&uri).is_some_and(|plan| plan.as_ref().is_some_and(|plan| plan.mend)) {
+                    self.run.counters.unchanged += 1;
+                    if let Some(Some(_)) = plans.insert(uri.clone(), None) {
+                        batch.delete_pending(&uri);
+                    }
+                    if self.has_problems {
+                        batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
+                    }
                 }
                 let is_news = |r: &&ResourceRecord| !r.sets.contains(&listing.set) || r.absent.is_some();
                 if let Some(record) = record.filter(|r| r.is_present()).filter(is_news) {
@@ -139,6 +142,7 @@ impl Harvest {
             attempts: 0,
             next_attempt_at: None,
             candidate,
+            mend: earlier.is_some_and(|plan| plan.mend),
         };
         batch.put_pending(&uri, &pending);
         self.has_pending = true;

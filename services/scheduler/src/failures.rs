@@ -31,8 +31,11 @@ impl Harvest {
         again: &mut Again,
     ) {
         let now = self.clock.now();
-        let Before { pending, problem, .. } = before;
+        let Before { pending, record, problem } = before;
+        // A deletion that the operator has undone stays undone.
+        let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
         if pending.listing.change == Some(Change::Deleted)
+            && !is_undone
             && matches!(failure.evidence.status, Some(404 | 410))
         {
             // The Source tells of its deletion, and it is gone: now that is certain.
@@ -90,6 +93,7 @@ impl Harvest {
             evidence,
             declaration: Some(pending.declaration),
             listing: Some(pending.listing),
+            mend: pending.mend,
         };
         batch.delete_pending(uri);
         batch.put_problem(&subject(uri), &problem);

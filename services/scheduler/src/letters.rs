@@ -128,6 +128,7 @@ impl Harvest {
             evidence: Evidence { given_up: Some(Box::new(kept)), ..Evidence::default() },
             declaration: None,
             listing: None,
+            mend: false,
         };
         self.has_problems = true;
         batch.put_problem(&subject, &problem);

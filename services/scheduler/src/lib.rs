@@ -21,6 +21,7 @@ mod lanes;
 mod letters;
 mod look;
 mod lost;
+mod mend;
 mod offer;
 mod options;
 mod packages;
@@ -46,6 +47,7 @@ pub use discover::{DiscoverError, Discovery, Hint, HintKind, Route, Tried, Unrea
 pub use error::HarvestError;
 pub use estimate::{Estimate, WayEstimate, estimate};
 pub use harvest::{Harvest, Parts, Report};
+pub use mend::{Mends, queue_mends};
 pub use options::{AbsentPolicy, Filter, HarvestOptions, Prefer, RetryPolicy};
 pub use progress::Progress;
 pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};

@@ -118,6 +118,7 @@ impl Harvest {
             evidence: Default::default(),
             declaration: None,
             listing: None,
+            mend: false,
         }
     }
 

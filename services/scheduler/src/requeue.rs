@@ -36,6 +36,7 @@ impl Harvest {
                 attempts: 0,
                 next_attempt_at: None,
                 candidate: problem.evidence.candidate,
+                mend: problem.mend,
             };
             self.seq = pending.seq;
             batch.put_pending(&uri, &pending);

@@ -5,9 +5,9 @@ use catalog::Batch;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Failure, Lane, Listing, Outcome,
-    OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
-    ResourceUri, SetId, StoredBitstream, Subject,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane, Listing,
+    Outcome, OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord,
+    ResourceRecord, ResourceUri, SetId, StoredBitstream, Subject,
 };
 use resourcesync::Change;
 
@@ -114,6 +114,10 @@ impl Harvest {
             OutcomeResult::Verified { stored, assurance } => {
                 self.settle_verified(batch, &outcome.uri, stored, assurance, before);
             }
+            OutcomeResult::NotModified if before.pending.mend => {
+                let failure = nothing_sent(&outcome.uri);
+                self.settle_failed(batch, &outcome.uri, failure, before, again);
+            }
             OutcomeResult::NotModified => self.settle_not_modified(batch, &outcome.uri, before),
             OutcomeResult::Deferred => again.any = true,
             OutcomeResult::Failed(failure) => self.settle_failed(batch, &outcome.uri, failure, before, again),
@@ -148,8 +152,11 @@ impl Harvest {
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
         let known =
             before.record.as_ref().and_then(|record| record.bitstream.as_ref().or(record.deleted.as_ref()));
-        let freed = known.map(|known| known.location.clone());
+        // A mended object lies under the name that it had.
+        let freed = known.map(|known| known.location.clone()).filter(|known| *known != stored.location);
+        let mend = before.pending.mend;
         let event = match held.map(|held| held.computed.sha256()) {
+            Some(before) if mend => Some(ChangeEvent::Healed { sha256, before }),
             Some(before) if before == sha256 => None,
             Some(before) => Some(ChangeEvent::Updated { sha256, before }),
             None => Some(ChangeEvent::Created { sha256 }),
@@ -160,11 +167,13 @@ impl Harvest {
             fresh.location = held.location.clone();
             fresh.stored_at = held.stored_at;
         }
+        // No list has named a resource that was only mended.
+        let absent = before.record.as_ref().filter(|record| mend && record.listing == before.pending.listing);
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
             collected: None,
-            absent: None,
+            absent: absent.and_then(|record| record.absent.clone()),
             sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
             declaration: before.pending.declaration,
             listing: there_after_all(before.pending.listing, before.record.as_ref()),
@@ -174,6 +183,7 @@ impl Harvest {
             None => self.run.counters.unchanged += 1,
             Some(event) => {
                 self.run.counters.stored += 1;
+                self.run.counters.healed += u64::from(matches!(event, ChangeEvent::Healed { .. }));
                 let change = self.log(uri, event, &record.listing.document);
                 batch.append_change(&ChangeLogEntry { freed, ..change });
             }
@@ -280,6 +290,18 @@ fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
 
 pub(crate) fn subject(uri: &ResourceUri) -> Subject {
     Subject::Resource(uri.as_str().to_owned())
+}
+
+/// A server that answers "not modified" to a request without conditions has sent nothing that could take the place of what is held.
+fn nothing_sent(uri: &ResourceUri) -> Failure {
+    Failure {
+        reason: ProblemReason::HttpUnexpected,
+        message: format!(
+            "{uri} was answered with 304 Not Modified though no condition was set; it was not sent"
+        ),
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence { status: Some(304), ..Evidence::default() },
+    }
 }
 
 /// A deletion that nobody could date did not take place, or not last: what was known before stays what is known.

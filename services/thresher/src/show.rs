@@ -121,6 +121,9 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     eprintln!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
     eprintln!("  {:>12}  entries read ({mode})", count(counters.listed));
     eprintln!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
+    if counters.healed > 0 {
+        eprintln!("  {:>12}  of them in place of what was damaged", count(counters.healed));
+    }
     eprintln!("  {:>12}  unchanged", count(counters.unchanged));
     eprintln!("  {:>12}  deleted by the Source", count(counters.deleted));
     if counters.absent > 0 {

@@ -58,6 +58,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
         attempts: 0,
         next_attempt_at: None,
         candidate: None,
+        mend: false,
     }
 }
 
@@ -83,6 +84,7 @@ pub(crate) fn problem(message: &str) -> ProblemRecord {
         evidence: Default::default(),
         declaration: None,
         listing: None,
+        mend: false,
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn problem(candidate: &Location, content: &str) -> ProblemRecord {
         evidence: Evidence { candidate: Some(Box::new(stored(candidate, content))), ..Evidence::default() },
         declaration: None,
         listing: None,
+        mend: false,
     }
 }
 
@@ -75,6 +76,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
         attempts: 0,
         next_attempt_at: None,
         candidate: Some(Box::new(stored(&queued, "a candidate that is pending"))),
+        mend: false,
     };
     let contents = Contents {
         manifest: ManifestHeader::default(),

@@ -132,6 +132,7 @@ impl Harvest {
                 return Step::Plan { planned, decision, failure: None };
             }
         };
+        let mend = before.as_ref().is_some_and(|pending| pending.mend);
         if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
             // A list asks for these very bytes: whatever the moments say, they are here.
             return Step::Take { pending, stored, assurance: Assurance::Digest };
@@ -152,6 +153,7 @@ impl Harvest {
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
+            mend,
         };
         Step::Take { pending, stored, assurance }
     }

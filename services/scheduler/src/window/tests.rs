@@ -14,6 +14,7 @@ fn item(uri: ResourceUri) -> FetchItem {
         declaration: Default::default(),
         listed_until: None,
         held: Default::default(),
+        mend: false,
     }
 }
 

@@ -106,6 +106,7 @@ impl Story {
         if let Some(pending) = &self.pending {
             lines.push(String::new());
             lines.push(match pending.action {
+                Action::Fetch { .. } if pending.mend => "Pending: what is held is to be replaced".to_owned(),
                 Action::Fetch { .. } => "Pending: to be brought in step".to_owned(),
                 Action::Delete => "Pending: to be deleted".to_owned(),
             });
@@ -124,6 +125,9 @@ impl Story {
                 "  first seen {}, last seen {}, {} attempts; the next run tries it again",
                 problem.first_seen, problem.last_seen, problem.attempts
             ));
+            if problem.mend {
+                lines.push("  what is held of it is not to be relied on, and is to be replaced".to_owned());
+            }
             lines.extend(problem.evidence.status.map(|status| format!("  HTTP status {status}")));
             lines.extend(problem.evidence.redirects.iter().map(|url| format!("  sent on by {url}")));
             lines.extend(problem.evidence.final_url.iter().map(|url| format!("  answered by {url}")));
@@ -152,6 +156,12 @@ fn history(entry: &ChangeLogEntry) -> String {
         ChangeEvent::Deleted { absent: true } => {
             "deleted: its Source's lists do not name it any more".to_owned()
         }
+        ChangeEvent::Healed { sha256, before } if sha256 == before => {
+            format!("fetched and verified anew, since what was held was damaged, sha-256 {sha256}")
+        }
+        ChangeEvent::Healed { sha256, before } => format!(
+            "fetched and verified anew, since what was held was not to be relied on, sha-256 {sha256} (before: {before})"
+        ),
         ChangeEvent::Restored { sha256 } => format!("restored by the operator, sha-256 {sha256}"),
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     };

@@ -4,6 +4,7 @@
 mod destination;
 mod dump;
 mod fleet;
+mod inside;
 mod process;
 mod run;
 mod site;
@@ -11,6 +12,7 @@ mod site;
 pub(crate) use destination::{Destination, Held, View};
 pub(crate) use dump::{Package, package};
 pub(crate) use fleet::{Fleet, Service};
+pub(crate) use inside::Inside;
 pub(crate) use process::Process;
 pub(crate) use run::Run;
 pub(crate) use site::{Site, resource, urlset};
