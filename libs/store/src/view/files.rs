@@ -145,7 +145,12 @@ impl Files {
         let file = self.at(path);
         match fs::remove_file(&file) {
             Ok(()) => self.directories.prune(path.directory()),
-            Err(error) if is_absent(&error) || is_directory(&file) => return Ok(false),
+            // What it was is in the error: others may have removed the directory since.
+            Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => return Ok(false),
+            // What some systems say of a directory.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_directory(&file) => {
+                return Ok(false);
+            }
             Err(error) => return Err(StoreError::of_file("remove", &file, error)),
         }
         Ok(true)

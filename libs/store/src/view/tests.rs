@@ -260,3 +260,22 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
         task.await.unwrap();
     }
 }
+
+#[test]
+fn a_directory_that_disappears_while_a_file_is_removed_is_no_failure() {
+    let (directory, view) = view();
+    // At the plain path of this page others have a directory, now and then.
+    let (page, other) = (uri("https://h/a"), directory.path().join("h/a"));
+    fs::create_dir_all(&other).unwrap();
+    std::thread::scope(|threads| {
+        let comes_and_goes = threads.spawn(|| {
+            for _ in 0..5_000 {
+                fs::remove_dir(&other).unwrap();
+                fs::create_dir(&other).unwrap();
+            }
+        });
+        while !comes_and_goes.is_finished() {
+            assert!(!view.0.remove(&page).unwrap());
+        }
+    });
+}
