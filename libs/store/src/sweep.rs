@@ -139,11 +139,19 @@ impl Store {
         let mut removed = Amount::default();
         for chunk in unneeded.chunks(PER_TURN) {
             let turn = self.begin_sweep().await?;
-            let found: Vec<Option<ObjectMeta>> = stream::iter(chunk.to_vec())
+            let found: Result<Vec<Option<ObjectMeta>>, StoreError> = stream::iter(chunk.to_vec())
                 .map(|sha256| async move { self.head_if_there(&Key::Bitstream(sha256)).await })
                 .buffer_unordered(IN_FLIGHT)
                 .try_collect()
-                .await?;
+                .await;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    // Nothing was sent that could arrive later: no put has to wait until the turn is forgotten.
+                    self.end_sweep(turn).await.ok();
+                    return Err(error);
+                }
+            };
             let old: Vec<ObjectMeta> =
                 found.into_iter().flatten().filter(|meta| modified(meta) < young).collect();
             // One by one where that is all the store can do: each within the turn.
@@ -207,4 +215,26 @@ fn modified(meta: &ObjectMeta) -> Timestamp {
     let time = meta.last_modified;
     let nanos = i32::try_from(time.timestamp_subsec_nanos()).unwrap_or(0);
     Timestamp::new(time.timestamp(), nanos).unwrap_or_else(|_| Timestamp::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::parts::Parts;
+    use crate::testing::{Faulty, no_heads};
+
+    #[tokio::test]
+    async fn when_bitstreams_cannot_be_looked_at_the_turn_is_over_all_the_same() {
+        let objects = Arc::new(InMemory::new());
+        let parts = Parts::Multipart(Arc::clone(&objects) as _);
+        let objects = Arc::new(Faulty::reading(objects, no_heads));
+        let store = Store::over(objects, parts, "memory", None, std::env::temp_dir());
+        let failed = store.remove_bitstreams(vec![Sha256::of(b"x")], Timestamp::MAX).await;
+        assert!(matches!(failed, Err(StoreError::Other { .. })), "{failed:?}");
+        assert!(!store.outwait_sweep().await.unwrap());
+    }
 }

@@ -16,17 +16,31 @@ use object_store::{
 /// Decides what becomes of a put: it may change the options, or fail.
 pub(crate) type PutFault = fn(PutOptions) -> Result<PutOptions>;
 
-/// A store whose puts go through a fault.
+/// Decides what becomes of a read: it may fail.
+pub(crate) type GetFault = fn(&GetOptions) -> Result<()>;
+
+/// A store whose puts and reads go through faults.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     inner: Arc<dyn ObjectStore>,
     fault: PutFault,
+    reading: GetFault,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn ObjectStore>, fault: PutFault) -> Self {
-        Self { inner, fault }
+        Self { inner, fault, reading: |_| Ok(()) }
     }
+
+    pub(crate) fn reading(inner: Arc<dyn ObjectStore>, reading: GetFault) -> Self {
+        Self { inner, fault: Ok, reading }
+    }
+}
+
+/// As a server that answers every HEAD with a 500.
+pub(crate) fn no_heads(options: &GetOptions) -> Result<()> {
+    let failed = || Error::Generic { store: "S3", source: "500".into() };
+    if options.head { Err(failed()) } else { Ok(()) }
 }
 
 /// As S3 servers do that know no `If-None-Match`.
@@ -62,6 +76,7 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        (self.reading)(&options)?;
         self.inner.get_opts(location, options).await
     }
 
