@@ -2,7 +2,7 @@
 //!
 //! A put makes what it finds young, looks then whether a sweep is under way, and once none is, whether the object is still there.
 //! A sweep begins its turn, looks then how old an object is, and removes it. Whichever of the two comes first, the other sees it. Packs and packages need
-//! none of that: nobody ever finds one under a name of his own.
+//! none of that: nobody ever finds one under a name of his own. Whoever waits for a turn waits for the one that he saw, not for those that follow.
 
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fs_err as fs;
 use jiff::{SignedDuration, Timestamp};
-use object_store::{ObjectStoreExt, PutMode};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tokio::time::{Instant, sleep};
 
 use crate::spool::blocking;
@@ -24,6 +24,8 @@ const FORGOTTEN: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(100);
 /// The lock of a local store. The system takes it back from a process that is killed.
 const LOCK: &str = "gc/sweeping.lock";
+/// The mark of its turn lies beside it: a locked file cannot be read everywhere.
+const MARK: &str = "mark";
 
 /// A turn to remove bitstreams. Dropped before its end, it counts until it is forgotten.
 #[derive(Debug)]
@@ -51,6 +53,13 @@ impl SweepTurn {
     pub(crate) fn rest(&self) -> Duration {
         TURN.saturating_sub(self.began.elapsed())
     }
+
+    /// Whether its mark is nobody else's for sure, long before anybody may take it over.
+    fn is_ours(&self) -> bool {
+        let limit = SignedDuration::try_from(FORGOTTEN / 2).unwrap_or_default();
+        let passed = Timestamp::now().duration_since(self.began_at);
+        self.began.elapsed() < FORGOTTEN / 2 && !passed.is_negative() && passed < limit
+    }
 }
 
 impl Store {
@@ -77,40 +86,55 @@ impl Store {
                 Err(StoreError::AlreadyExists { .. }) => {}
                 Err(error) => return Err(error),
             }
-            if let Some(mark) = self.turn_mark().await?
-                && forgotten.is(mark)
+            if let Some((found, version)) = self.turn_mark().await?
+                && forgotten.is(found)
+                && self.take_over(&mark, version).await?
             {
-                self.remove(&Key::Sweeping).await?;
+                return Ok(turn(Kind::Marked(mark), now));
             }
             sleep(LOOK).await;
         }
     }
 
-    /// Ends a turn: everything that was to be removed in it is removed.
+    /// Puts our mark in the place of a forgotten one. Returns whether it is there: nobody else was quicker, and whoever had it has not ended its turn.
+    async fn take_over(&self, mark: &str, forgotten: UpdateVersion) -> Result<bool, StoreError> {
+        use object_store::Error as E;
+        let options = PutOptions {
+            mode: PutMode::Update(forgotten),
+            attributes: self.attributes(&Key::Sweeping),
+            ..PutOptions::default()
+        };
+        match self.objects().put_opts(&Key::Sweeping.path(), mark.to_owned().into(), options).await {
+            Ok(_) => Ok(true),
+            Err(E::Precondition { .. } | E::NotFound { .. } | E::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(StoreError::of_object(self.root(), &Key::Sweeping, error)),
+        }
+    }
+
+    /// Ends a turn: everything that was to be removed in it is removed. The mark of one that took very long stays until it is forgotten: to look at it and to
+    /// remove it are two steps, and it may become another's between them.
     pub(crate) async fn end_sweep(&self, turn: SweepTurn) -> Result<(), StoreError> {
-        let Kind::Marked(mark) = turn.kind else { return Ok(()) };
+        let Kind::Marked(mark) = &turn.kind else { return Ok(()) };
         match self.turn_mark().await? {
-            Some(found) if found == mark => self.remove(&Key::Sweeping).await,
+            Some((found, _)) if found == *mark && turn.is_ours() => self.remove(&Key::Sweeping).await,
             _ => Ok(()),
         }
     }
 
-    /// Waits until no sweep is under way. Returns whether one was.
+    /// Waits until the sweep is over that is under way. One that begins after that sees what was put before. Returns whether one was.
     pub(crate) async fn outwait_sweep(&self) -> Result<bool, StoreError> {
         let mut forgotten = Forgotten::default();
-        let mut waited = false;
+        let mut first = None;
         loop {
-            let goes_on = match self.turn_lock() {
-                Some(path) => blocking("look for a sweep", move || is_locked(&path)).await?,
-                None => match self.turn_mark().await? {
-                    Some(mark) => !forgotten.is(mark),
-                    None => false,
-                },
+            let (mark, may_be_dead) = match self.turn_lock() {
+                Some(lock) => (blocking("look for a sweep", move || locked_by(&lock)).await?, false),
+                None => (self.turn_mark().await?.map(|(mark, _)| mark), true),
             };
-            if !goes_on {
-                return Ok(waited);
+            let Some(mark) = mark else { return Ok(first.is_some()) };
+            let is_next = *first.get_or_insert_with(|| mark.clone()) != mark;
+            if is_next || (may_be_dead && forgotten.is(mark)) {
+                return Ok(true);
             }
-            waited = true;
             sleep(LOOK).await;
         }
     }
@@ -119,14 +143,15 @@ impl Store {
         self.on_disk().map(|local| local.directory.join(crate::DATA_DIRECTORY).join(LOCK))
     }
 
-    async fn turn_mark(&self) -> Result<Option<String>, StoreError> {
+    async fn turn_mark(&self) -> Result<Option<(String, UpdateVersion)>, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), &Key::Sweeping, e);
         let found = match self.objects().get(&Key::Sweeping.path()).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             found => found.map_err(failed)?,
         };
+        let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
         let bytes = found.bytes().await.map_err(failed)?;
-        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(Some((String::from_utf8_lossy(&bytes).into_owned(), version)))
     }
 }
 
@@ -146,29 +171,43 @@ impl Forgotten {
     }
 }
 
-/// Takes the lock, if nobody has it.
+/// Takes the lock, if nobody has it, and says whose turn it is. Until that is said, nothing was looked at in this turn: who reads the mark of the one before
+/// has put what he did in time.
 fn lock(path: &Path) -> Result<Option<fs::File>, StoreError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
     let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
     let file = file.map_err(|e| StoreError::of_file("open", path, e))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => {
+            let mark = path.with_extension(MARK);
+            fs::write(&mark, model::JobId::fresh().to_string())
+                .map_err(|e| StoreError::of_file("write", &mark, e))?;
+            Ok(Some(file))
+        }
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(e)) => Err(StoreError::of_file("lock", path, e)),
     }
 }
 
-/// Whether somebody has the lock for himself.
-fn is_locked(path: &Path) -> Result<bool, StoreError> {
+/// Whose turn it is, if somebody has the lock for himself.
+fn locked_by(path: &Path) -> Result<Option<String>, StoreError> {
     let file = match fs::File::open(path) {
         // Nothing was ever removed here.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|e| StoreError::of_file("open", path, e))?,
     };
     match file.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => {
+            let mark = path.with_extension(MARK);
+            match fs::read_to_string(&mark) {
+                Ok(mark) => Ok(Some(mark)),
+                // The very first turn has not said yet that it is.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Some(String::new())),
+                Err(e) => Err(StoreError::of_file("read", &mark, e)),
+            }
+        }
         Err(TryLockError::Error(e)) => Err(StoreError::of_file("lock", path, e)),
     }
 }
@@ -222,6 +261,56 @@ mod tests {
         assert!(store.turn_mark().await.unwrap().is_some());
         store.end_sweep(next).await.unwrap();
         assert!(store.turn_mark().await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_two_that_take_over_a_forgotten_turn_one_gets_it() {
+        let store = Store::in_memory();
+        let killed = store.begin_sweep().await.unwrap();
+        let (_, version) = store.turn_mark().await.unwrap().unwrap();
+        // Both saw the same mark for long enough before either went on.
+        assert!(store.take_over("quick", version.clone()).await.unwrap());
+        assert!(!store.take_over("late", version.clone()).await.unwrap());
+        assert_eq!(store.turn_mark().await.unwrap().unwrap().0, "quick");
+        // Nor does it come back when it is over.
+        store.remove(&Key::Sweeping).await.unwrap();
+        assert!(!store.take_over("late", version).await.unwrap());
+        drop(killed);
+
+        let _killed = store.begin_sweep().await.unwrap();
+        let mut turns = [Box::pin(store.begin_sweep()), Box::pin(store.begin_sweep())].into_iter();
+        let (mut one, mut two) = (turns.next().unwrap(), turns.next().unwrap());
+        let turn = tokio::select! {
+            turn = &mut one => turn.unwrap(),
+            turn = &mut two => { two = one; turn.unwrap() }
+        };
+        assert!(turn.lasts());
+        tokio::time::timeout(TURN, &mut two).await.expect_err("two turns at once");
+        store.end_sweep(turn).await.unwrap();
+        store.end_sweep(two.await.unwrap()).await.unwrap();
+        assert!(store.turn_mark().await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_took_very_long_leaves_its_mark() {
+        let store = Store::in_memory();
+        let turn = store.begin_sweep().await.unwrap();
+        sleep(FORGOTTEN / 2).await;
+        store.end_sweep(turn).await.unwrap();
+        assert!(store.turn_mark().await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_turn_does_not_wait_for_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in [Store::in_memory(), local(directory.path()).await] {
+            let turn = store.begin_sweep().await.unwrap();
+            let mut waits = Box::pin(store.outwait_sweep());
+            tokio::time::timeout(LOOK * 2, &mut waits).await.expect_err("the turn goes on");
+            store.end_sweep(turn).await.unwrap();
+            let _next = store.begin_sweep().await.unwrap();
+            assert!(waits.await.unwrap());
+        }
     }
 
     #[tokio::test]

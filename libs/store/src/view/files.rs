@@ -146,7 +146,9 @@ impl Files {
         match fs::remove_file(&file) {
             Ok(()) => self.directories.prune(path.directory()),
             // What it was is in the error: others may have removed the directory since.
-            Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => return Ok(false),
+            Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => {
+                return Ok(false);
+            }
             // What some systems say of a directory.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_directory(&file) => {
                 return Ok(false);
