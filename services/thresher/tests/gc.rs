@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use catalog::{CatalogConfig, CatalogReader};
 use common::{Destination, Run, source};
@@ -23,6 +23,10 @@ use testkit::source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 const SEED: &str = "THRESHER_GC_SEED";
 /// How often a collection is killed.
 const KILLS: u32 = 20;
+/// How often one is begun for that, at most: some come to their end before.
+const BEGUN: u32 = 20 * KILLS;
+/// How long a harvest may take that is waited for.
+const HARVEST: Duration = Duration::from_secs(300);
 
 /// Some bodies are too large for a pack.
 fn mixed(resources: u64) -> SourceSpec {
@@ -175,12 +179,21 @@ struct Running(Child);
 
 impl Running {
     fn start(mut command: Command) -> Self {
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // What it says on standard error is the test's own: a pipe that nobody reads would stop it once it is full.
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
         Self(command.spawn().expect("the binary was built by cargo"))
     }
 
+    /// Whether it has come to an end. A harvest may be shut out by a collection that began at the same moment.
     fn is_over(&mut self) -> bool {
         self.0.try_wait().expect("our own child").is_some()
+    }
+
+    /// Whether it has come to its end, which a collection always does.
+    fn has_ended_well(&mut self) -> bool {
+        let Some(status) = self.0.try_wait().expect("our own child") else { return false };
+        assert!(status.success(), "it ended with {status}");
+        true
     }
 }
 
@@ -219,9 +232,10 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
     let mut harvesting = harvest(&copy, &second);
     let (mut killed, mut ended, mut beside) = (0, 0, 0);
     while killed < KILLS {
+        assert!(killed + ended < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
         let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
         tokio::time::sleep(Duration::from_millis(rng.random_range(5..900))).await;
-        match gc.is_over() {
+        match gc.has_ended_well() {
             true => ended += 1,
             false => killed += 1,
         }
@@ -236,7 +250,9 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
             every_byte_is_there(&copy).await;
         }
     }
+    let begun = Instant::now();
     while !harvesting.is_over() {
+        assert!(begun.elapsed() < HARVEST, "the harvest does not come to its end");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     eprintln!("killed {killed}, came to their end {ended}, beside a harvest {beside}");
@@ -270,8 +286,10 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
     let resources = 1_500;
     let source = source(SourceSpec::default().resources(resources).size(Size::Range(0, 3_000))).await;
     let copy = Destination::directory();
-    let (mut killed, mut rewritten) = (0, 0);
+    let (mut killed, mut begun, mut rewritten) = (0, 0, 0);
     while killed < KILLS {
+        begun += 1;
+        assert!(begun < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
         if killed % 5 == 0 {
             // Four of five resources are in other packs after that, or deleted.
             source.change(Changes { create: 0, update: resources / 2, delete: 40 });
@@ -282,7 +300,7 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
         rewritten += u32::from(before.json()["rewritten"]["packs"].as_u64() > Some(0));
         let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
         tokio::time::sleep(Duration::from_millis(rng.random_range(20..250))).await;
-        killed += u32::from(!gc.is_over());
+        killed += u32::from(!gc.has_ended_well());
         drop(gc);
         every_byte_is_there(&copy).await;
     }

@@ -12,6 +12,8 @@ use super::*;
 
 /// How often a put meets a sweep.
 const ROUNDS: u32 = 25;
+/// How often something is put again until the store's clock has moved on: by the second, in the coarsest.
+const PUTS: u32 = 200;
 
 async fn listed(store: &Store, sha256: Sha256) -> Option<Listed> {
     let key = Key::Bitstream(sha256);
@@ -25,6 +27,18 @@ async fn put_small(store: &Store, content: &'static str) -> Sha256 {
     sha256
 }
 
+/// Puts again and again, until what was put last is young by the store's own clock.
+async fn put_until_young(store: &Store, young: Timestamp, mut put: impl AsyncFnMut() -> Sha256) {
+    for _ in 0..PUTS {
+        let last = put().await;
+        if listed(store, last).await.unwrap().modified >= young {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("what is put again does not become young");
+}
+
 pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again_is_not(store: &Store) {
     let (found, lost) = (put_small(store, "found again").await, put_small(store, "lost").await);
     let large = put(store, &body(100_000)).await;
@@ -35,12 +49,12 @@ pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again
     }
     // Younger than all of them, also where time is told by the second.
     let young = oldest + SignedDuration::from_millis(1_001);
-    let is_young = async |sha256| listed(store, sha256).await.unwrap().modified >= young;
-    while !(is_young(found).await && is_young(large).await) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        put_small(store, "found again").await;
+    put_until_young(store, young, async || {
         put(store, &body(100_000)).await;
-    }
+        put_small(store, "found again").await
+    })
+    .await;
+    assert!(listed(store, large).await.unwrap().modified >= young);
     let removed = store.remove_bitstreams(vec![found, lost, large, Sha256::of(b"never")], young).await;
     let removed = removed.unwrap();
     assert_eq!((removed.objects, removed.bytes), (1, 4));
@@ -68,11 +82,7 @@ pub(crate) async fn a_put_that_meets_a_sweep_is_never_lost(store: &Store) {
     }
     // Whatever was there before is old, and what is put from now on is young, also where time is told by the second.
     let young = oldest + SignedDuration::from_millis(1_001);
-    let clock = put_small(store, "a clock").await;
-    while listed(store, clock).await.unwrap().modified < young {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        put_small(store, "a clock").await;
-    }
+    put_until_young(store, young, async || put_small(store, "a clock").await).await;
     for round in 0..ROUNDS {
         let (bytes, sha256) = (content(round), Sha256::of(&content(round)));
         let finds = async {
