@@ -1,7 +1,7 @@
 //! What killed processes leave behind: files that never became objects.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use jiff::Timestamp;
@@ -32,6 +32,20 @@ impl Growing {
 }
 
 impl Store {
+    /// Counts the temporary files that killed processes left behind: those that go when the store is opened to be written to.
+    ///
+    /// # Errors
+    /// None but that the runtime shuts down.
+    pub async fn temporaries(&self) -> Result<Amount, StoreError> {
+        let directories = self.temporary_directories();
+        blocking("look for temporary files", move || Ok(all_temporaries(&directories, false))).await
+    }
+
+    fn temporary_directories(&self) -> Vec<PathBuf> {
+        let view = self.on_disk().map(|local| local.directory.join(DATA_DIRECTORY).join(view::TEMPORARY));
+        std::iter::once(self.spool_directory().to_owned()).chain(view).collect()
+    }
+
     /// Counts what killed processes left behind before `young`, and removes it if that is wanted: temporary files, files that were being written, parts of
     /// uploads that nobody goes on with.
     ///
@@ -43,25 +57,30 @@ impl Store {
         growing: Growing,
         remove: bool,
     ) -> Result<Amount, StoreError> {
-        let spool_directory = self.spool_directory().to_owned();
-        let Some(local) = self.on_disk() else {
-            let work = move || Ok(temporaries(&spool_directory, remove));
+        let directories = self.temporary_directories();
+        let data = self.on_disk().map(|Local { directory, .. }| directory.join(DATA_DIRECTORY));
+        if data.is_none() {
+            let uploads = self.unfinished_uploads(young, &growing, remove).await?;
+            let work = move || Ok(all_temporaries(&directories, remove));
             let mut left = blocking("look for temporary files", work).await?;
-            left += self.unfinished_uploads(young, &growing, remove).await?;
+            left += uploads;
             return Ok(left);
-        };
-        let Local { directory, .. } = local;
-        let data = directory.join(DATA_DIRECTORY);
+        }
         let work = move || {
-            let mut left = temporaries(&spool_directory, remove);
-            left += temporaries(&data.join(view::TEMPORARY), remove);
-            for folder in FOLDERS {
-                unfinished(&data.join(folder), young, &growing, remove, &mut left);
+            let mut left = all_temporaries(&directories, remove);
+            for folder in data.iter().flat_map(|data| FOLDERS.map(|folder| data.join(folder))) {
+                unfinished(&folder, young, &growing, remove, &mut left);
             }
             Ok(left)
         };
         blocking("look for what is left of killed processes", work).await
     }
+}
+
+fn all_temporaries(directories: &[PathBuf], remove: bool) -> Amount {
+    let mut all = Amount::default();
+    directories.iter().for_each(|directory| all += temporaries(directory, remove));
+    all
 }
 
 fn temporaries(directory: &Path, remove: bool) -> Amount {
@@ -142,6 +161,7 @@ mod tests {
             make("catalogs/s/wal/1#1", 48),
             make("spool/thresher-tmp-y", 1),
         ];
+        assert_eq!(store.temporaries().await.unwrap(), Amount { objects: 1, bytes: 5 });
         let young = now - SignedDuration::from_hours(24);
         let growing = Growing { packages: [going_on].into(), ..Growing::default() };
         for remove in [false, true] {

@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// The notes and tails of a Source's uploads.
-    pub fn list_uploads(&self, source: &SourceId) -> Listing {
+    pub(crate) fn list_uploads(&self, source: &SourceId) -> Listing {
         self.listing(Key::uploads(source))
     }
 
@@ -117,10 +117,9 @@ impl Store {
     pub async fn remove_unneeded(&self, unneeded: Vec<Listed>) -> Result<Amount, StoreError> {
         let mut removed = Amount::default();
         for chunk in unneeded.chunks(AT_ONCE) {
-            debug_assert!(chunk.iter().all(|listed| matches!(
-                listed.key,
-                Key::Pack { .. } | Key::Package { .. } | Key::UploadTail { .. }
-            )));
+            debug_assert!(
+                chunk.iter().all(|listed| matches!(listed.key, Key::Pack { .. } | Key::Package { .. }))
+            );
             self.delete(chunk.iter().map(|listed| listed.key.path()).collect()).await?;
             chunk.iter().for_each(|listed| removed.add(listed.size));
         }

@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use jiff::SignedDuration;
 use model::SystemClock;
 use serde::Serialize;
-use store::{Amount, Growing, Store, StoreOptions, StoreTarget};
+use store::{Amount, Store, StoreOptions, StoreTarget};
 
 use crate::cli::GcArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -44,8 +44,8 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
     let mut store = Store::open(&target, read_only).await?;
     let mut temporary = Amount::default();
     if !args.dry_run {
-        // Opening a store to write removes what was temporary; nothing else is as old as this.
-        temporary = store.leftovers(jiff::Timestamp::MIN, Growing::default(), false).await?;
+        // Opening a store to write removes them.
+        temporary = store.temporaries().await?;
         store = Store::open(&target, StoreOptions::default()).await?;
     }
     let mut report = match Box::pin(gc::collect(&store, &options, &SystemClock)).await {
