@@ -8,8 +8,8 @@ use store::{Growing, Key, Store, UploadLeft};
 use crate::error::GcError;
 use crate::mark::mark;
 use crate::marks::{Marks, Standing};
-use crate::report::{HeldBack, Report};
-use crate::rewrite::{self, mostly_dead};
+use crate::report::{HeldBack, Report, Rewritten};
+use crate::rewrite::{self, MostlyDead, mostly_dead};
 use crate::sweep;
 use crate::times::{Times, is_at_rest};
 use crate::tombstones;
@@ -34,6 +34,7 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
     let mut collection = Collection {
         store,
         options,
+        clock,
         times,
         config: CatalogConfig::default(),
         marks: Marks::new()?,
@@ -65,6 +66,7 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
 struct Collection<'a> {
     store: &'a Store,
     options: &'a Options,
+    clock: &'a dyn Clock,
     times: Times,
     config: CatalogConfig,
     marks: Marks,
@@ -96,36 +98,87 @@ impl Collection<'_> {
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
         let owns = self.options.as_owner && run.as_ref().is_none_or(is_at_rest);
         let marking = mark(&reader, source, uploads, &self.times, owns, &mut self.marks);
-        let mut standing = Box::pin(marking).await?;
+        let standing = Box::pin(marking).await?;
         reader.close().await.ok();
         let dead = Box::pin(mostly_dead(self.store, &standing, self.marks.of(source))).await?;
         let rewritten = rewrite::count(&dead);
         if !owns {
-            self.report.tombstones.left += standing.due;
-            self.report.rewritten.left += rewritten.packs;
+            self.leave(standing.due, rewritten);
             return Ok(standing);
         }
-        let mut given_up = standing.due;
         if !self.options.dry_run && (standing.due > 0 || !dead.is_empty()) {
-            let failed = |error| GcError::NotOwner { source_id: source.clone(), error };
-            let path = Key::Catalog(source.clone()).to_string();
-            let opened = Catalog::open(self.store.object_store(), &path, self.config.clone()).await;
-            let catalog = opened.map_err(failed)?;
-            let (since, now) = (self.times.retained_since(), self.times.began());
-            given_up = Box::pin(tombstones::give_up(&catalog, since, now)).await.map_err(failed)?;
-            Box::pin(rewrite::rewrite(self.store, &catalog, source, &dead, since, now)).await?;
-            // Once more and in full, now that nobody else can write: what was about to be given up may have been restored.
-            let again =
-                Box::pin(mark(&catalog, source, uploads, &self.times, false, &mut self.marks)).await?;
-            standing.young = standing.young.min(again.young);
-            catalog.close().await.map_err(failed)?;
+            return Box::pin(self.tidy_up(source, uploads, standing.due, &dead)).await;
         }
+        self.done(standing.due, rewritten);
+        Ok(standing)
+    }
+
+    /// Gives up tombstones and rewrites packs as the owner, unless somebody has begun to harvest since it was looked. Marks once more and in full.
+    async fn tidy_up(
+        &mut self,
+        source: &SourceId,
+        uploads: &[UploadLeft],
+        due: u64,
+        dead: &[MostlyDead],
+    ) -> Result<Standing, GcError> {
+        let rewritten = rewrite::count(dead);
+        // To read all of a catalog takes a while.
+        let reader = self.reader(source).await?;
+        let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
+        reader.close().await.ok();
+        let done = match run.as_ref().is_none_or(is_at_rest) {
+            true => self.write(source, uploads, dead).await.map(Some),
+            false => Ok(None),
+        };
+        match done {
+            Ok(Some((standing, given_up))) => {
+                self.done(given_up, rewritten);
+                return Ok(standing);
+            }
+            Ok(None) | Err(GcError::NotOwner { error: CatalogError::Fenced { .. }, .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.leave(due, rewritten);
+        let reader = self.reader(source).await?;
+        let marking = mark(&reader, source, uploads, &self.times, false, &mut self.marks);
+        let standing = Box::pin(marking).await?;
+        reader.close().await.ok();
+        Ok(standing)
+    }
+
+    /// What only the owner may do. Returns how many tombstones were given up, and how the Source stands then.
+    async fn write(
+        &mut self,
+        source: &SourceId,
+        uploads: &[UploadLeft],
+        dead: &[MostlyDead],
+    ) -> Result<(Standing, u64), GcError> {
+        let failed = |error| GcError::NotOwner { source_id: source.clone(), error };
+        let path = Key::Catalog(source.clone()).to_string();
+        let opened = Catalog::open(self.store.object_store(), &path, self.config.clone()).await;
+        let catalog = opened.map_err(failed)?;
+        let (since, now) = (self.times.retained_since(), self.times.began());
+        let given_up = Box::pin(tombstones::give_up(&catalog, since, now)).await.map_err(failed)?;
+        Box::pin(rewrite::rewrite(self.store, &catalog, source, dead, since, self.clock)).await?;
+        // Now that nobody else can write: what was about to be given up may have been restored.
+        let marking = mark(&catalog, source, uploads, &self.times, false, &mut self.marks);
+        let standing = Box::pin(marking).await?;
+        catalog.close().await.map_err(failed)?;
+        Ok((standing, given_up))
+    }
+
+    fn done(&mut self, given_up: u64, rewritten: Rewritten) {
         self.report.tombstones.given_up += given_up;
         let total = &mut self.report.rewritten;
         total.packs += rewritten.packs;
         total.bitstreams += rewritten.bitstreams;
         total.bytes += rewritten.bytes;
-        Ok(standing)
+    }
+
+    /// Somebody else owns the Source now.
+    fn leave(&mut self, due: u64, rewritten: Rewritten) {
+        self.report.tombstones.left += due;
+        self.report.rewritten.left += rewritten.packs;
     }
 
     /// Removes what is neither needed nor young. All catalogs were read.
@@ -160,3 +213,6 @@ impl Collection<'_> {
 fn unreadable(source: &SourceId, error: CatalogError) -> GcError {
     GcError::Unreadable { source_id: source.clone(), error }
 }
+
+#[cfg(test)]
+mod tests;

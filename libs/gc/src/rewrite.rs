@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
-use model::{Bitstream, Location, PackId, ResourceUri, RewrittenPack, SourceId};
+use model::{Bitstream, Clock, Location, PackId, ResourceUri, RewrittenPack, SourceId};
 use store::{Key, Listed, PackMember, Packer, Store, StoreError};
 
 use crate::error::GcError;
@@ -73,28 +73,24 @@ pub(crate) fn count(packs: &[MostlyDead]) -> Rewritten {
 }
 
 /// Moves what is alive in these packs into others. What was rewritten `since` is noted still.
+///
+/// The packs' time begins anew when all is moved: up to then a reader may have been told that his bytes lie in them.
 pub(crate) async fn rewrite(
     store: &Store,
     catalog: &Catalog,
     source: &SourceId,
     packs: &[MostlyDead],
     since: Timestamp,
-    now: Timestamp,
+    clock: &dyn Clock,
 ) -> Result<(), GcError> {
     if packs.is_empty() {
         return Ok(());
     }
     let moving = Moving { store, catalog, source };
-    let mut packer = Packer::new(store, source, now);
+    let mut packer = Packer::new(store, source, clock.now());
     let dead: HashSet<PackId> = packs.iter().map(|pack| pack.pack).collect();
     // First of all: no pack may go before this time has passed, however far this comes.
-    let noted = catalog.rewritten_packs().await.map_err(|error| moving.failed(error))?;
-    let mut noted: Vec<_> =
-        noted.into_iter().filter(|noted| noted.at >= since && !dead.contains(&noted.pack)).collect();
-    noted.extend(dead.iter().map(|&pack| RewrittenPack { pack, at: now }));
-    let mut batch = Batch::new();
-    batch.put_rewritten_packs(&noted);
-    catalog.commit(batch).await.map_err(|error| moving.failed(error))?;
+    moving.note(&dead, since, clock.now()).await?;
 
     let mut next = Vec::with_capacity(READ);
     let mut resources = catalog.scan_resources(None, None).await.map_err(|error| moving.failed(error))?;
@@ -108,8 +104,10 @@ pub(crate) async fn rewrite(
             moving.take(&mut packer, std::mem::take(&mut next)).await?;
         }
     }
+    drop(resources);
     moving.take(&mut packer, next).await?;
-    moving.point(packer.finish().await?).await
+    moving.point(packer.finish().await?).await?;
+    moving.note(&dead, since, clock.now()).await
 }
 
 /// What is alive in packs, on its way into others.
@@ -123,6 +121,17 @@ struct Moving<'a> {
 type Held = (ResourceUri, Bitstream);
 
 impl Moving<'_> {
+    /// Notes when packs were rewritten, beside those that were `since`.
+    async fn note(&self, packs: &HashSet<PackId>, since: Timestamp, at: Timestamp) -> Result<(), GcError> {
+        let noted = self.catalog.rewritten_packs().await.map_err(|error| self.failed(error))?;
+        let mut noted: Vec<_> =
+            noted.into_iter().filter(|noted| noted.at >= since && !packs.contains(&noted.pack)).collect();
+        noted.extend(packs.iter().map(|&pack| RewrittenPack { pack, at }));
+        let mut batch = Batch::new();
+        batch.put_rewritten_packs(&noted);
+        self.catalog.commit(batch).await.map_err(|error| self.failed(error))
+    }
+
     async fn take(&self, packer: &mut Packer<'_, Held>, held: Vec<Held>) -> Result<(), GcError> {
         let bitstreams: Vec<&Bitstream> = held.iter().map(|(_, bitstream)| bitstream).collect();
         let bodies = self.store.read_batch(&bitstreams).await;

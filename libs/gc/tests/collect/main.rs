@@ -53,6 +53,7 @@ conformance!(
     owner::deletions_become_final_when_their_time_has_passed,
     owner::only_the_owner_makes_deletions_final,
     owner::a_pack_that_is_mostly_dead_is_rewritten_and_goes_later,
+    owner::the_time_of_a_rewritten_pack_begins_when_all_of_it_was_moved,
     owner::a_pack_with_a_candidate_is_left_as_it_is,
 );
 

@@ -1,7 +1,8 @@
 //! What only the owner of a Source may do.
 
-use jiff::SignedDuration;
-use model::{Clock as _, Location, Phase, Subject};
+use gc::{Options, collect};
+use jiff::{SignedDuration, Timestamp};
+use model::{Clock, Location, ManualClock, Phase, Subject};
 use store::{Key, Store};
 
 use crate::suite::problem;
@@ -97,6 +98,34 @@ pub(crate) async fn a_pack_that_is_mostly_dead_is_rewritten_and_goes_later(store
     }
     // What was rewritten is not mostly dead, small as its members are.
     assert_eq!(world.try_collect(true, true, WEEK * 9).await.unwrap().rewritten.packs, 0);
+}
+
+/// A clock that is an hour further each time it is asked.
+#[derive(Debug)]
+struct Hourly(ManualClock);
+
+impl Clock for Hourly {
+    fn now(&self) -> Timestamp {
+        self.0.advance(SignedDuration::from_hours(1));
+        self.0.now()
+    }
+}
+
+pub(crate) async fn the_time_of_a_rewritten_pack_begins_when_all_of_it_was_moved(store: Store) {
+    let world = World::new(store);
+    let held = world.source("one").await;
+    mostly_dead(&world, &held).await;
+    held.close().await;
+    let began = world.clock.now();
+    let options = Options { keep_for: WEEK, dry_run: false, as_owner: true };
+    let clock = Hourly(ManualClock::new(began));
+    Box::pin(collect(&world.store, &options, &clock)).await.unwrap();
+    let held = Held::open(&world.store, "one").await;
+    let noted = held.catalog.rewritten_packs().await.unwrap();
+    let [noted] = &noted[..] else { panic!("{noted:?}") };
+    assert_eq!(noted.at, clock.0.now(), "nothing was asked for the time after it");
+    assert!(noted.at > began + SignedDuration::from_hours(1));
+    held.close().await;
 }
 
 pub(crate) async fn a_pack_with_a_candidate_is_left_as_it_is(store: Store) {
