@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use common::{Destination, Fleet, Package, Process, Site, package, resource, urlset};
 use testkit::files::{File, FileServer};
@@ -600,6 +601,31 @@ async fn inspect_shows_a_package_with_its_members() {
     assert_eq!(inspected(&case.site.uri("/p.zip")).len(), 6);
 }
 
+#[tokio::test]
+async fn inspect_holds_no_member_of_a_tar_because_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.tar");
+    let mut tar = tar::Builder::new(std::fs::File::create(&path).unwrap());
+    // More than it would take as a manifest, were it one.
+    let large = 257 << 20;
+    let manifest = Package::of_resources(AT).holds("http://e.org/a", "a").manifest();
+    for (name, length) in
+        [("x/manifest.xml", large), ("manifest.xml", manifest.len() as u64), ("resources/0", 1)]
+    {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(length);
+        match name {
+            "manifest.xml" => tar.append_data(&mut header, name, manifest.as_bytes()).unwrap(),
+            _ => tar.append_data(&mut header, name, std::io::repeat(b'a').take(length)).unwrap(),
+        }
+    }
+    tar.finish().unwrap();
+    let lines = inspected(&path.display().to_string());
+    assert_eq!((&lines[0]["manifest"], &lines[0]["members"]), (&"manifest.xml".into(), &3.into()));
+    assert_eq!(lines[2]["member"]["name"], "resources/0");
+    assert_eq!(lines.last().unwrap()["unlisted"]["length"], large);
+}
+
 /// Every line of `thresher inspect`.
 #[track_caller]
 fn inspected(what: &str) -> Vec<serde_json::Value> {
@@ -632,6 +658,25 @@ async fn what_is_held_can_be_exported_as_a_dump_and_harvested_again() {
     assert_eq!(run.count("stored"), 30, "{run}");
     assert_eq!(other.present(), case.copy.present());
     case.copy.run("export", &[&directory, "--base", &base]).exits(2);
+
+    // What is damaged is left out, and named at once.
+    let packs = std::path::Path::new(&case.copy.into).join(".thresher/packs");
+    let folder_of_source = std::fs::read_dir(packs).unwrap().next().unwrap().unwrap().path();
+    let mut harmed = 0;
+    for pack in std::fs::read_dir(folder_of_source).unwrap() {
+        let pack = pack.unwrap().path();
+        let mut bytes = std::fs::read(&pack).unwrap();
+        if let Some(at) = bytes.windows(6).position(|window| window == b"body 7") {
+            bytes[at] ^= 1;
+            std::fs::write(&pack, bytes).unwrap();
+            harmed += 1;
+        }
+    }
+    assert_eq!(harmed, 1);
+    let again = folder.path().join("again").display().to_string();
+    let run = case.copy.run("export", &[&again, "--base", &base]).exits(1);
+    assert!(run.stdout.starts_with("29 resources"), "{run}");
+    run.says(&["/r7 is left out", "left out, as said above: 1 of"]);
 }
 
 const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];

@@ -28,7 +28,7 @@ struct Exported {
     resources: u64,
     bytes: u64,
     /// Resources that the catalog names and the store has not as they were judged.
-    damaged: Vec<String>,
+    damaged: u64,
     packages: Vec<package::Closed>,
 }
 
@@ -53,10 +53,11 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
         exported.packages.len(),
         directory.join(documents::DUMP).display()
     );
-    for damaged in &exported.damaged {
-        eprintln!("{damaged}");
+    if exported.damaged == 0 {
+        return Ok(Exit::Good);
     }
-    Ok(if exported.damaged.is_empty() { Exit::Good } else { Exit::Problems })
+    eprintln!("left out, as said above: {} of the resources that are held", exported.damaged);
+    Ok(Exit::Problems)
 }
 
 /// The Source to be exported: the only one, or the one that was named.
@@ -127,7 +128,10 @@ async fn packages(
                 exported.resources += 1;
                 exported.bytes += bitstream.computed.length();
             }
-            Some(damage) => exported.damaged.push(format!("{uri} is left out: {damage}")),
+            Some(damage) => {
+                exported.damaged += 1;
+                eprintln!("{uri} is left out: {damage}");
+            }
         }
     }
     if let Some(last) = open {

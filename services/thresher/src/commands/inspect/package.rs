@@ -20,9 +20,6 @@ use tokio_util::io::SyncIoBridge;
 use super::Lines;
 use crate::exit::{CommandResult, Failed};
 
-/// The longest manifest of a tar that is looked at: it is held until its members have passed.
-const TAR_MANIFEST_BYTES: u64 = 256 << 20;
-
 /// The first line.
 #[derive(Serialize)]
 struct PackageLine<'a> {
@@ -150,15 +147,17 @@ async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
     out.finish()
 }
 
-/// A tar has no directory: its members pass by, and are compared with the manifest afterwards.
+/// A tar has no directory: its members pass by once to be known, and once more for the manifest, however long that is.
 async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult {
     let length = file.length;
-    let source = packages::range_reader(file, 0..length, ReadAhead::default());
-    let mut passing = tar::Entries::open(source, &Limits::default()).await?;
+    let open = async || {
+        let source = packages::range_reader(file.clone(), 0..length, ReadAhead::default());
+        tar::Entries::open(source, &Limits::default()).await
+    };
+    let mut passing = open().await?;
     let package = passing.packaging().to_string();
     let mut members: HashMap<String, Option<Member>> = HashMap::new();
     let mut finder = packages::ManifestFinder::default();
-    let mut manifests = HashMap::new();
     let mut count = 0;
     while let Some(item) = passing.next().await? {
         count += 1;
@@ -167,9 +166,6 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
             tar::Item::Member(member) => {
                 let member_name = member.name().into_owned();
                 finder.see_at(member.index, &member_name);
-                if member_name.to_ascii_lowercase().ends_with("manifest.xml") {
-                    manifests.insert(member.index, passing.to_end(TAR_MANIFEST_BYTES).await?);
-                }
                 let found = Member {
                     name: member_name.clone(),
                     length: member.size,
@@ -181,7 +177,15 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
         }
     }
     let manifest = finder.finish()?;
-    let bytes = manifests.remove(&manifest.index).ok_or(PackageError::NoManifest { members: count })?;
+    let mut passing = open().await?;
+    loop {
+        match passing.next().await? {
+            Some(tar::Item::Member(member)) if member.index == manifest.index => break,
+            Some(_) => {}
+            // It is another file by now.
+            None => return Err(PackageError::NoManifest { members: count }.into()),
+        }
+    }
     let mut out = Lines::new(name);
     out.line(&PackageLine {
         package,
@@ -192,9 +196,12 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
         odd_place: manifest.odd.is_some(),
     })?;
     members.remove(&manifest.name);
-    entries(&mut out, bytes.as_slice(), options, |path| {
-        let candidates = packages::path_candidates(path);
-        candidates.iter().find_map(|(name, _)| members.get_mut(name.as_ref())?.take())
+    let bridge = SyncIoBridge::new(Box::pin(passing.reader()));
+    tokio::task::block_in_place(|| {
+        entries(&mut out, bridge, options, |path| {
+            let candidates = packages::path_candidates(path);
+            candidates.iter().find_map(|(name, _)| members.get_mut(name.as_ref())?.take())
+        })
     })?;
     let mut unlisted: Vec<Member> = members.into_values().flatten().collect();
     unlisted.sort_by(|a, b| a.name.cmp(&b.name));
