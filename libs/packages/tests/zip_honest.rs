@@ -48,16 +48,34 @@ fn stored_and_deflated_members_are_read() {
 }
 
 #[test]
-fn header_range_is_what_locating_a_member_reads() {
-    let source = Counting::new(Bytes::from(two().build()));
-    let directory = block_on(Directory::open(&source, &Limits::default())).unwrap();
-    for member in directory.members() {
-        let range = directory.header_range(&member);
-        let before = source.bytes();
-        block_on(directory.locate(&source, &member)).unwrap();
-        assert_eq!(source.bytes() - before, range.end - range.start);
-        assert_eq!(range.start, member.header_offset);
+fn member_is_found_and_read_by_its_claim_within_its_reach() {
+    for zip in [two(), two().with(|zip| zip.zip64 = true)] {
+        let source = Counting::new(Bytes::from(zip.build()));
+        let directory = block_on(Directory::open(&source, &Limits::default())).unwrap();
+        for member in directory.members() {
+            let before = source.reads();
+            let claim = directory.claim(&member).unwrap();
+            assert_eq!(source.reads(), before);
+            let data = block_on(claim.locate(&source, member.name_bytes)).unwrap();
+            assert_eq!(data, block_on(directory.locate(&source, &member)).unwrap());
+            let reach = claim.reach(member.name_bytes.len());
+            assert_eq!(reach.start, member.header_offset);
+            assert!(data.offset + data.stored_length <= reach.end && reach.end <= claim.end, "{claim:?}");
+        }
     }
+}
+
+#[test]
+fn extra_fields_longer_than_a_claim_reaches_for_are_read_all_the_same() {
+    let zip = Zip::new().stored("a", b"first").but(|part| part.local.extra = vec![0; 5_000]).stored("b", b"");
+    let zip = Bytes::from(zip.build());
+    let directory = open(zip.to_vec());
+    let member = directory.find("a").unwrap();
+    let claim = directory.claim(&member).unwrap();
+    let data = block_on(claim.locate(&zip, member.name_bytes)).unwrap();
+    assert!(data.offset > claim.reach(1).end);
+    let reader = MemberReader::new(zip, data, ReadAhead::default());
+    assert_eq!(block_on(reader.to_end(5)).unwrap(), b"first");
 }
 
 #[test]

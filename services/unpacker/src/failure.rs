@@ -1,7 +1,7 @@
 //! What is said of packages and members that are not taken.
 
 use fixity::Mismatch;
-use model::{Disposition, Evidence, Failure, ManifestEntry, ProblemReason, ResourceUri};
+use model::{Disposition, Evidence, Failure, ManifestEntry, ProblemReason, ResourceUri, UnpackTask};
 use packages::PackageError;
 use resourcesync::ReadError;
 
@@ -23,14 +23,23 @@ pub(crate) fn missing(uri: &ResourceUri, why: &str) -> Failure {
 }
 
 /// The package cannot be read. One that was proved to be what its dump declares would be the same if it were fetched again.
-pub(crate) fn of_package(uri: &ResourceUri, error: &PackageError, is_proved: bool) -> Failure {
+pub(crate) fn of_package(
+    uri: &ResourceUri,
+    task: &UnpackTask,
+    error: &PackageError,
+    is_proved: bool,
+) -> Failure {
     let reason = reason_of(error);
     let damaged = matches!(
         reason,
         ProblemReason::Truncated | ProblemReason::DigestMismatch | ProblemReason::LengthMismatch
     );
+    let (read, taken) = match task {
+        UnpackTask::Open { settled: 0 } => ("read", "nothing"),
+        UnpackTask::Open { .. } | UnpackTask::Slice { .. } => ("read on", "no more"),
+    };
     let message =
-        format!("the package {uri} is not read: {error}. It stays stored, and nothing of it is taken");
+        format!("the package {uri} is not {read}: {error}. It stays stored, and {taken} of it is taken");
     match damaged && !is_proved {
         true => retried(reason, message),
         false => refused(reason, message),

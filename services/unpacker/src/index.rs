@@ -1,4 +1,4 @@
-//! The index of a package: the entries of its manifest in slices, each with the place of its member, as an object beside the package.
+//! The index of a package: the entries of its manifest in slices, each with what the directory says of its member, as an object beside the package.
 //!
 //! It has one line of JSON for each entry, and at its end a table with a row of 16 bytes for each slice, the last slice first: so the
 //! row of a slice is found by its number from the end.
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use fixity::Hasher;
 use model::{Failure, ManifestEntry, MemberResult, Method, PackageId, SourceId};
-use packages::zip;
+use packages::zip::{self, Claim};
 use serde::{Deserialize, Serialize};
 use store::{Spool, Store, StoreError};
 
@@ -25,20 +25,32 @@ const SLICE_PAYLOAD: u64 = bus::MAX_PAYLOAD as u64 / 2;
 const OUTCOME_BYTES: u64 = 1_536;
 
 /// The format. Rows begin with it, so that no other index is taken for one.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const ROW: u64 = 16;
 /// Bytes at the end of an index that are read at once: the table, and all of it unless there are more slices than that.
 const TAIL: u64 = 4096 * ROW;
 
-/// Where a member lies in a ZIP: checked against the member's own header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a member lies in a ZIP, by the directory: compared with the member's own header when the member is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    pub(crate) offset: u64,
+    pub(crate) header_offset: u64,
+    /// Where what follows the member begins.
+    pub(crate) end: u64,
     pub(crate) stored_length: u64,
     pub(crate) method: Method,
     /// Bytes of its content.
     pub(crate) length: u64,
     pub(crate) crc32: u32,
+    /// The member's name, which its header has to give.
+    pub(crate) name: Name,
+}
+
+/// The name of a member, which mostly is text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Name {
+    Text(String),
+    Bytes(Vec<u8>),
 }
 
 /// What was found of an entry when the package was opened.
@@ -74,17 +86,44 @@ impl Found {
 }
 
 impl Place {
-    /// What reads it.
-    pub(crate) fn data(&self) -> zip::Data {
-        zip::Data {
-            offset: self.offset,
-            stored_length: self.stored_length,
-            method: match self.method {
-                Method::Stored => zip::Method::Stored,
-                Method::Deflated => zip::Method::Deflated,
-            },
-            length: self.length,
-            crc32: Some(self.crc32),
+    /// Of the member with this name.
+    pub(crate) fn new(claim: Claim, name: &[u8]) -> Self {
+        let Claim { header_offset, end, stored_length, method, length, crc32 } = claim;
+        let method = match method {
+            zip::Method::Stored => Method::Stored,
+            zip::Method::Deflated => Method::Deflated,
+        };
+        Self { header_offset, end, stored_length, method, length, crc32, name: Name::new(name) }
+    }
+
+    /// What finds it.
+    pub(crate) fn claim(&self) -> Claim {
+        let &Self { header_offset, end, stored_length, method, length, crc32, .. } = self;
+        let method = match method {
+            Method::Stored => zip::Method::Stored,
+            Method::Deflated => zip::Method::Deflated,
+        };
+        Claim { header_offset, end, stored_length, method, length, crc32 }
+    }
+
+    /// Where its header and its data lie.
+    pub(crate) fn reach(&self) -> Range<u64> {
+        self.claim().reach(self.name.bytes().len())
+    }
+}
+
+impl Name {
+    fn new(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
         }
     }
 }
@@ -289,7 +328,11 @@ mod tests {
     fn line(number: u64, length: u64, loc: String) -> Line {
         let entry =
             ManifestEntry { loc, lastmod: None, metadata: Default::default(), line: number, column: 1 };
-        let place = Place { offset: number, stored_length: 1, method: Method::Deflated, length, crc32: 7 };
+        let name = if number.is_multiple_of(2) { "a".as_bytes() } else { b"\xff" };
+        let method = zip::Method::Deflated;
+        let claim = Claim { header_offset: number, end: number, stored_length: 1, method, length, crc32: 7 };
+        let place = Place::new(claim, name);
+        assert_eq!((place.claim(), place.name.bytes()), (claim, name));
         Line { entry, found: Found::Member(place) }
     }
 

@@ -7,8 +7,8 @@ use packages::{PackageError, Packaging, ReadAt as _, SNIFF_BYTES, sniff};
 
 use crate::entries::{Entries, Kind};
 use crate::failure;
-use crate::index::{Found, Line, Writer};
-use crate::locate::{Named, Places};
+use crate::index::{Found, Line, Place, Writer};
+use crate::locate::Named;
 use crate::source::{AHEAD, Stored};
 use crate::trouble::Trouble;
 use crate::unpacker::{Answers, Unpacker};
@@ -69,8 +69,7 @@ impl Unpacker {
         }
         self.check_total(&directory, &entries, &named)?;
         let unlisted = named.unlisted(&directory, manifest_member);
-        let places = Places::find(directory, &named, stored).await?;
-        let index = self.write_index(job, source, stored, &entries, &named, &places).await?;
+        let index = self.write_index(job, source, &directory, &entries, &named).await?;
         Ok(Contents {
             entries: entries.len().into(),
             overtaken: entries.overtaken,
@@ -96,10 +95,9 @@ impl Unpacker {
         &self,
         job: &UnpackJob,
         source: &SourceId,
-        stored: &Stored,
+        directory: &Directory,
         entries: &Entries,
         named: &Named,
-        places: &Places,
     ) -> Result<Option<(PackageId, u32)>, Trouble> {
         let mut index = Writer::new(&self.store).await?;
         let mut number = 0;
@@ -118,9 +116,9 @@ impl Unpacker {
                         Line { entry: line.entry, found: Found::failed(failure) }
                     }
                     (Kind::Named, Some(member)) => {
-                        let found = match places.of(stored, member).await {
-                            Ok(place) => Found::Member(place),
-                            Err(error @ PackageError::Read { .. }) => return Err(error.into()),
+                        let member = directory.member(member);
+                        let found = match directory.claim(&member) {
+                            Ok(claim) => Found::Member(Place::new(claim, member.name_bytes)),
                             Err(error) => Found::failed(failure::of_member(&job.uri, &line.entry, &error)),
                         };
                         Line { entry: line.entry, found }

@@ -11,7 +11,6 @@ use service::{Context, FrameConfig, ServiceConfig};
 use store::PackLimits;
 
 use crate::entries::ENTRY_BYTES;
-use crate::locate::HELD;
 use crate::source::{AHEAD, BLOCK};
 use crate::{Unpacker, UnpackerConfig, UnpackerMetrics};
 
@@ -107,7 +106,7 @@ pub async fn work_queues<C: Sync>(
 fn opened_bytes(Settings { opened_at_a_time, jobs, .. }: &Settings) -> u64 {
     // Of each member, its record; of each record in a directory, its bytes are a bound for its name.
     let Limits { members, directory_bytes, decoder_bytes, .. } = jobs.limits();
-    let zip = directory_bytes.saturating_add(members.saturating_mul(32)).saturating_add(HELD);
+    let zip = directory_bytes.saturating_add(members.saturating_mul(32));
     let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.small_bytes) as u64);
     let one = members.saturating_mul(ENTRY_BYTES).saturating_add(zip.max(tar));
     one.saturating_mul((*opened_at_a_time).max(1) as u64)

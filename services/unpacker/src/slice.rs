@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fixity::{Computed, Hasher};
 use model::{Location, ManifestEntry, MemberOutcome, MemberResult, PackageId, PackageResult, SourceId};
-use packages::zip::MemberReader;
+use packages::zip::{Data, MemberReader};
 use packages::{Blocks, PackageError, Place as Named, ReadAt};
 use store::StoreError;
 
@@ -39,7 +39,7 @@ impl Unpacker {
         let reading = Reading::of(whole, lines.iter().filter_map(|line| line.found.place()));
         let mut order: Vec<usize> = (0..lines.len()).collect();
         // As they lie: what is read for one may hold the next.
-        order.sort_by_key(|&n| lines[n].found.place().map(|place| place.offset));
+        order.sort_by_key(|&n| lines[n].found.place().map(|place| place.header_offset));
         let mut results: Vec<Option<MemberResult>> = lines.iter().map(|_| None).collect();
         for n in order {
             let line = &lines[n];
@@ -72,7 +72,10 @@ impl Unpacker {
     ) -> Result<MemberResult, Trouble> {
         let declared = Declared::by(entry);
         let uri = &answers.job.uri;
-        let computed = match self.compute(reading, entry, place, &declared).await {
+        let source_of = reading.source_of(place);
+        // A header that contradicts the directory speaks against the whole package.
+        let data = place.claim().locate(&source_of, place.name.bytes()).await?;
+        let computed = match self.compute(source_of, entry, data, &declared).await {
             Ok(computed) => computed,
             Err(error @ PackageError::Read { .. }) => return Err(error.into()),
             Err(error) => return Ok(MemberResult::Failed(failure::of_member(uri, entry, &error))),
@@ -80,7 +83,7 @@ impl Unpacker {
         Ok(match declared.judge(&computed) {
             Err(what) => MemberResult::Failed(failure::member_mismatch(uri, entry, &what)),
             Ok(assurance) => {
-                let &Place { offset, stored_length, method, .. } = place;
+                let (offset, stored_length, method) = (data.offset, data.stored_length, place.method);
                 let location =
                     Location::Package { source: source.clone(), package, offset, stored_length, method };
                 judge::verified(entry, computed, assurance, location)
@@ -91,14 +94,14 @@ impl Unpacker {
     /// Reads a member to its end; size and CRC-32 are compared by then.
     async fn compute(
         &self,
-        reading: &Reading,
+        source: Arc<dyn ReadAt>,
         entry: &ManifestEntry,
-        place: &Place,
+        data: Data,
         declared: &Declared,
     ) -> Result<Computed, PackageError> {
         let name = failure::shown(entry.metadata.path.as_deref().unwrap_or_default());
-        let named = Named { name: Some(name), offset: place.offset };
-        let mut reader = MemberReader::new(reading.source_of(place), place.data(), AHEAD).of(named);
+        let named = Named { name: Some(name), offset: data.offset };
+        let mut reader = MemberReader::new(source, data, AHEAD).of(named);
         let mut hasher = Hasher::new(declared.algorithms());
         while let Some(chunk) = reader.chunk().await? {
             hasher.update(&chunk);
@@ -118,9 +121,10 @@ impl Reading {
     fn of<'a>(stored: Stored, places: impl Iterator<Item = &'a Place>) -> Self {
         let (mut start, mut end, mut bytes) = (u64::MAX, 0, 0_u64);
         for place in places.filter(|place| is_small(place)) {
-            start = start.min(place.offset);
-            end = end.max(place.offset.saturating_add(place.stored_length));
-            bytes = bytes.saturating_add(place.stored_length);
+            let reach = place.reach();
+            start = start.min(reach.start);
+            end = end.max(reach.end);
+            bytes = bytes.saturating_add(reach.end - reach.start);
         }
         // Where they are scattered, most of a block would be read for nothing.
         let span = end.saturating_sub(start);

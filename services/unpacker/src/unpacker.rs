@@ -124,7 +124,7 @@ impl Answers<'_> {
             Trouble::Store(error @ (StoreError::NotFound { .. } | StoreError::Damaged { .. })) => {
                 failure::missing(uri, &error.to_string())
             }
-            Trouble::Package(error) => failure::of_package(uri, &error, self.is_proved()),
+            Trouble::Package(error) => failure::of_package(uri, &self.job.task, &error, self.is_proved()),
             Trouble::Manifest(error) => failure::of_manifest(uri, &error),
             Trouble::Refused { reason, message } => {
                 failure::refused(reason, format!("the package {uri} is not read: {message}"))

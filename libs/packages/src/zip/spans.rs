@@ -2,7 +2,7 @@
 //! one reader is made to see other things than another.
 
 use super::directory::Directory;
-use super::local;
+use super::{Member, local};
 use crate::PackageError;
 
 impl Directory {
@@ -16,33 +16,34 @@ impl Directory {
             let head = local::HEAD as u64 + member.name_bytes.len() as u64;
             let end =
                 member.header_offset.checked_add(head).and_then(|at| at.checked_add(member.compressed_size));
-            self.check_end(rank, end.unwrap_or(u64::MAX))?;
+            let end = end.unwrap_or(u64::MAX);
+            let next = self.by_offset.get(rank + 1).map(|&index| self.entries[index as usize].header_offset);
+            let next = next.unwrap_or(self.directory_offset);
+            if end > next {
+                let into = self.what_begins_at(next);
+                return Err(PackageError::Overlap { place: member.place(), end, into, next });
+            }
         }
         Ok(())
     }
 
-    /// Where in the order of offsets the member at `header_offset` stands.
-    pub(super) fn rank(&self, header_offset: u64) -> Option<usize> {
-        let key = |index: &u32| self.entries[*index as usize].header_offset;
-        self.by_offset.binary_search_by_key(&header_offset, key).ok()
+    /// Where a member's data has to end: at the header of the next one, or at the directory.
+    pub(super) fn end_of(&self, member: &Member<'_>) -> u64 {
+        self.first_from(member.header_offset + 1).map_or(self.directory_offset, |next| next.header_offset)
     }
 
-    /// Refuses that the member of this rank ends at `end`, if that is after the beginning of what follows it.
-    pub(super) fn check_end(&self, rank: usize, end: u64) -> Result<(), PackageError> {
-        let next = self.by_offset.get(rank + 1).map(|&index| self.member(index));
-        let limit = next.map_or(self.directory_offset, |next| next.header_offset);
-        if end <= limit {
-            return Ok(());
-        }
-        let into = match next {
+    /// What begins there, for messages.
+    pub(super) fn what_begins_at(&self, offset: u64) -> String {
+        match self.first_from(offset) {
             Some(next) => format!("“{}”", next.place().name.unwrap_or_default()),
             None => "the directory".to_owned(),
-        };
-        Err(PackageError::Overlap {
-            place: self.member(self.by_offset[rank]).place(),
-            end,
-            into,
-            next: limit,
-        })
+        }
+    }
+
+    /// The first member whose header begins there or later.
+    fn first_from(&self, offset: u64) -> Option<Member<'_>> {
+        let begins_before = |index: &u32| self.entries[*index as usize].header_offset < offset;
+        let rank = self.by_offset.partition_point(begins_before);
+        self.by_offset.get(rank).map(|&index| self.member(index))
     }
 }

@@ -51,10 +51,33 @@ async fn what_is_cut_off_is_fetched_again_unless_its_digest_was_right() {
 }
 
 #[tokio::test]
-async fn a_header_that_contradicts_the_directory_refuses_the_package() {
+async fn a_header_that_contradicts_the_directory_refuses_the_package_from_there_on() {
+    let case = Case::new().await;
     let zip = zip().stored("b", A).but(|part| part.local.name = b"c".to_vec()).build();
-    let message = refused(&zip, ProblemReason::HostilePackage, Disposition::Refuse).await;
-    assert!(message.contains("“c”"), "{message}");
+    let stored = case.put(zip).await;
+    let opened = case.answer(&case.job(&stored, UnpackTask::default())).await;
+    let PackageResult::Opened(contents) = opened else { panic!("{opened:?}") };
+    let task = UnpackTask::Slice { index: contents.index.unwrap(), number: 0 };
+    let answer = case.answer(&case.job(&stored, task)).await;
+    let PackageResult::Failed(failure) = answer else { panic!("{answer:?}") };
+    assert_eq!((failure.reason, failure.disposition), (ProblemReason::HostilePackage, Disposition::Refuse));
+    assert!(failure.message.contains("“c”") && failure.message.contains("no more of it"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_member_of_a_name_that_is_no_text_is_read_by_it() {
+    // By code page 437 it is what the manifest names.
+    let manifest = dump(&[holding("a", "/caf\u{e9}", A)]);
+    let zip = Zip::new().stored("manifest.xml", &manifest).stored("x", A);
+    let zip = zip.but(|part| {
+        part.local.name = b"caf\x82".to_vec();
+        part.central.name = b"caf\x82".to_vec();
+    });
+    let case = Case::new().await;
+    let unpacked = case.unpack(zip.build()).await;
+    let [item] = unpacked.items.as_slice() else { panic!("{unpacked:?}") };
+    let MemberResult::Verified { stored, .. } = &item.result else { panic!("{item:?}") };
+    assert_eq!(case.bytes(stored).await, A);
 }
 
 #[tokio::test]

@@ -1,0 +1,127 @@
+//! What the directory alone says of a member, so that the member can be found later.
+
+use std::ops::Range;
+
+use super::entry::{ENCRYPTED, PATCH};
+use super::local::{self, Header};
+use super::{Data, Directory, Member, Method};
+use crate::{Kind, PackageError, Place, ReadAt};
+
+/// What the directory says of a member that it speaks nothing against. [`Claim::locate`] compares it with the member's own header
+/// whenever the member is read: no directory is needed for that any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// Where its header begins, in bytes from the start of the package.
+    pub header_offset: u64,
+    /// Where the next member begins, or the directory: its data ends there at the latest.
+    pub end: u64,
+    /// How many bytes are stored.
+    pub stored_length: u64,
+    /// How they are stored.
+    pub method: Method,
+    /// How many bytes its content has.
+    pub length: u64,
+    /// The CRC-32 of its content.
+    pub crc32: u32,
+}
+
+impl Directory {
+    /// What it says of `member`, by which the member can be found later. Nothing is read.
+    ///
+    /// # Errors
+    /// Of the member: encrypted, an unknown method, no file, a name of another member, over the limits, a stored size that is not the size.
+    pub fn claim(&self, member: &Member<'_>) -> Result<Claim, PackageError> {
+        self.check(member)?;
+        Ok(Claim {
+            header_offset: member.header_offset,
+            end: self.end_of(member),
+            stored_length: member.compressed_size,
+            method: method(member)?,
+            length: member.size,
+            crc32: member.crc32,
+        })
+    }
+
+    /// What the directory alone tells against a member.
+    fn check(&self, member: &Member<'_>) -> Result<(), PackageError> {
+        let (limits, place) = (&self.limits, member.place());
+        let name_bytes = member.name_bytes.len();
+        match member.kind {
+            Kind::File => {}
+            Kind::Folder => return Err(PackageError::Folder { place }),
+            Kind::Link => return Err(PackageError::Link { place }),
+            Kind::Device => return Err(PackageError::Device { place }),
+        }
+        if member.flags & ENCRYPTED != 0 {
+            return Err(PackageError::Encrypted { place });
+        }
+        if member.duplicate {
+            return Err(PackageError::DuplicateName { place });
+        }
+        if name_bytes > limits.name_bytes {
+            let (bytes, limit) = (name_bytes as u64, limits.name_bytes as u64);
+            return Err(PackageError::NameTooLong { place, bytes, limit });
+        }
+        if member.size > limits.member_bytes {
+            let (bytes, limit) = (member.size, limits.member_bytes);
+            return Err(PackageError::MemberTooLarge { place, bytes, limit });
+        }
+        if limits.too_dense(member.compressed_size, member.size) {
+            let (stored, inflated, limit) = (member.compressed_size, member.size, limits.ratio);
+            return Err(PackageError::MemberTooDense { place, stored, inflated, limit });
+        }
+        Ok(())
+    }
+}
+
+impl Claim {
+    /// Checks the header of the member, which has this name, and tells where its data lies, to be recorded or to be read at once by a
+    /// [`MemberReader`](super::MemberReader). One or two small reads, which lie in [`reach`](Self::reach) but for very long extra fields.
+    ///
+    /// # Errors
+    /// All of the package: the header is not there, contradicts the directory, or makes the member run into what follows. And
+    /// [`PackageError::Read`].
+    pub async fn locate(&self, source: &dyn ReadAt, name: &[u8]) -> Result<Data, PackageError> {
+        let place = || Place::new(name, self.header_offset);
+        let header = Header::read(source, self.header_range(name.len()), self.end, place).await?;
+        header.check(self, name, place)?;
+        let end = header.data_offset.saturating_add(self.stored_length);
+        if end > self.end {
+            let into = "what follows it".to_owned();
+            return Err(PackageError::Overlap { place: place(), end, into, next: self.end });
+        }
+        Ok(Data {
+            offset: header.data_offset,
+            stored_length: self.stored_length,
+            method: self.method,
+            length: self.length,
+            crc32: Some(self.crc32),
+        })
+    }
+
+    /// Where header and data lie, for a name of so many bytes; as a rule the last of these bytes belong to the next member. For callers that
+    /// read many members at once.
+    pub fn reach(&self, name_bytes: usize) -> Range<u64> {
+        let header = self.header_range(name_bytes);
+        header.start..header.end.saturating_add(self.stored_length).min(self.end)
+    }
+
+    fn header_range(&self, name_bytes: usize) -> Range<u64> {
+        let head = (local::HEAD + name_bytes + local::EXTRA) as u64;
+        // `order_spans` has seen that head and name lie before the end.
+        self.header_offset..self.header_offset.saturating_add(head).min(self.end)
+    }
+}
+
+fn method(member: &Member<'_>) -> Result<Method, PackageError> {
+    match member.method {
+        0 if member.flags & PATCH == 0 && member.compressed_size == member.size => Ok(Method::Stored),
+        0 if member.flags & PATCH == 0 => Err(PackageError::WrongSize {
+            place: member.place(),
+            declared: member.size,
+            found: format!("is stored as it is in {} bytes", member.compressed_size),
+        }),
+        8 if member.flags & PATCH == 0 => Ok(Method::Deflated),
+        method => Err(PackageError::UnknownMethod { place: member.place(), method }),
+    }
+}
