@@ -27,9 +27,18 @@ pub(crate) struct Fleet {
     thresher: Thresher,
     nats: String,
     namespace: String,
-    s3: S3Fixture,
+    store: FleetStore,
     folder: PathBuf,
     services: Vec<Service>,
+}
+
+/// Where a fleet's store lies.
+#[derive(Debug, Clone)]
+pub(crate) enum FleetStore {
+    /// In object storage.
+    S3(S3Fixture),
+    /// In a directory that all its processes see.
+    Directory(PathBuf),
 }
 
 /// A process; it is killed when this is dropped.
@@ -46,32 +55,35 @@ impl Fleet {
         thresher: &Thresher,
         nats: &str,
         namespace: &str,
-        s3: S3Fixture,
+        store: FleetStore,
         folder: &Path,
     ) -> Self {
         let (nats, namespace, folder) = (nats.to_owned(), namespace.to_owned(), folder.to_owned());
-        Self { thresher: thresher.clone(), nats, namespace, s3, folder, services: Vec::new() }
+        Self { thresher: thresher.clone(), nats, namespace, store, folder, services: Vec::new() }
     }
 
     /// Starts `service` in a process of its own, with `more` lines of configuration.
     pub(crate) fn start(&mut self, service: &str, more: &str) -> anyhow::Result<()> {
         let number = self.services.len();
         let config = self.folder.join(format!("{number}-{service}.yaml"));
-        let (nats, namespace, store) = (&self.nats, &self.namespace, self.place().into);
-        let (endpoint, region) = (&self.s3.endpoint, &self.s3.region);
+        let (nats, namespace, place) = (&self.nats, &self.namespace, self.place());
+        let server = match &self.store {
+            FleetStore::S3(s3) => format!(", endpoint: '{}', region: {}", s3.endpoint, s3.region),
+            FleetStore::Directory(_) => String::new(),
+        };
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
         // Each round has streams of its own on one server, which must not run out of room that it only sets aside.
         let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}");
         writeln!(text, "nats: {nats}")?;
-        writeln!(text, "store: {{url: '{store}', endpoint: '{endpoint}', region: {region}}}")?;
+        writeln!(text, "store: {{url: '{}'{server}}}", place.into)?;
         writeln!(text, "http: {{allow_private_addresses: true}}\n{more}")?;
         fs::write(&config, text)?;
         let log = config.with_extension("log");
         let mut command = self.thresher.command();
         command.arg("serve").arg("--config").arg(&config).args(["--only", service]);
         command
-            .envs(self.s3.aws_environment())
+            .envs(place.environment)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log)?);
@@ -109,7 +121,10 @@ impl Fleet {
 
     /// Where its harvests lie.
     pub(crate) fn place(&self) -> Place {
-        Place::bucket(&self.s3)
+        match &self.store {
+            FleetStore::S3(s3) => Place::bucket(s3),
+            FleetStore::Directory(directory) => Place::directory(directory),
+        }
     }
 
     /// Processor time that the services have used so far, in seconds.
@@ -135,6 +150,14 @@ impl Fleet {
     /// What the processes of one service have counted so far under `metric`, all its labels together.
     pub(crate) fn counted(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
         self.named(service).map(|service| Ok(sum_of(&service.metrics()?, metric))).sum()
+    }
+
+    /// The same, of the samples that carry `label`.
+    pub(crate) fn counted_with(&self, service: &str, metric: &str, label: &str) -> anyhow::Result<u64> {
+        let of_label = |metrics: String| -> String {
+            metrics.lines().filter(|line| line.contains(label)).map(|line| format!("{line}\n")).collect()
+        };
+        self.named(service).map(|service| Ok(sum_of(&of_label(service.metrics()?), metric))).sum()
     }
 
     fn named(&self, service: &str) -> impl Iterator<Item = &Service> {

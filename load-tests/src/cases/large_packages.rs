@@ -1,7 +1,9 @@
 //! `many-members` and `large-members`: a Resource Dump of one package of some 5 GB, unpacked by a fleet with one unpacker and with
 //! two, beside `unzip -t` and `sha256sum`; and harvested by one process.
 
+mod alone;
 mod content;
+mod owner;
 mod package;
 mod phase;
 
@@ -18,7 +20,7 @@ use super::{interleaved, measured, unchecked};
 use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::documents::DUMP_PATH;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::measure::Usage;
@@ -60,6 +62,8 @@ pub(crate) const LARGE_MEMBERS: Case = Case { name: "large-members", profile: Pr
 enum Way {
     Unzip,
     Sha256sum,
+    /// So many unpackers with no other service beside them, each of which works one slice at a time.
+    Alone(u32),
     /// A fleet with so many unpackers, each of which works one slice at a time.
     Fleet(u32),
     /// One process, into a directory.
@@ -120,21 +124,36 @@ impl Case {
         }
         let finished_at = jiff::Timestamp::now();
         let report = Report { case: self.name, finished_at, machine, setup, versions, rows };
-        Ok(report.summed_up(&[Way::Unzip.name(), Way::Sha256sum.name(), Way::Fleet(1).name()]))
+        Ok(report.summed_up(&[
+            Way::Unzip.name(),
+            Way::Sha256sum.name(),
+            Way::Alone(1).name(),
+            Way::Fleet(1).name(),
+        ]))
     }
 }
 
 impl Way {
     /// All, in the order of the first round.
-    const ALL: [Self; 5] = [Self::Unzip, Self::Sha256sum, Self::Fleet(1), Self::Fleet(2), Self::Sync];
+    const ALL: [Self; 7] = [
+        Self::Unzip,
+        Self::Sha256sum,
+        Self::Alone(1),
+        Self::Alone(2),
+        Self::Fleet(1),
+        Self::Fleet(2),
+        Self::Sync,
+    ];
 
     /// What it is called in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Unzip => "unzip -t",
             Self::Sha256sum => "sha256sum",
-            Self::Fleet(1) => "one unpacker",
-            Self::Fleet(_) => "two unpackers",
+            Self::Alone(1) => "one unpacker",
+            Self::Alone(_) => "two unpackers",
+            Self::Fleet(1) => "fleet with one unpacker",
+            Self::Fleet(_) => "fleet with two unpackers",
             Self::Sync => "one process, with receiving",
         }
     }
@@ -148,6 +167,9 @@ impl Bench {
         match way {
             Way::Unzip => self.peer(&self.unzip, &["-tqq"], &self.archive, &folder),
             Way::Sha256sum => self.peer(&self.sha256sum, &[], &self.sample, &folder),
+            Way::Alone(unpackers) => {
+                Ok(("thresher serve --only unpacker".to_owned(), self.alone(unpackers, &name, &folder)?))
+            }
             Way::Fleet(unpackers) => {
                 let done = self.unpacked(unpackers, &name, &folder)?;
                 Ok(("thresher run submit $SOURCE --watch".to_owned(), done))
@@ -175,7 +197,7 @@ impl Bench {
         // Servers of its own: the gigabytes that they keep are gone with them.
         let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
         let (nats, s3) = runtime.block_on(start)?;
-        let mut fleet = Fleet::new(&self.thresher, nats.url(), name, s3.fixture(), folder);
+        let mut fleet = Fleet::new(&self.thresher, nats.url(), name, FleetStore::S3(s3.fixture()), folder);
         for service in ["scheduler", "fetcher", "verifier"] {
             fleet.start(service, "")?;
         }

@@ -10,7 +10,7 @@ use testkit::source::{Size, SourceSpec};
 use super::{harvested, interleaved};
 use crate::check::Check;
 use crate::cli::Options;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::report::{Report, Round};
@@ -77,7 +77,8 @@ impl Bench {
     fn run(&self, round: usize, fetchers: u64) -> anyhow::Result<Round> {
         let name = format!("round-{round}-with-{fetchers}");
         let folder = self.work.make(&name)?;
-        let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, self.s3.fixture(), &folder);
+        let store = FleetStore::S3(self.s3.fixture());
+        let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, store, &folder);
         for service in ["scheduler", "verifier"] {
             fleet.start(service, "")?;
         }

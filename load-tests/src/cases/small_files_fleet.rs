@@ -10,7 +10,7 @@ use super::small_files::serving;
 use super::{harvested, interleaved, measured};
 use crate::check;
 use crate::cli::Options;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::place::Place;
@@ -113,7 +113,8 @@ impl Bench {
             }
             Way::Fleet { has_packs } => {
                 let s3 = self.s3.fixture();
-                let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, s3, &folder);
+                let mut fleet =
+                    Fleet::new(&self.thresher, self.nats.url(), &name, FleetStore::S3(s3), &folder);
                 for service in ["scheduler", "unpacker", "verifier"] {
                     fleet.start(service, "")?;
                 }
