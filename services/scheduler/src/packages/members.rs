@@ -27,7 +27,7 @@ enum Step {
 }
 
 impl Harvest {
-    /// Settles one slice of a package.
+    /// Settles members of a package, whose entries are of different resources.
     pub(super) async fn settle_members(
         &mut self,
         batch: &mut Batch,

@@ -4,7 +4,7 @@ use bus::Delivery;
 use catalog::Batch;
 use jiff::SignedDuration;
 use model::{
-    Contents, Disposition, Failure, PackageOutcome, PackageRecord, PackageResult, PackageState,
+    Contents, Disposition, Failure, JobId, PackageOutcome, PackageRecord, PackageResult, PackageState,
     ProblemReason, Seq, SettledPackage, SliceSet, Subject,
 };
 use resourcesync::Capability;
@@ -35,31 +35,44 @@ impl Harvest {
             let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
             Box::pin(self.settle(others, &mut window)).await?;
         }
-        for (delivery, outcome) in packages {
+        let mut packages = packages.into_iter().peekable();
+        while let Some((delivery, outcome)) = packages.next() {
+            let (mut deliveries, mut beside) = (vec![delivery], Vec::new());
+            while let Some((delivery, next)) = packages.next_if(|(_, next)| are_slices_of_one(&outcome, next))
+            {
+                deliveries.push(delivery);
+                beside.push(next);
+            }
             let uri = outcome.uri.as_str().to_owned();
-            Box::pin(self.settle_package(&uri, outcome, hand)).await?;
-            delivery.ack().await?;
+            Box::pin(self.settle_package(&uri, outcome, beside, hand)).await?;
+            for delivery in deliveries {
+                delivery.ack().await?;
+            }
         }
         Ok(())
     }
+
+    /// Settles what was said of a package; of slices, those that came beside the first with it: a batch costs about the same with several.
 
     async fn settle_package(
         &mut self,
         uri: &str,
         outcome: PackageOutcome,
+        beside: Vec<PackageOutcome>,
         hand: &mut InHand,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += outcome.requests;
+        let jobs: Vec<JobId> = [outcome.id].into_iter().chain(beside.iter().map(|next| next.id)).collect();
         let found = self.catalog.package(uri).await?;
         // What a job of an earlier run stored may have been collected since (docs/adr/0019), unless the record tells of it.
-        let is_ours = |record: &&PackageRecord| {
+        let is_about = |record: &PackageRecord, outcome: &PackageOutcome| {
             record.seq == outcome.seq && (record.run == outcome.run || record.job == Some(outcome.id))
         };
-        let known = found.as_ref().filter(is_ours).cloned();
+        let known = found.as_ref().filter(|record| is_about(record, &outcome)).cloned();
         let indexes = Indexes::of(&outcome, known.as_ref());
         let Some(mut record) = known else {
             // Of an earlier plan.
-            hand.jobs.remove(&outcome.id);
+            hand.jobs.retain(|job, _| !jobs.contains(job));
             self.commit(Batch::new()).await?;
             self.remove_indexes(uri, indexes, found.as_ref()).await;
             return Ok(());
@@ -97,16 +110,10 @@ impl Harvest {
                     }
                 }
             }
-            (
-                PackageResult::Slice { number, items, unlisted, unlisted_names },
-                PackageState::Opened { stored, contents, mut done },
-            ) => {
-                if done.insert(number) {
-                    self.settle_members(&mut batch, uri, &record, &contents, items).await?;
-                    self.note_unlisted(&mut batch, uri, unlisted, &unlisted_names).await?;
-                }
-                record.state = PackageState::Opened { stored, contents, done };
-                finish_if_done(&mut record);
+            (first @ PackageResult::Slice { .. }, PackageState::Opened { .. }) => {
+                let beside = beside.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
+                let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
+                self.settle_slices(&mut batch, uri, &mut record, slices).await?;
             }
             // Of a job that is over, it says nothing new.
             (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
@@ -129,14 +136,37 @@ impl Harvest {
         }
         let is_over = !goes_on || is_whole_job(&record);
         if is_over {
-            record.job = record.job.filter(|job| *job != outcome.id);
+            record.job = record.job.filter(|job| !jobs.contains(job));
         }
         let may_go_on = matches!(record.state, PackageState::Wanted | PackageState::Failed);
         record.kept &= may_go_on && record.seq == outcome.seq;
         self.put_away(batch, uri, record, outcome.seq, indexes, hand).await?;
         if is_over {
-            hand.jobs.remove(&outcome.id);
+            hand.jobs.retain(|job, _| !jobs.contains(job));
         }
+        Ok(())
+    }
+
+    /// Settles slices of one package, whose entries are of different resources.
+    async fn settle_slices(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        slices: impl Iterator<Item = PackageResult>,
+    ) -> Result<(), HarvestError> {
+        let PackageState::Opened { stored, contents, mut done } = record.state.clone() else { return Ok(()) };
+        let mut all = Vec::new();
+        for slice in slices {
+            let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
+            if done.insert(number) {
+                all.extend(items);
+                self.note_unlisted(batch, uri, unlisted, &unlisted_names).await?;
+            }
+        }
+        self.settle_members(batch, uri, record, &contents, all).await?;
+        record.state = PackageState::Opened { stored, contents, done };
+        finish_if_done(record);
         Ok(())
     }
 
@@ -262,6 +292,12 @@ impl Harvest {
     }
 }
 
+/// Whether both are what was said of slices of the same package.
+fn are_slices_of_one(one: &PackageOutcome, other: &PackageOutcome) -> bool {
+    let is_slice = |outcome: &PackageOutcome| matches!(outcome.result, PackageResult::Slice { .. });
+    is_slice(one) && is_slice(other) && (&one.uri, one.seq, one.run) == (&other.uri, other.seq, other.run)
+}
+
 /// Whether the job that told of a package is over: one that unpacks a package from its beginning tells many times.
 fn is_whole_job(record: &PackageRecord) -> bool {
     match &record.state {
@@ -307,4 +343,49 @@ fn interrupted() -> Failure {
 
 fn refused(reason: ProblemReason, message: String) -> Failure {
     Failure { reason, message, disposition: Disposition::Refuse, evidence: Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::RunId;
+
+    use super::*;
+
+    fn slice(uri: &str, seq: u64, run: RunId) -> PackageOutcome {
+        PackageOutcome {
+            id: JobId::fresh(),
+            source: "s".parse().unwrap(),
+            run,
+            lane: "http://e.org".parse().unwrap(),
+            uri: uri.parse().unwrap(),
+            seq: Seq::new(seq),
+            requests: 0,
+            elapsed_ms: 0,
+            result: PackageResult::Slice {
+                number: 0,
+                items: Vec::new(),
+                unlisted: 0,
+                unlisted_names: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn only_slices_of_the_same_plan_of_a_package_are_settled_together() {
+        let run = RunId::fresh();
+        let one = slice("http://e.org/1.zip", 1, run);
+        assert!(are_slices_of_one(&one, &slice("http://e.org/1.zip", 1, run)));
+        let deferred = PackageOutcome {
+            result: PackageResult::Deferred { received: 1 },
+            ..slice("http://e.org/1.zip", 1, run)
+        };
+        for other in [
+            slice("http://e.org/2.zip", 1, run),
+            slice("http://e.org/1.zip", 2, run),
+            slice("http://e.org/1.zip", 1, RunId::fresh()),
+            deferred,
+        ] {
+            assert!(!are_slices_of_one(&one, &other) && !are_slices_of_one(&other, &one), "{other:?}");
+        }
+    }
 }
