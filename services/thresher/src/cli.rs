@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::{SignedDuration, Span, SpanRelativeTo};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use model::ProblemReason;
 use url::Url;
 
@@ -49,7 +51,7 @@ pub(crate) enum Command {
     Problems(ProblemsArgs),
     /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
     Report(ReportArgs),
-    /// Write what is held as a Resource Dump, which any Destination can harvest. Needs no network.
+    /// Write what is held as files, as a tar, as a table of all that is known, or as a Resource Dump. Needs no network.
     Export(ExportArgs),
     /// Undo the deletion of resources whose bytes are still kept.
     Restore(RestoreArgs),
@@ -144,6 +146,15 @@ fn duration(text: &str) -> Result<Duration, String> {
     let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
     duration
         .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 48h".to_owned())
+}
+
+/// A moment in UTC, or the beginning of a day.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
+    text.parse::<Timestamp>()
+        .ok()
+        .or_else(day)
+        .ok_or_else(|| "give a day such as 2026-01-31, or a moment such as 2026-01-31T12:00:00Z".to_owned())
 }
 
 fn retention(text: &str) -> Result<SignedDuration, String> {
@@ -258,20 +269,30 @@ pub(crate) struct ReportArgs {
 /// `export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Where to write it: a new or empty directory.
-    pub(crate) directory: PathBuf,
-    /// What to write. resourcedump: ZIP packages with their manifests, and the documents that lead to them.
-    #[arg(long = "as", value_enum, default_value_t = ExportFormat::Resourcedump)]
+    /// Where to write it: a new or empty directory; a new file for tar and jsonl, or - for standard output. An export that was interrupted
+    /// is gone on with when the same is asked for again.
+    pub(crate) to: PathBuf,
+    /// What to write.
+    #[arg(long = "as", value_enum)]
     pub(crate) format: ExportFormat,
-    /// The URL under which the directory will be served: documents name the packages by it.
-    #[arg(long, value_name = "URL")]
-    pub(crate) base: Url,
+    /// The URL under which a Resource Dump will be served: its documents name the packages by it.
+    #[arg(long, value_name = "URL", required_if_eq("format", "resourcedump"))]
+    pub(crate) base: Option<Url>,
     /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Only URIs that begin with this.
     #[arg(long)]
     pub(crate) prefix: Option<String>,
+    /// Only what was stored (or, in tables, deleted) at this moment or later: 2026-01-31, 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only what was stored (or, in tables, deleted) before this moment.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) until: Option<Timestamp>,
+    /// Only of this media type: application/pdf, or text/* for all of a kind. May be given several times.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 }
@@ -279,8 +300,16 @@ pub(crate) struct ExportArgs {
 /// What an export is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A Resource Dump (RS-33).
+    /// A Resource Dump (RS-33): ZIP packages with their manifests, and the documents that lead to them.
     Resourcedump,
+    /// Files under readable names, as in a view.
+    Tree,
+    /// A tar of the same.
+    Tar,
+    /// What is known of each resource, deleted ones included: a line of JSON each.
+    Jsonl,
+    /// The same as tables of Apache Parquet.
+    Parquet,
 }
 
 /// `restore`.

@@ -53,7 +53,6 @@ impl Harvest {
     }
 
     /// Settles what was said of a package; of slices, those that came beside the first with it: a batch costs about the same with several.
-
     async fn settle_package(
         &mut self,
         uri: &str,

@@ -1,18 +1,18 @@
 //! The documents that lead to the packages: the Resource Dump, the Capability List that offers it, and the Source Description at
 //! its well-known place where there is one.
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 
-use fs_err::File;
 use jiff::Timestamp;
 use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer};
+use tempfile::NamedTempFile;
 use url::Url;
 
-use super::package::Closed;
+use crate::note::Closed;
 
 /// The Resource Dump's name.
-pub(super) const DUMP: &str = "resourcedump.xml";
+const DUMP: &str = "resourcedump.xml";
 const CAPABILITIES: &str = "capabilitylist.xml";
 const DESCRIPTION: &str = ".well-known/resourcesync";
 
@@ -64,11 +64,27 @@ fn document(
     header: &Header,
     entries: impl IntoIterator<Item = anyhow::Result<Entry>>,
 ) -> anyhow::Result<()> {
-    let mut writer = Writer::new(BufWriter::new(File::create_new(path)?), header)?;
+    // Renamed into place, so that nobody reads half of it.
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut writer = Writer::new(BufWriter::new(NamedTempFile::new_in(directory)?), header)?;
     for entry in entries {
         writer.write(&entry?)?;
     }
-    let mut file = writer.finish()?;
-    file.flush()?;
-    Ok(file.get_ref().sync_all()?)
+    let file = writer.finish()?.into_inner()?;
+    file.as_file().sync_all()?;
+    set_readable(file.as_file())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Temporary files are their owner's alone; a dump is there to be served.
+#[cfg(unix)]
+fn set_readable(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn set_readable(_: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! One package: a ZIP with stored members, and the manifest that names them. It is written on a thread of its own, under a
 //! name that no document names until it is whole.
 
-use std::io::{BufReader, BufWriter, Seek, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use crate::note::Closed;
+
 /// Chunks that may wait for the thread.
 const CHUNKS_AHEAD: usize = 8;
 
@@ -27,15 +29,6 @@ pub(super) struct PackageWriter {
     bytes: u64,
 }
 
-/// A package that is whole.
-#[derive(Debug)]
-pub(super) struct Closed {
-    /// Its file name.
-    pub(super) name: String,
-    /// Its length and digest.
-    pub(super) computed: Computed,
-}
-
 /// What the manifest says of a resource.
 #[derive(Debug)]
 pub(super) struct Described(Box<Entry>);
@@ -46,6 +39,7 @@ enum Step {
     Bytes(Bytes),
     GiveUp,
     End,
+    Close,
 }
 
 impl Described {
@@ -66,14 +60,21 @@ impl Described {
 }
 
 impl PackageWriter {
-    /// Begins the `number`th package in a directory.
-    pub(super) fn create(directory: &Path, number: usize, at: Timestamp) -> anyhow::Result<Self> {
+    /// Begins the `number`th package in a directory; as long as it is not whole it lies in `aside`.
+    pub(super) fn create(
+        directory: &Path,
+        aside: &Path,
+        number: usize,
+        at: Timestamp,
+    ) -> anyhow::Result<Self> {
         let (steps, received) = mpsc::channel(CHUNKS_AHEAD);
         let name = format!("package-{:05}.zip", number + 1);
-        let mut archive = Archive::create(directory, &name, at)?;
+        let mut archive = Archive::create(aside, &name, at)?;
         let path = directory.join(&name);
         let thread = tokio::task::spawn_blocking(move || {
-            archive.work(received)?;
+            if !archive.work(received)? {
+                anyhow::bail!("the package {name} was left where it was");
+            }
             archive.close(&path, name)
         });
         Ok(Self { steps, thread, entries: 0, bytes: 0 })
@@ -112,8 +113,8 @@ impl PackageWriter {
     }
 
     /// Adds the manifest, and gives the package its name.
-    pub(super) async fn close(self) -> anyhow::Result<Closed> {
-        drop(self.steps);
+    pub(super) async fn close(mut self) -> anyhow::Result<Closed> {
+        self.send(Step::Close).await?;
         self.thread.await?
     }
 
@@ -139,14 +140,19 @@ struct Archive {
 }
 
 impl Archive {
-    fn create(directory: &Path, name: &str, at: Timestamp) -> anyhow::Result<Self> {
-        let partial = directory.join(format!("{name}.partial"));
+    fn create(aside: &Path, name: &str, at: Timestamp) -> anyhow::Result<Self> {
+        let partial = aside.join(name);
+        // Of an export that was interrupted.
+        match fs_err::remove_file(&partial) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
         let header = Header {
             at: Some(at.into()),
             ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
         };
-        // Beside the packages, where there is room for them.
-        let spool = tempfile::tempfile_in(directory)?;
+        // Where there is room for the packages.
+        let spool = tempfile::tempfile_in(aside)?;
         Ok(Self {
             zip: ZipWriter::new(BufWriter::new(File::create_new(&partial)?)),
             partial,
@@ -156,7 +162,8 @@ impl Archive {
         })
     }
 
-    fn work(&mut self, mut steps: mpsc::Receiver<Step>) -> anyhow::Result<()> {
+    /// Tells whether the package is to be closed. It is not where whoever writes it has stopped.
+    fn work(&mut self, mut steps: mpsc::Receiver<Step>) -> anyhow::Result<bool> {
         while let Some(step) = steps.blocking_recv() {
             match step {
                 Step::Begin(mut entry) => {
@@ -177,9 +184,10 @@ impl Archive {
                         self.describe(*entry)?;
                     }
                 }
+                Step::Close => return Ok(true),
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     fn describe(&mut self, mut entry: Entry) -> anyhow::Result<()> {

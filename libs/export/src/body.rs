@@ -1,0 +1,73 @@
+//! The bytes of what is exported, read ahead where they are few.
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use model::{Bitstream, ResourceRecord, ResourceUri};
+use store::{ByteStream, Store, StoreError};
+
+use crate::ExportError;
+use crate::work::Work;
+
+/// Bitstreams up to so many bytes are held in memory and read ahead.
+const SMALL_BYTES: u64 = 1024 * 1024;
+/// So many of them at a time.
+const AHEAD: usize = 16;
+
+/// A resource that is held, and its bytes.
+pub(crate) struct Held {
+    pub(crate) uri: ResourceUri,
+    pub(crate) record: ResourceRecord,
+    pub(crate) bitstream: Bitstream,
+    pub(crate) body: Body,
+}
+
+/// Bytes, judged once more.
+pub(crate) enum Body {
+    /// All of them.
+    Small(Result<Bytes, StoreError>),
+    /// As they pass; whether they are right is known after the last.
+    Large(ByteStream),
+}
+
+impl Work<'_> {
+    /// Resources that are held, selected and still to come, with their bytes.
+    pub(crate) async fn held(
+        &self,
+    ) -> Result<impl Stream<Item = Result<Held, ExportError>> + use<>, ExportError> {
+        let rest = self.rest().await?;
+        let present = rest.try_filter_map(|(uri, record)| async move {
+            Ok(record.bitstream.clone().map(|bitstream| (uri, record, bitstream)))
+        });
+        let store = self.store.clone();
+        Ok(present
+            .map(move |found| {
+                let store = store.clone();
+                async move {
+                    let (uri, record, bitstream) = found?;
+                    let body = body(&store, &bitstream).await;
+                    Ok(Held { uri, record, bitstream, body })
+                }
+            })
+            .buffered(AHEAD))
+    }
+}
+
+async fn body(store: &Store, bitstream: &Bitstream) -> Body {
+    if bitstream.computed.length() <= SMALL_BYTES {
+        return Body::Small(store.read_verified(bitstream).await);
+    }
+    match store.open_verified(bitstream).await {
+        Ok(bytes) => Body::Large(bytes),
+        Err(error) => Body::Small(Err(error)),
+    }
+}
+
+impl Body {
+    /// As pieces, whatever their number.
+    pub(crate) fn pieces(self) -> ByteStream {
+        match self {
+            Self::Small(bytes) => futures::stream::iter([bytes]).boxed(),
+            Self::Large(pieces) => pieces,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A Resource Dump that any Destination can harvest (RS-33).
+
+mod documents;
+mod package;
+
+use std::path::Path;
+use std::pin::pin;
+
+use futures::TryStreamExt as _;
+use store::StoreError;
+use url::Url;
+
+use self::package::{Described, PackageWriter};
+use crate::ExportError;
+use crate::body::Held;
+use crate::work::{DATA, Work};
+
+/// Packages, one after the other, and last of all the documents that name them. What is gone on with begins behind the last package that is whole.
+pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> Result<(), ExportError> {
+    let (at, sizes) = (work.kept.note.at, work.sizes);
+    let is_full = |package: &PackageWriter| {
+        package.entries() >= sizes.package_entries || package.bytes() >= sizes.package_bytes
+    };
+    let mut open: Option<PackageWriter> = None;
+    let mut held = pin!(work.held().await?);
+    while let Some(resource) = held.try_next().await? {
+        if open.as_ref().is_some_and(is_full) {
+            close(work, open.take()).await?;
+        }
+        let package = match &mut open {
+            Some(package) => package,
+            none => {
+                let number = work.kept.note.packages.len();
+                let created = PackageWriter::create(directory, &directory.join(DATA), number, at);
+                none.insert(created.map_err(ExportError::Format)?)
+            }
+        };
+        add(work, package, resource).await?;
+    }
+    close(work, open).await?;
+    documents::write(directory, base, at, &work.kept.note.packages).map_err(ExportError::Format)
+}
+
+async fn close(work: &mut Work<'_>, package: Option<PackageWriter>) -> Result<(), ExportError> {
+    let Some(package) = package else { return Ok(()) };
+    work.kept.note.packages.push(package.close().await.map_err(ExportError::Format)?);
+    work.kept.keep()
+}
+
+/// Adds a resource. Where the store has something else than was judged, nothing of it is in the package.
+async fn add(work: &mut Work<'_>, package: &mut PackageWriter, held: Held) -> Result<(), ExportError> {
+    let Held { uri, record, bitstream, body } = held;
+    package.begin(Described::of(&uri, &record, &bitstream)).await.map_err(ExportError::Format)?;
+    let mut pieces = body.pieces();
+    let failed: Option<StoreError> = loop {
+        match pieces.try_next().await {
+            Ok(Some(piece)) => package.write(piece).await.map_err(ExportError::Format)?,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    match failed {
+        None => {
+            package.end().await.map_err(ExportError::Format)?;
+            work.took(&uri, bitstream.computed.length())
+        }
+        Some(error) => {
+            package.give_up().await.map_err(ExportError::Format)?;
+            work.missed(&uri, error)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How far an export has come, written down beside it: so an interrupted one is gone on with, and none is mistaken for a whole one.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use fixity::Computed;
+use jiff::Timestamp;
+use model::{ResourceUri, SourceId};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::work::{Format, Summary};
+use crate::{ExportError, Selection};
+
+/// What an export is asked to be. One that was begun is gone on with only by the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) format: Format,
+    pub(crate) source: SourceId,
+    #[serde(flatten)]
+    pub(crate) selection: Selection,
+}
+
+/// How far an export has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    #[serde(flatten)]
+    pub(crate) asked: Asked,
+    /// When it was begun: what a Resource Dump gives as its `at` (RS-4).
+    pub(crate) at: Timestamp,
+    /// The last resource that is safely part of it; those behind it in the catalog's order are still to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<ResourceUri>,
+    /// Bytes of a single file that are safely written.
+    #[serde(default)]
+    pub(crate) bytes: u64,
+    /// Packages that are whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) packages: Vec<Closed>,
+    /// How many tables are whole.
+    #[serde(default)]
+    pub(crate) parts: u32,
+    /// What is in it so far.
+    #[serde(default)]
+    pub(crate) done: Summary,
+}
+
+/// A package that is whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Closed {
+    pub(crate) name: String,
+    pub(crate) computed: Computed,
+}
+
+/// Where a note lies, and what it says.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// None where nobody could go on: on standard output.
+    path: Option<PathBuf>,
+    pub(crate) note: Note,
+}
+
+impl Kept {
+    /// The note at `path`, or a new one where nothing was begun.
+    pub(crate) fn open(path: Option<PathBuf>, asked: Asked, now: Timestamp) -> Result<Self, ExportError> {
+        let found = path.as_deref().map(read).transpose()?.flatten();
+        let note = match found {
+            Some(note) if note.asked == asked => note,
+            Some(note) => {
+                let place = path.as_deref().unwrap_or(Path::new("-")).display();
+                let begun = serde_json::to_string(&note.asked).unwrap_or_default();
+                return Err(ExportError::Refused(format!(
+                    "another export was begun here and not ended (by {place}: {begun}); end it with the same options, remove it, or \
+                     give another place"
+                )));
+            }
+            None => Note {
+                asked,
+                at: now,
+                after: None,
+                bytes: 0,
+                packages: Vec::new(),
+                parts: 0,
+                done: Summary::default(),
+            },
+        };
+        Ok(Self { path, note })
+    }
+
+    /// Writes it down, in the place of the one before. What it tells of has to be on the disk already.
+    pub(crate) fn keep(&self) -> Result<(), ExportError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let mut file = NamedTempFile::new_in(directory)?;
+        serde_json::to_writer(&mut file, &self.note).map_err(|error| ExportError::Format(error.into()))?;
+        file.flush()?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| ExportError::Write(error.error))?;
+        Ok(())
+    }
+
+    /// Removes it: the export is whole.
+    pub(crate) fn forget(self) -> Result<(), ExportError> {
+        match self.path.map(fs_err::remove_file) {
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Note>, ExportError> {
+    let bytes = match fs_err::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let note = serde_json::from_slice(&bytes).map_err(|error| {
+        ExportError::Refused(format!(
+            "{} is not the note of an export of this version ({error}); remove what was begun, or give another place",
+            path.display()
+        ))
+    })?;
+    Ok(Some(note))
+}

@@ -1,0 +1,93 @@
+//! Records as tables of Apache Parquet: parts of up to a million rows, each a file of its own, since a table is of use only when its
+//! end is written.
+
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use fs_err::File;
+use futures::TryStreamExt as _;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::ExportError;
+use crate::columns;
+use crate::row::Row;
+use crate::work::{DATA, Work};
+
+/// Rows that are held in memory before they are written.
+const GROUP_ROWS: usize = 20_000;
+
+pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), ExportError> {
+    let schema = columns::batch(&[]).map_err(|error| failed(error.into()))?.schema();
+    let mut rest = pin!(work.rest().await?);
+    let mut is_over = false;
+    // Even nothing is a table.
+    while !is_over || work.kept.note.parts == 0 {
+        let name = format!("part-{:05}.parquet", work.kept.note.parts + 1);
+        let aside = directory.join(DATA).join(&name);
+        let mut part = Part::create(&aside, &schema)?;
+        let mut rows = 0;
+        while rows < work.sizes.table_rows.max(1) {
+            let Some((uri, record)) = rest.try_next().await? else {
+                is_over = true;
+                break;
+            };
+            part.add(Row::of(&uri, record))?;
+            work.took(&uri, 0)?;
+            rows += 1;
+        }
+        if rows == 0 && work.kept.note.parts > 0 {
+            break;
+        }
+        part.close()?;
+        fs_err::rename(&aside, directory.join(&name))?;
+        work.kept.note.parts += 1;
+        work.kept.keep()?;
+    }
+    Ok(())
+}
+
+/// A file that is being written.
+struct Part {
+    writer: ArrowWriter<std::fs::File>,
+    rows: Vec<Row>,
+}
+
+impl Part {
+    fn create(path: &Path, schema: &Arc<Schema>) -> Result<Self, ExportError> {
+        let level = ZstdLevel::try_new(3).map_err(failed)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_max_row_group_row_count(Some(10 * GROUP_ROWS))
+            .build();
+        let file = File::create(path)?.into_parts().0;
+        let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties)).map_err(failed)?;
+        Ok(Self { writer, rows: Vec::new() })
+    }
+
+    fn add(&mut self, row: Row) -> Result<(), ExportError> {
+        self.rows.push(row);
+        if self.rows.len() >= GROUP_ROWS { self.write_rows() } else { Ok(()) }
+    }
+
+    fn write_rows(&mut self) -> Result<(), ExportError> {
+        let rows = std::mem::take(&mut self.rows);
+        let batch: RecordBatch = columns::batch(&rows).map_err(|error| failed(error.into()))?;
+        self.writer.write(&batch).map_err(failed)
+    }
+
+    /// Writes the end, and waits until all of it is on the disk.
+    fn close(mut self) -> Result<(), ExportError> {
+        self.write_rows()?;
+        Ok(self.writer.into_inner().map_err(failed)?.sync_all()?)
+    }
+}
+
+fn failed(error: ParquetError) -> ExportError {
+    ExportError::Format(error.into())
+}

@@ -1,0 +1,56 @@
+//! Records as lines of JSON.
+
+use std::io::{self, BufWriter, Seek as _, Write};
+use std::path::Path;
+use std::pin::pin;
+
+use fs_err::OpenOptions;
+use futures::TryStreamExt as _;
+use model::{ResourceRecord, ResourceUri};
+
+use crate::ExportError;
+use crate::row::Row;
+use crate::work::Work;
+
+/// Into a file, behind what is safely there.
+pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
+    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    file.set_len(work.kept.note.bytes)?;
+    file.seek(io::SeekFrom::End(0))?;
+    let mut out = BufWriter::new(file);
+    let mut rest = pin!(work.rest().await?);
+    let mut lines = 0;
+    while let Some((uri, record)) = rest.try_next().await? {
+        line(work, &mut out, &uri, record)?;
+        lines += 1;
+        if lines % work.sizes.kept_every.max(1) == 0 {
+            work.kept.note.bytes = out.stream_position()?;
+            out.get_ref().sync_data()?;
+            work.kept.keep()?;
+        }
+    }
+    out.flush()?;
+    Ok(out.get_ref().sync_data()?)
+}
+
+/// To standard output.
+pub(crate) async fn to_stdout(work: &mut Work<'_>) -> Result<(), ExportError> {
+    let mut out = BufWriter::new(io::stdout());
+    let mut rest = pin!(work.rest().await?);
+    while let Some((uri, record)) = rest.try_next().await? {
+        line(work, &mut out, &uri, record)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn line(
+    work: &mut Work<'_>,
+    out: &mut impl Write,
+    uri: &ResourceUri,
+    record: ResourceRecord,
+) -> Result<(), ExportError> {
+    let row = Row::of(uri, record);
+    serde_json::to_writer(&mut *out, &row).map_err(|error| ExportError::Write(error.into()))?;
+    out.write_all(b"\n")?;
+    work.took(uri, 0)
+}

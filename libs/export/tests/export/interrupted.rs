@@ -1,0 +1,64 @@
+//! Exports that are stopped and gone on with.
+
+use std::ops::ControlFlow;
+
+use export::{ExportError, Format, Seen};
+
+use crate::read::read;
+use crate::world::World;
+
+const RESOURCES: usize = 10;
+
+#[tokio::test]
+async fn stopped_after_any_resource_and_asked_for_again_it_is_the_same_export() {
+    let world = World::with(RESOURCES).await;
+    let base = "http://e.org/dump/".parse().unwrap();
+    for format in
+        [Format::Tree, Format::Tar, Format::JsonLines, Format::Parquet, Format::ResourceDump { base }]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let (expected, _) = world.run(&World::export(format.clone(), &whole)).await.unwrap();
+        let expected_files = read(&format, &whole);
+        let mut resumed = 0;
+        for stop in 1..=RESOURCES {
+            let place = folder.path().join(format!("stopped-{stop}"));
+            let export = World::export(format.clone(), &place);
+            let (mut taken, mut goes) = (0, 0);
+            let done = loop {
+                goes += 1;
+                let mut since = 0;
+                let mut see = |seen: Seen<'_>| {
+                    match seen {
+                        Seen::Resumed(_) => resumed += 1,
+                        _ => (since, taken) = (since + 1, taken + 1),
+                    }
+                    // Each go comes further than the one before, or it would not end.
+                    if since == stop + goes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                match world.watched(&export, &mut see).await {
+                    Ok(done) => break done,
+                    Err(ExportError::Stopped) => assert!(goes < 20),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            assert_eq!(done, expected, "{format:?} stopped after {stop}");
+            assert!(read(&format, &place) == expected_files, "{format:?} stopped after {stop}");
+            assert!(taken <= RESOURCES + 5 * goes, "{format:?}: {taken} resources in {goes} goes");
+        }
+        assert!(resumed > 0, "{format:?} was never gone on with");
+    }
+}
+
+#[tokio::test]
+async fn what_was_begun_is_gone_on_with_only_by_the_same() {
+    let (world, folder) = (World::with(5).await, tempfile::tempdir().unwrap());
+    let tree = World::export(Format::Tree, &folder.path().join("tree"));
+    let mut see = |_: Seen<'_>| ControlFlow::Break(());
+    assert!(matches!(world.watched(&tree, &mut see).await, Err(ExportError::Stopped)));
+    let mut other = tree.clone();
+    other.selection.types = vec!["text/html".to_owned()];
+    let refused = world.run(&other).await.unwrap_err();
+    assert!(refused.to_string().contains("was begun here and not ended"), "{refused}");
+    assert_eq!(world.run(&tree).await.unwrap().0.resources, 5);
+}

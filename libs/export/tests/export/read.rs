@@ -1,0 +1,118 @@
+//! What lies in an export, as other tools read it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use export::Format;
+use jiff::Timestamp;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Map, Value};
+
+/// The names and bytes of what lies in an export, whatever its kind.
+pub(crate) fn read(format: &Format, path: &Path) -> BTreeMap<String, Vec<u8>> {
+    match format {
+        Format::Tar => members(path),
+        Format::JsonLines => rows(path).into_iter().map(|row| named(&row)).collect(),
+        Format::Parquet => tables(path).into_iter().map(|row| named(&row)).collect(),
+        Format::Tree => files(path, path),
+        Format::ResourceDump { .. } => packages(path),
+    }
+}
+
+fn named(row: &Value) -> (String, Vec<u8>) {
+    (row["uri"].as_str().unwrap().to_owned(), serde_json::to_vec(row).unwrap())
+}
+
+pub(crate) fn rows(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub(crate) fn tables(path: &Path) -> Vec<Value> {
+    let mut files: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut rows = Vec::new();
+    for file in files {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
+        for batch in reader.build().unwrap() {
+            let batch = batch.unwrap();
+            rows.extend((0..batch.num_rows()).map(|row| row_of(&batch, row)));
+        }
+    }
+    rows
+}
+
+fn row_of(batch: &RecordBatch, row: usize) -> Value {
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
+    columns.map(|(field, column)| (field.name().clone(), value(column, row))).collect::<Map<_, _>>().into()
+}
+
+fn value(column: &ArrayRef, row: usize) -> Value {
+    match column.data_type() {
+        _ if column.is_null(row) => Value::Null,
+        DataType::Utf8 => column.as_string::<i32>().value(row).into(),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into(),
+        DataType::Timestamp(..) => {
+            let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
+            Timestamp::from_microsecond(micros).unwrap().to_string().into()
+        }
+        DataType::List(_) => {
+            let list = column.as_list::<i32>().value(row);
+            (0..list.len()).map(|at| value(&list, at)).collect()
+        }
+        other => panic!("no column is a {other}"),
+    }
+}
+
+fn members(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut tar = tar::Archive::new(File::open(path).unwrap());
+    let members = tar.entries().unwrap().map(|entry| {
+        let mut entry = entry.unwrap();
+        let name = entry.path().unwrap().display().to_string();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        (name, bytes)
+    });
+    members.collect()
+}
+
+pub(crate) fn files(root: &Path, below: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(root, &path));
+        } else {
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            all.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+/// The members of all packages by their resources, with the documents beside them but for what they say of the moment they were made.
+fn packages(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for (name, bytes) in files(path, path) {
+        if !name.ends_with(".zip") {
+            let text = String::from_utf8(bytes).unwrap();
+            let text: Vec<&str> = text.split(' ').filter(|word| !word.starts_with("completed=")).collect();
+            all.insert(name, text.join(" ").into_bytes());
+            continue;
+        }
+        let mut zip = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+        for number in 0..zip.len() {
+            let mut member = zip.by_index(number).unwrap();
+            let mut bytes = Vec::new();
+            member.read_to_end(&mut bytes).unwrap();
+            all.insert(format!("{name}/{}", member.name().unwrap()), bytes);
+        }
+    }
+    all
+}
