@@ -108,12 +108,14 @@ mod tests {
     use crate::resources::Resources;
     use crate::runs::Runs;
     use crate::sets::Sets;
+    use crate::versions::History;
 
     #[test]
     fn every_space_has_a_byte_of_its_own() {
         let prefixes = [
             Changes::PREFIX,
             Documents::PREFIX,
+            History::PREFIX,
             Meta::PREFIX,
             Packages::PREFIX,
             Pending::PREFIX,

@@ -18,6 +18,7 @@ mod resources;
 mod runs;
 mod scan;
 mod sets;
+mod versions;
 mod writer;
 
 pub use batch::Batch;
@@ -27,4 +28,5 @@ pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
 pub use scan::{ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan};
+pub use versions::VersionScan;
 pub use writer::Catalog;

@@ -15,6 +15,7 @@ pub const SCHEMA: u32 = 1;
 pub(crate) const SCHEMA_KEY: &str = "schema";
 pub(crate) const LAST_RUN: &str = "last-run";
 pub(crate) const LAST_SEQ: &str = "last-seq";
+pub(crate) const HISTORY: &str = "history";
 pub(crate) const LOOK: &str = "look";
 pub(crate) const NEXT_CHANGE: &str = "next-change";
 pub(crate) const REWRITTEN: &str = "rewritten-packs";

@@ -13,7 +13,8 @@ use crate::times::{Times, is_at_rest};
 /// Marks what the records of a catalog point to. Tombstones that are due are left out if they are about to be given up.
 ///
 /// The order counts, since a catalog changes while it is read: a location moves from a problem to a resource, or to a pending record and then to a resource; from
-/// a package to its resources; and never back. So problems are read first and resources last, and none is missed.
+/// a package to its resources; from a resource to the versions that are kept of it; and never back. So problems are read first, resources
+/// late and versions last, and none is missed.
 pub(crate) async fn mark(
     catalog: &Lookups,
     source: &SourceId,
@@ -56,6 +57,13 @@ pub(crate) async fn mark(
         }
     }
     drop(resources);
+    let mut versions = catalog.scan_versions(None).await.map_err(failed)?;
+    while let Some((_, versions)) = versions.try_next().await.map_err(failed)? {
+        for version in versions.kept {
+            marks.add(&version.bitstream.location, By::Other)?;
+        }
+    }
+    drop(versions);
     freed(catalog, source, before, marks).await?;
     let run = run.filter(|run| !is_at_rest(run)).map(|run| run.started_at);
     let unfinished = [run, job].into_iter().flatten().min();
@@ -107,8 +115,10 @@ async fn freed(
     let begin = first_change_since(catalog, since).await.map_err(failed)?;
     let mut changes = catalog.scan_changes(begin).await.map_err(failed)?;
     while let Some((_, change)) = changes.try_next().await.map_err(failed)? {
-        if let Some(freed) = change.freed.filter(|_| change.at >= since) {
-            marks.add(&freed, By::Reader)?;
+        if change.at >= since {
+            for freed in change.freed.iter().chain(&change.freed_versions) {
+                marks.add(freed, By::Reader)?;
+            }
         }
     }
     let rewritten = catalog.rewritten_packs().await.map_err(failed)?;

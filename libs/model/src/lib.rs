@@ -19,6 +19,7 @@ mod set;
 mod terms;
 mod unpack;
 mod uri;
+mod version;
 mod wire;
 
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -45,4 +46,5 @@ pub use set::{CapabilityLink, SetRecord};
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};
+pub use version::{Version, Versions};
 pub use wire::{Message, WireError, decode, encode, kind_of};

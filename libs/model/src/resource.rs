@@ -142,6 +142,9 @@ pub struct ChangeLogEntry {
     /// Where the bitstream lies that it held before and does not any more. Somebody may be reading it still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freed: Option<Location>,
+    /// Where versions lie that were kept and are not any more: the same holds for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freed_versions: Vec<Location>,
 }
 
 /// What happened to a resource.

@@ -21,6 +21,7 @@ use crate::options::HarvestOptions;
 use crate::progress::Progress;
 use crate::seen::Seen;
 use crate::trouble;
+use crate::versions::History;
 use crate::weigh::Waits;
 
 /// Problems shown at the end of a run.
@@ -74,6 +75,8 @@ pub struct Harvest {
     pub(crate) has_pending: bool,
     /// Whether there are problem records at all: lookups are saved where there are none.
     pub(crate) has_problems: bool,
+    /// How many versions of each resource are kept.
+    pub(crate) history: History,
     /// Problems queued again at the start, by the document that asked for them.
     pub(crate) requeued: HashMap<String, u64>,
     /// What each set's lists named in this process.
@@ -131,6 +134,7 @@ impl Harvest {
             sets.insert(id, set);
         }
         let has_problems = catalog.scan_problems().await?.try_next().await?.is_some();
+        let history = History::open(&catalog, options.history).await?;
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
         let may_trust_validators = last.as_ref().is_some_and(|run| run.options == fingerprint);
@@ -167,6 +171,7 @@ impl Harvest {
             may_trust_validators,
             has_pending: interrupted.is_some(),
             has_problems,
+            history,
             requeued: HashMap::new(),
             seen: HashMap::new(),
             has_looked,

@@ -36,6 +36,7 @@ mod seen;
 mod serve;
 mod settle;
 mod trouble;
+mod versions;
 mod view;
 mod ways;
 mod weigh;

@@ -31,6 +31,8 @@ pub struct HarvestOptions {
     pub absent: AbsentPolicy,
     /// The most resources deleted for their absence in one run, in percent of what is held of a set.
     pub max_deletes_percent: u8,
+    /// How many versions of each resource are kept beside the one that is held; as before where the operator does not say.
+    pub history: Option<u32>,
 }
 
 /// What is read where a Source offers both.
@@ -91,6 +93,7 @@ impl Default for HarvestOptions {
             terms: Terms::default(),
             absent: AbsentPolicy::default(),
             max_deletes_percent: 10,
+            history: None,
         }
     }
 }

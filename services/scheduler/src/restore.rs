@@ -3,7 +3,7 @@
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{ChangeEvent, ChangeLogEntry, Clock, ResourceRecord, ResourceUri, RunId};
+use model::{ChangeEvent, ChangeLogEntry, Clock, ResourceRecord, ResourceUri, RunId, Versions};
 use store::{Store, View};
 
 use crate::error::HarvestError;
@@ -51,9 +51,14 @@ pub async fn restore(
     let record = ResourceRecord { bitstream: Some(bitstream), deleted: None, settled_at: now, ..record };
     let mut batch = Batch::new();
     batch.put_resource(uri, &record);
+    if let Some(versions) = catalog.versions(uri).await? {
+        // It was not held in between.
+        batch.put_versions(uri, &Versions { since: Some(now), ..versions });
+    }
     let event = ChangeEvent::Restored { sha256 };
     let (uri, run) = (uri.clone(), RunId::fresh());
-    batch.append_change(&ChangeLogEntry { uri, event, at: now, run, document, freed: None });
+    let freed_versions = Vec::new();
+    batch.append_change(&ChangeLogEntry { uri, event, at: now, run, document, freed: None, freed_versions });
     catalog.commit(batch).await?;
     Ok(Restored::Done)
 }

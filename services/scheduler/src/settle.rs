@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{
     Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane, Listing,
     Outcome, OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord,
-    ResourceRecord, ResourceUri, SetId, StoredBitstream, Subject,
+    ResourceRecord, ResourceUri, SetId, StoredBitstream, Subject, Versions,
 };
 use resourcesync::Change;
 
@@ -30,6 +30,7 @@ pub(crate) struct Before {
     pub(crate) pending: PendingRecord,
     pub(crate) record: Option<ResourceRecord>,
     pub(crate) problem: Option<ProblemRecord>,
+    pub(crate) versions: Option<Versions>,
 }
 
 impl Harvest {
@@ -93,11 +94,12 @@ impl Harvest {
         let pending = self.catalog.pending_many(&uris).await?;
         let records = self.catalog.resources_many(&uris).await?;
         let problems = self.problems_of(&uris).await?;
-        let known = outcomes.iter().zip(pending).zip(records).zip(problems);
+        let versions = self.versions_of(&uris).await?;
+        let known = outcomes.iter().zip(pending).zip(records).zip(problems).zip(versions);
         Ok(known
-            .map(|(((outcome, pending), record), problem)| {
+            .map(|((((outcome, pending), record), problem), versions)| {
                 let pending = pending.filter(|pending| pending.seq == outcome.seq)?;
-                Some(Before { pending, record, problem })
+                Some(Before { pending, record, problem, versions })
             })
             .collect())
     }
@@ -153,7 +155,7 @@ impl Harvest {
         let known =
             before.record.as_ref().and_then(|record| record.bitstream.as_ref().or(record.deleted.as_ref()));
         // A mended object lies under the name that it had.
-        let freed = known.map(|known| known.location.clone()).filter(|known| *known != stored.location);
+        let mut freed = known.map(|known| known.location.clone()).filter(|known| *known != stored.location);
         let mend = before.pending.mend;
         let event = match held.map(|held| held.computed.sha256()) {
             Some(before) if mend => Some(ChangeEvent::Healed { sha256, before }),
@@ -184,8 +186,15 @@ impl Harvest {
             Some(event) => {
                 self.run.counters.stored += 1;
                 self.run.counters.healed += u64::from(matches!(event, ChangeEvent::Healed { .. }));
+                let mut freed_versions = Vec::new();
+                if let (ChangeEvent::Updated { .. }, Some(ended)) = (&event, &before.record) {
+                    freed_versions = self.end_version(batch, uri, ended, before.versions, now);
+                    // What is kept is not let go of.
+                    freed = freed.filter(|freed| freed_versions.contains(freed));
+                    freed_versions.retain(|gone| Some(gone) != freed.as_ref());
+                }
                 let change = self.log(uri, event, &record.listing.document);
-                batch.append_change(&ChangeLogEntry { freed, ..change });
+                batch.append_change(&ChangeLogEntry { freed, freed_versions, ..change });
             }
         }
         batch.put_resource(uri, &record);
@@ -218,19 +227,21 @@ impl Harvest {
         }
         let uris: Vec<ResourceUri> = deletions.iter().map(|(uri, _)| uri.clone()).collect();
         let records = self.catalog.resources_many(&uris).await?;
+        let versions = self.versions_of(&uris).await?;
         self.remove_from_view(&uris).await?;
         let now = self.clock.now();
         let mut batch = Batch::new();
-        for ((uri, pending), before) in deletions.into_iter().zip(records) {
+        for (((uri, pending), before), versions) in deletions.into_iter().zip(records).zip(versions) {
             debug_assert_eq!(pending.action, Action::Delete);
             let absent = pending.listing.change.is_none();
-            if before.as_ref().is_some_and(ResourceRecord::is_present) {
+            if let Some(ended) = before.as_ref().filter(|record| record.is_present()) {
                 self.run.counters.deleted += 1;
-                batch.append_change(&self.log(
-                    &uri,
-                    ChangeEvent::Deleted { absent },
-                    &pending.listing.document,
-                ));
+                // The tombstone keeps what was held, whether it is kept as a version too or not.
+                let held = ended.bitstream.as_ref().map(|held| &held.location);
+                let mut freed_versions = self.end_version(&mut batch, &uri, ended, versions, now);
+                freed_versions.retain(|location| Some(location) != held);
+                let change = self.log(&uri, ChangeEvent::Deleted { absent }, &pending.listing.document);
+                batch.append_change(&ChangeLogEntry { freed_versions, ..change });
             }
             let tombstone = ResourceRecord {
                 bitstream: None,
@@ -259,6 +270,7 @@ impl Harvest {
             run: self.run.id,
             document: document.to_owned(),
             freed: None,
+            freed_versions: Vec::new(),
         }
     }
 }

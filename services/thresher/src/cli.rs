@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// List what a harvest holds.
     Ls(LsArgs),
     /// Write the verified bytes of one resource to standard output.
-    Cat(ResourceArgs),
+    Cat(CatArgs),
     /// Tell the story of one resource, or of a message that was given up: its name instead of a URI.
     Explain(ExplainArgs),
     /// List what could not be done, why, and since when.
@@ -206,12 +206,25 @@ pub(crate) struct LsArgs {
     pub(crate) harvest: HarvestArgs,
     /// Only URIs that begin with this.
     pub(crate) prefix: Option<String>,
+    /// What was held at this moment, as far as versions of that time are kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) at: Option<Timestamp>,
     /// Print one JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// `cat`.
+#[derive(Debug, Args)]
+pub(crate) struct CatArgs {
+    #[command(flatten)]
+    pub(crate) resource: ResourceArgs,
+    /// The version that was held at this moment, if it is kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) at: Option<Timestamp>,
+}
+
+/// A resource of a harvest.
 #[derive(Debug, Args)]
 pub(crate) struct ResourceArgs {
     /// The resource's URI, as the Source writes it.

@@ -35,6 +35,11 @@ pub(crate) struct WantedArgs {
     /// run asks for your word.
     #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
     pub(crate) max_deletes: u8,
+
+    /// Keep the last N versions of each resource beside the one that is held: for `cat --at` and `ls --at`. Without it, as many as before; none
+    /// at first.
+    #[arg(long, value_name = "N")]
+    pub(crate) history: Option<u32>,
 }
 
 /// The way to go.

@@ -107,6 +107,7 @@ pub(crate) fn change(path: &str) -> ChangeLogEntry {
         run: RunId::fresh(),
         document: listing().document,
         freed: None,
+        freed_versions: Vec::new(),
     }
 }
 

@@ -39,6 +39,9 @@ pub struct SourceSpec {
     /// The most resources deleted for their absence in one run, in percent of what is held, 0 to 100.
     #[serde(default = "ten")]
     pub max_deletes_percent: u8,
+    /// How many versions of each resource are kept beside the one that is held; as before where it is left out, none at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<u32>,
     /// Only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
@@ -157,6 +160,7 @@ impl SourceSpec {
             prefer: None,
             absent: Absent::default(),
             max_deletes_percent: ten(),
+            history: None,
             include: None,
             exclude: None,
             strict: false,

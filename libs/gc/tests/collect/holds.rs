@@ -101,6 +101,7 @@ fn change(name: &str, at: Timestamp, freed: Option<&model::Location>) -> ChangeL
         run: RunId::fresh(),
         document: listing().document,
         freed: freed.cloned(),
+        freed_versions: Vec::new(),
     }
 }
 

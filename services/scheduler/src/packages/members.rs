@@ -44,6 +44,7 @@ impl Harvest {
         let records = self.catalog.resources_many(&uris).await?;
         let pending = self.catalog.pending_many(&uris).await?;
         let problems = self.problems_of(&uris).await?;
+        let versions = self.versions_of(&uris).await?;
         let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
             uris.iter().cloned().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
         let mut steps = Vec::with_capacity(members.len());
@@ -53,13 +54,13 @@ impl Harvest {
             steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
         }
         self.show_taken(&steps).await?;
-        for ((uri, step, held), problem) in steps.into_iter().zip(problems) {
+        for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
             match step {
                 Step::Take { pending, stored, assurance } => {
                     if !plans.contains_key(&uri) {
                         self.run.counters.planned += 1;
                     }
-                    let before = Before { pending, record: held, problem };
+                    let before = Before { pending, record: held, problem, versions };
                     self.take_verified(batch, &uri, stored, assurance, before);
                 }
                 Step::Plan { planned, decision, failure } => {

@@ -48,6 +48,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             Absent::Delete => AbsentPolicy::Delete,
             Absent::Keep => AbsentPolicy::Keep,
         },
+        history: source.history,
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },
         ..HarvestOptions::default()
     })

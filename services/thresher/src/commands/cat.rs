@@ -1,29 +1,34 @@
-//! `thresher cat`: the verified bytes of one resource.
+//! `thresher cat`: the verified bytes of one resource, as it is or as it was.
 
 use futures::TryStreamExt;
-use model::ResourceUri;
+use jiff::Timestamp;
+use model::{Bitstream, ResourceUri};
+use store::Store;
 use tokio::io::AsyncWriteExt;
 
-use crate::cli::ResourceArgs;
+use crate::cli::CatArgs;
+use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::target;
+use crate::target::{self, Harvested};
 
 /// Runs the command.
-pub(crate) async fn run(args: ResourceArgs) -> CommandResult {
-    let uri: ResourceUri = args.uri.parse().map_err(usage)?;
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
+pub(crate) async fn run(args: CatArgs) -> CommandResult {
+    let uri: ResourceUri = args.resource.uri.parse().map_err(usage)?;
+    let harvested = target::open_for_reading(&args.resource.harvest.into).await?;
+    match args.at {
+        Some(moment) => at(&harvested, &uri, moment).await,
+        None => now(&harvested, &uri).await,
+    }
+}
+
+async fn now(harvested: &Harvested, uri: &ResourceUri) -> CommandResult {
     let mut collected = None;
     for (_, catalog) in &harvested.sources {
-        let record = catalog.resource(&uri).await?;
+        let record = catalog.resource(uri).await?;
         collected = collected.max(record.as_ref().and_then(|record| record.collected));
-        let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
-        let mut out = tokio::io::stdout();
-        let mut bytes = harvested.store.open_verified(&bitstream).await?;
-        while let Some(chunk) = bytes.try_next().await? {
-            out.write_all(&chunk).await?;
+        if let Some(bitstream) = record.and_then(|record| record.bitstream) {
+            return write(&harvested.store, &bitstream).await;
         }
-        out.flush().await?;
-        return Ok(Exit::Good);
     }
     let error = match collected {
         Some(at) => anyhow::anyhow!(
@@ -32,4 +37,36 @@ pub(crate) async fn run(args: ResourceArgs) -> CommandResult {
         None => anyhow::anyhow!("{uri} is not held here; `thresher explain` says what is known of it"),
     };
     Err(Failed { exit: Exit::Problems, error })
+}
+
+async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> CommandResult {
+    let mut kept_since = None;
+    for (_, catalog) in &harvested.sources {
+        let Some(record) = catalog.resource(uri).await? else { continue };
+        let versions = catalog.versions(uri).await?.unwrap_or_default();
+        match moment::at(&record, &versions, moment) {
+            At::Held(bitstream, ..) => return write(&harvested.store, bitstream).await,
+            At::NotHeld => {}
+            At::Gone { kept_from } => kept_since = Some(kept_from),
+        }
+    }
+    let error = match kept_since {
+        Some(from) => anyhow::anyhow!(
+            "what was held of {uri} at {moment} is not kept: what is kept goes back to {from}. `thresher sync --history N` keeps the last N versions"
+        ),
+        None => anyhow::anyhow!(
+            "{uri} was not held here at {moment}; `thresher explain` says what is known of it"
+        ),
+    };
+    Err(Failed { exit: Exit::Problems, error })
+}
+
+async fn write(store: &Store, bitstream: &Bitstream) -> CommandResult {
+    let mut out = tokio::io::stdout();
+    let mut bytes = store.open_verified(bitstream).await?;
+    while let Some(chunk) = bytes.try_next().await? {
+        out.write_all(&chunk).await?;
+    }
+    out.flush().await?;
+    Ok(Exit::Good)
 }

@@ -7,10 +7,12 @@ use std::pin::{Pin, pin};
 use catalog::{CatalogError, CatalogReader};
 use futures::stream::{self, Peekable};
 use futures::{Stream, StreamExt, TryStreamExt};
-use model::{Location, ResourceRecord, ResourceUri, Subject};
+use jiff::Timestamp;
+use model::{Bitstream, Location, ResourceRecord, ResourceUri, Subject};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
+use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit};
 use crate::target;
 
@@ -46,7 +48,11 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let mut out = BufWriter::new(std::io::stdout().lock());
     for (_, catalog) in &harvested.sources {
-        let mut lines = pin!(merged(catalog, prefix).await?);
+        let lines = match args.at {
+            Some(moment) => held_at(catalog, prefix, moment).await?.left_stream(),
+            None => merged(catalog, prefix).await?.right_stream(),
+        };
+        let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
             if args.json {
                 serde_json::to_writer(&mut out, &line)?;
@@ -98,6 +104,34 @@ async fn merged<'a>(
     }))
 }
 
+/// What was held at a moment, as far as it is kept.
+async fn held_at<'a>(
+    catalog: &'a CatalogReader,
+    prefix: &'a str,
+    moment: Timestamp,
+) -> Result<impl Stream<Item = Result<Line, CatalogError>> + 'a, CatalogError> {
+    let resources = catalog.scan_resources(Some(prefix), None).await?;
+    let versions = Box::pin(catalog.scan_versions(Some(prefix)).await?.peekable());
+    let streams = (resources, versions);
+    let lines = stream::try_unfold(streams, move |(mut resources, mut versions)| async move {
+        while let Some((uri, record)) = resources.try_next().await? {
+            // A resource that has versions has a record, before the scans or after.
+            while peek(&mut versions, |(found, _)| found).await?.is_some_and(|found| found < uri) {
+                versions.try_next().await?;
+            }
+            let kept = take_if(&mut versions, |(found, _)| *found == uri).await?;
+            let kept = kept.map(|(_, kept)| kept).unwrap_or_default();
+            if let At::Held(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
+                let change_time = listing.change_time.or(declaration.lastmod);
+                let line = Line::of_version(&uri, bitstream, change_time);
+                return Ok(Some((line, (resources, versions))));
+            }
+        }
+        Ok(None)
+    });
+    Ok(lines)
+}
+
 async fn peek<S, T>(
     stream: &mut Pin<Box<Peekable<S>>>,
     uri: impl Fn(&T) -> &ResourceUri,
@@ -135,6 +169,19 @@ impl Line {
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             location: bitstream.map(|bitstream| bitstream.location.clone()),
+        }
+    }
+
+    /// Of a version that was held.
+    fn of_version(uri: &ResourceUri, bitstream: &Bitstream, change_time: Option<Timestamp>) -> Self {
+        Self {
+            uri: uri.to_string(),
+            state: State::Present,
+            length: Some(bitstream.computed.length()),
+            sha256: Some(bitstream.computed.sha256().to_string()),
+            change_time,
+            stored_at: Some(bitstream.stored_at),
+            location: Some(bitstream.location.clone()),
         }
     }
 

@@ -9,6 +9,7 @@ mod fleet;
 pub(crate) mod gc;
 pub(crate) mod inspect;
 pub(crate) mod ls;
+mod moment;
 pub(crate) mod plan;
 pub(crate) mod problems;
 pub(crate) mod report;

@@ -84,6 +84,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
             AbsentArg::Keep => control::Absent::Keep,
         },
         max_deletes_percent: wanted.max_deletes,
+        history: wanted.history,
         include: text(&wanted.include),
         exclude: text(&wanted.exclude),
         strict: wanted.strict,

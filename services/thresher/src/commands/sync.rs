@@ -118,6 +118,7 @@ pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
             AbsentArg::Keep => AbsentPolicy::Keep,
         },
         max_deletes_percent: args.max_deletes,
+        history: args.history,
         ..HarvestOptions::default()
     }
 }

@@ -1,0 +1,85 @@
+//! Versions of resources that were held once, where the operator wants them kept. Keyed by the resource's URI.
+
+use futures::TryStreamExt as _;
+use model::{ResourceUri, Versions};
+
+use crate::keyspace::{Key, text_space};
+use crate::meta::HISTORY;
+use crate::scan::Scan;
+use crate::{Batch, CatalogError, Lookups};
+
+/// Versions with the URIs of their resources.
+pub type VersionScan = Scan<(ResourceUri, Versions)>;
+
+text_space!(
+    /// `v<uri>`
+    History, b'v', "history of a resource", ResourceUri => Versions
+);
+
+impl History {
+    fn name_of(text: String) -> Result<ResourceUri, String> {
+        ResourceUri::try_from(text).map_err(|error| error.to_string())
+    }
+
+    fn key(uri: &ResourceUri) -> Key<Self> {
+        Key::of(uri.as_str())
+    }
+}
+
+impl Lookups {
+    /// The versions kept of a resource.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn versions(&self, uri: &ResourceUri) -> Result<Option<Versions>, CatalogError> {
+        self.get(&History::key(uri)).await
+    }
+
+    /// The versions kept of each of these resources, in their order.
+    ///
+    /// # Errors
+    /// As [`versions`](Self::versions).
+    pub async fn versions_many(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Versions>>, CatalogError> {
+        self.get_many(uris.iter().map(History::key)).await
+    }
+
+    /// All resources of which versions are kept and whose URI begins with `prefix`, in the order of their URIs' bytes.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_versions(&self, prefix: Option<&str>) -> Result<VersionScan, CatalogError> {
+        self.scan::<History>(prefix.unwrap_or_default().as_bytes(), None).await
+    }
+
+    /// How many versions of each resource are kept beside the one that is held.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn history(&self) -> Result<u32, CatalogError> {
+        Ok(self.meta(HISTORY).await?.unwrap_or_default())
+    }
+
+    /// Whether any versions are kept.
+    ///
+    /// # Errors
+    /// When the store fails or a record cannot be read.
+    pub async fn has_versions(&self) -> Result<bool, CatalogError> {
+        Ok(self.scan_versions(None).await?.try_next().await?.is_some())
+    }
+}
+
+impl Batch {
+    /// Writes the versions kept of a resource over what was there; none at all is no record.
+    pub fn put_versions(&mut self, uri: &ResourceUri, versions: &Versions) {
+        if versions == &Versions::default() {
+            self.delete(History::key(uri));
+        } else {
+            self.put(History::key(uri), versions);
+        }
+    }
+
+    /// Notes how many versions of each resource are to be kept beside the one that is held.
+    pub fn put_history(&mut self, versions: u32) {
+        self.put_meta(HISTORY, &versions);
+    }
+}

@@ -1,0 +1,128 @@
+//! What was held at a moment in the past, as far as versions of that time are kept.
+
+use jiff::Timestamp;
+use model::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
+
+/// What is known of a moment of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum At<'a> {
+    /// This was held.
+    Held(&'a Bitstream, &'a Listing, &'a Declaration),
+    /// It was deleted at the time, or nothing was known of it yet.
+    NotHeld,
+    /// What was held is not kept any more. From then on it is.
+    Gone {
+        /// Since when what is kept goes back without a hole.
+        kept_from: Timestamp,
+    },
+}
+
+/// What was held of a resource at a moment.
+pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timestamp) -> At<'a> {
+    if let Some(held) = &record.bitstream
+        && versions.since(held) <= moment
+    {
+        return At::Held(held, &record.listing, &record.declaration);
+    }
+    if let Some(version) = versions.at(moment) {
+        return At::Held(&version.bitstream, &version.listing, &version.declaration);
+    }
+    // What was held before the deletion is known even where no versions are kept.
+    if let Some(deleted) = &record.deleted
+        && versions.kept.is_empty()
+        && deleted.stored_at <= moment
+        && moment < record.settled_at
+    {
+        return At::Held(deleted, &record.listing, &record.declaration);
+    }
+    let present = record.bitstream.as_ref().map(|held| versions.since(held));
+    let oldest = versions.kept.first().map(|version| version.from).or(present);
+    match oldest {
+        // Before the oldest that is kept there may have been others.
+        Some(kept_from) if moment < kept_from => At::Gone { kept_from },
+        _ => At::NotHeld,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fixity::Computed;
+    use model::{Assurance, Location, SetId, Validators, Version};
+
+    use super::*;
+
+    fn second(number: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + number).unwrap()
+    }
+
+    fn bitstream(stored_at: i64) -> Bitstream {
+        let computed = Computed::of(stored_at.to_string().as_bytes());
+        Bitstream {
+            location: Location::Object { sha256: computed.sha256() },
+            computed,
+            assurance: Assurance::Digest,
+            media_type: None,
+            validators: Validators::default(),
+            final_url: None,
+            stored_at: second(stored_at),
+        }
+    }
+
+    fn listing() -> Listing {
+        let (document, set) = ("http://e.org/list".to_owned(), SetId::new("set"));
+        Listing { document, set, change: None, change_time: None, as_of: None, latest: None }
+    }
+
+    fn record(present: Option<i64>, deleted: Option<i64>, settled_at: i64) -> ResourceRecord {
+        ResourceRecord {
+            bitstream: present.map(bitstream),
+            declaration: Declaration::default(),
+            listing: listing(),
+            sets: Vec::new(),
+            deleted: deleted.map(bitstream),
+            collected: None,
+            absent: None,
+            settled_at: second(settled_at),
+        }
+    }
+
+    fn kept(versions: &[(i64, i64)], since: Option<i64>) -> Versions {
+        let version = |&(from, until): &(i64, i64)| Version {
+            bitstream: bitstream(from),
+            declaration: Declaration::default(),
+            listing: listing(),
+            from: second(from),
+            until: second(until),
+        };
+        Versions { kept: versions.iter().map(version).collect(), since: since.map(second) }
+    }
+
+    /// When the version was stored that was held at each of these moments.
+    fn held<const N: usize>(
+        record: &ResourceRecord,
+        versions: &Versions,
+        moments: [i64; N],
+    ) -> [Option<i64>; N] {
+        moments.map(|moment| match at(record, versions, second(moment)) {
+            At::Held(bitstream, ..) => Some(bitstream.stored_at.as_second() - second(0).as_second()),
+            At::NotHeld | At::Gone { .. } => None,
+        })
+    }
+
+    #[test]
+    fn each_moment_has_the_version_of_its_time() {
+        let (record, versions) = (record(Some(30), None, 99), kept(&[(10, 20), (20, 30)], None));
+        assert_eq!(held(&record, &versions, [10, 19, 20, 29, 30, 500]), [10, 10, 20, 20, 30, 30].map(Some));
+        let kept_from = second(10);
+        assert_eq!(at(&record, &versions, second(9)), At::Gone { kept_from });
+    }
+
+    #[test]
+    fn while_it_was_deleted_nothing_was_held_even_if_it_was_restored() {
+        let (restored, versions) = (record(Some(10), None, 40), kept(&[(10, 20)], Some(40)));
+        assert_eq!(held(&restored, &versions, [15, 20, 39, 40]), [Some(10), None, None, Some(10)]);
+        assert_eq!(at(&restored, &versions, second(30)), At::NotHeld);
+        let deleted = record(None, Some(10), 20);
+        assert_eq!(held(&deleted, &Versions::default(), [5, 10, 19, 20]), [None, Some(10), Some(10), None]);
+    }
+}
