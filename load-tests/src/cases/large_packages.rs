@@ -41,6 +41,8 @@ const SAMPLE_BYTES: u64 = 1_000 * MB;
 const SAMPLE: usize = 3;
 /// The promise: memory is flat.
 const MOST_RESIDENT_BYTES: u64 = 256_000_000;
+/// An unpacker's configuration: it works as `unzip` does.
+const ONE_AT_A_TIME: &str = "unpacker: {jobs_at_a_time: 1}";
 const PACKAGE_PATH: &str = "/set/package.zip";
 
 /// A case: what its package is like.
@@ -64,6 +66,8 @@ enum Way {
     Sha256sum,
     /// So many unpackers with no other service beside them, each of which works one slice at a time.
     Alone(u32),
+    /// One unpacker as it is configured by default, with no other service beside it.
+    AsByDefault,
     /// A fleet with so many unpackers, each of which works one slice at a time.
     Fleet(u32),
     /// One process, into a directory.
@@ -135,11 +139,12 @@ impl Case {
 
 impl Way {
     /// All, in the order of the first round.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Unzip,
         Self::Sha256sum,
         Self::Alone(1),
         Self::Alone(2),
+        Self::AsByDefault,
         Self::Fleet(1),
         Self::Fleet(2),
         Self::Sync,
@@ -152,6 +157,7 @@ impl Way {
             Self::Sha256sum => "sha256sum",
             Self::Alone(1) => "one unpacker",
             Self::Alone(_) => "two unpackers",
+            Self::AsByDefault => "one unpacker, as by default",
             Self::Fleet(1) => "fleet with one unpacker",
             Self::Fleet(_) => "fleet with two unpackers",
             Self::Sync => "one process, with receiving",
@@ -168,7 +174,12 @@ impl Bench {
             Way::Unzip => self.peer(&self.unzip, &["-tqq"], &self.archive, &folder),
             Way::Sha256sum => self.peer(&self.sha256sum, &[], &self.sample, &folder),
             Way::Alone(unpackers) => {
-                Ok(("thresher serve --only unpacker".to_owned(), self.alone(unpackers, &name, &folder)?))
+                let done = self.alone(unpackers, ONE_AT_A_TIME, &name, &folder)?;
+                Ok(("thresher serve --only unpacker".to_owned(), done))
+            }
+            Way::AsByDefault => {
+                let done = self.alone(1, "", &name, &folder)?;
+                Ok(("thresher serve --only unpacker".to_owned(), done))
             }
             Way::Fleet(unpackers) => {
                 let done = self.unpacked(unpackers, &name, &folder)?;
@@ -202,7 +213,7 @@ impl Bench {
             fleet.start(service, "")?;
         }
         for _ in 0..unpackers {
-            fleet.start("unpacker", "unpacker: {jobs_at_a_time: 1}")?;
+            fleet.start("unpacker", ONE_AT_A_TIME)?;
         }
         fleet.add(&self.source.list(), &[])?;
         fleet.until_ready()?;

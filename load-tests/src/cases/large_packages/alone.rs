@@ -25,7 +25,13 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Bench {
     /// The slices of a package, by unpackers that have nothing else beside them. The round tells of the time from the first slice's job to the last
     /// one's outcome.
-    pub(super) fn alone(&self, unpackers: u32, name: &str, folder: &Path) -> anyhow::Result<Round> {
+    pub(super) fn alone(
+        &self,
+        unpackers: u32,
+        config: &str,
+        name: &str,
+        folder: &Path,
+    ) -> anyhow::Result<Round> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let nats = runtime.block_on(NatsServer::start())?;
         let directory = folder.join("store");
@@ -33,7 +39,7 @@ impl Bench {
         let owner = runtime.block_on(Owner::of(&self.archive, &directory, nats.url(), name))?;
         let mut fleet = Fleet::new(&self.thresher, nats.url(), name, store, folder);
         for _ in 0..unpackers {
-            fleet.start("unpacker", "unpacker: {jobs_at_a_time: 1}")?;
+            fleet.start("unpacker", config)?;
         }
         fleet.until_ready()?;
         let contents = runtime.block_on(owner.open())?;
