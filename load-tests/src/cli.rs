@@ -34,6 +34,8 @@ pub(crate) enum Case {
     ManyMembers(Options),
     /// A dump package of 20 members of 250 MB: the same.
     LargeMembers(Options),
+    /// 2 GB that are held in a directory are read again, beside sha256sum.
+    Scrub(Options),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),

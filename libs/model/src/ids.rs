@@ -91,6 +91,10 @@ ulid_id!(
     /// version, gets a new one, so nothing is ever overwritten.
     PackageId, "package id"
 );
+ulid_id!(
+    /// One damaged object that was set aside.
+    DamageId, "damage id"
+);
 
 impl SourceId {
     const LONGEST: usize = 80;

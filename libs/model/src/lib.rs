@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod clock;
+mod damage;
 mod discovery;
 mod document;
 mod given_up;
@@ -23,10 +24,11 @@ mod version;
 mod wire;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use damage::{Damage, DamageFound};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use document::{DocumentRecord, DocumentState, Told, Validators};
 pub use given_up::{GivenUp, KeptPayload};
-pub use ids::{IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
+pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};
 pub use location::{Location, Method, RewrittenPack, Span};

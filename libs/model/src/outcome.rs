@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, GivenUp, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId, StoredBitstream,
+    Assurance, Damage, GivenUp, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId,
+    StoredBitstream,
 };
 
 /// What came of one job's resources.
@@ -105,6 +106,9 @@ pub struct Evidence {
     /// What was received instead: a later version than the one listed. Kept, and not served until a list declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
+    /// What was found where the bytes are stored, when they were read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Box<Damage>>,
     /// The message that nobody could work on, where the problem is one of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<Box<GivenUp>>,

@@ -76,6 +76,8 @@ pub enum ProblemReason {
     Guard,
     /// The stored bytes are not there.
     MissingBytes,
+    /// The stored bytes are not those that were stored, or not all of them.
+    DamagedBytes,
     /// A message of ours that could not be worked on, whatever was tried.
     Poison,
 }
@@ -111,7 +113,7 @@ pub struct ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,
@@ -137,6 +139,7 @@ impl ProblemReason {
         Self::Gap,
         Self::Guard,
         Self::MissingBytes,
+        Self::DamagedBytes,
         Self::Poison,
     ];
 
@@ -168,6 +171,7 @@ impl ProblemReason {
             Self::Gap => "gap",
             Self::Guard => "guard",
             Self::MissingBytes => "missing-bytes",
+            Self::DamagedBytes => "damaged-bytes",
             Self::Poison => "poison",
         }
     }

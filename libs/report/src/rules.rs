@@ -201,7 +201,11 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
 pub(crate) fn is_own(reason: ProblemReason) -> bool {
     matches!(
         reason,
-        ProblemReason::Guard | ProblemReason::MissingBytes | ProblemReason::Poison | ProblemReason::TooLarge
+        ProblemReason::Guard
+            | ProblemReason::MissingBytes
+            | ProblemReason::DamagedBytes
+            | ProblemReason::Poison
+            | ProblemReason::TooLarge
     )
 }
 

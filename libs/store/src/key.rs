@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fixity::Sha256;
-use model::{Location, PackId, PackageId, Seq, SourceId};
+use model::{DamageId, Location, PackId, PackageId, Seq, SourceId};
 use object_store::path::Path;
 
 /// The name of an object. Nothing else in the project spells one out.
@@ -46,6 +46,13 @@ pub enum Key {
     Source(SourceId),
     /// The object by which conditional puts are tried: `probe/conditional-put`.
     Probe,
+    /// A damaged bitstream that was set aside: `damaged/<ulid>/<hex>`, by the digest that it should have.
+    Damaged {
+        /// When and what.
+        id: DamageId,
+        /// The digest that it should have.
+        sha256: Sha256,
+    },
     /// Says that bitstreams are being removed at this moment: `gc/sweeping`.
     Sweeping,
 }
@@ -61,6 +68,7 @@ const PACKAGES: &str = "packages";
 const UPLOADS: &str = "uploads";
 const CATALOGS: &str = "catalogs";
 const SOURCES: &str = "sources";
+const DAMAGED: &str = "damaged";
 const PROBE: &str = "probe/conditional-put";
 const SWEEPING: &str = "gc/sweeping";
 
@@ -85,9 +93,11 @@ impl Key {
     /// The media type the object is stored with, where the store keeps one.
     pub fn content_type(&self) -> &'static str {
         match self {
-            Self::Bitstream(_) | Self::Catalog(_) | Self::Package { .. } | Self::UploadTail { .. } => {
-                "application/octet-stream"
-            }
+            Self::Bitstream(_)
+            | Self::Catalog(_)
+            | Self::Damaged { .. }
+            | Self::Package { .. }
+            | Self::UploadTail { .. } => "application/octet-stream",
             Self::Pack { .. } => "application/zip",
             Self::Source(_) | Self::Upload { .. } => "application/json",
             Self::Probe | Self::Sweeping => "text/plain",
@@ -148,6 +158,7 @@ impl fmt::Display for Key {
             Self::UploadTail { source, seq } => write!(f, "{UPLOADS}/{source}/{}.tail", seq.get()),
             Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
+            Self::Damaged { id, sha256 } => write!(f, "{DAMAGED}/{id}/{sha256}"),
             Self::Probe => f.write_str(PROBE),
             Self::Sweeping => f.write_str(SWEEPING),
         }
@@ -192,6 +203,10 @@ fn parse(text: &str) -> Option<Key> {
                 _ => None,
             }
         }
+        DAMAGED => {
+            let (id, hex) = rest.split_once('/')?;
+            Some(Key::Damaged { id: id.parse().ok()?, sha256: hex.parse().ok()? })
+        }
         CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
         SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
         _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
@@ -212,6 +227,7 @@ mod tests {
             Key::UploadTail { source: source.clone(), seq: Seq::new(u64::MAX) },
             Key::Catalog(source.clone()),
             Key::Source(source),
+            Key::Damaged { id: DamageId::fresh(), sha256: Sha256::of(b"a") },
             Key::Probe,
             Key::Sweeping,
         ]
@@ -245,6 +261,7 @@ mod tests {
             "uploads/a/07.json",
             "uploads/a/7.part",
             "uploads/a/7.lock",
+            "damaged/7",
             "catalogs/../x",
             &format!("bitstreams/sha256/00/00/{hex}"),
             &format!("bitstreams/sha256/e3/b0/{}", hex.to_uppercase()),

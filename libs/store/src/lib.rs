@@ -2,6 +2,7 @@
 
 mod bitstreams;
 mod error;
+mod examine;
 mod inflate;
 mod key;
 mod leftovers;
@@ -17,6 +18,7 @@ mod probe;
 mod range_reader;
 mod read;
 mod s3;
+mod set_aside;
 mod sources;
 mod spool;
 mod sweep;

@@ -130,18 +130,22 @@ impl Store {
 
     /// What is wanted, in pieces, neither counted nor compared.
     async fn pieces(&self, location: &Location, expected: &Expected) -> Result<ByteStream, StoreError> {
-        let result = self.get(location, expected).await?;
-        let (range, root, key) = (result.range.clone(), self.root().to_owned(), Key::of(location));
-        let pieces = match result.payload {
-            GetResultPayload::File(file, path) => file_pieces(file, path, range),
-            GetResultPayload::Stream(stream) => {
-                stream.map_err(move |e| StoreError::of_object(&root, &key, e)).boxed()
-            }
-        };
+        let pieces = self.pieces_of(self.get(location, expected).await?, Key::of(location));
         Ok(match expected.method() {
             Method::Stored => pieces,
             Method::Deflated => inflate::stream(pieces, expected.clone()),
         })
+    }
+
+    /// What was got, in pieces.
+    pub(crate) fn pieces_of(&self, result: GetResult, key: Key) -> ByteStream {
+        let (range, root) = (result.range.clone(), self.root().to_owned());
+        match result.payload {
+            GetResultPayload::File(file, path) => file_pieces(file, path, range),
+            GetResultPayload::Stream(stream) => {
+                stream.map_err(move |e| StoreError::of_object(&root, &key, e)).boxed()
+            }
+        }
     }
 
     async fn get(&self, location: &Location, expected: &Expected) -> Result<GetResult, StoreError> {

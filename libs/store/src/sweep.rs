@@ -190,7 +190,7 @@ impl Store {
         Ok(())
     }
 
-    fn too_slow(&self) -> StoreError {
+    pub(crate) fn too_slow(&self) -> StoreError {
         let message = "it did not answer in time when bitstreams were removed".to_owned();
         StoreError::Unavailable { at: self.root().to_owned(), message }
     }

@@ -60,6 +60,8 @@ conformance!(
     an_upload_whose_parts_are_gone_begins_anew,
     what_is_removed_is_gone_and_a_bitstream_that_was_found_again_is_not,
     a_put_that_meets_a_sweep_is_never_lost,
+    what_is_there_of_a_damaged_bitstream_is_told,
+    a_damaged_object_is_set_aside_and_what_comes_again_is_whole,
     uploads_are_told_with_the_packages_they_become,
     sources_are_noted_and_listed,
     the_object_store_is_complete,

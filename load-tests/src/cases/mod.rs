@@ -4,6 +4,7 @@ pub(crate) mod large_packages;
 pub(crate) mod million_unchanged;
 pub(crate) mod read_lists;
 pub(crate) mod scale_out;
+pub(crate) mod scrub;
 pub(crate) mod small_files;
 pub(crate) mod small_files_fleet;
 

@@ -14,6 +14,7 @@ use url::Url;
 pub(crate) use crate::cli_fleet::{
     FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
+pub(crate) use crate::cli_scrub::ScrubArgs;
 pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, WantedArgs};
 use crate::http::HttpArgs;
 
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Remove what no record points to any more, some time after it was of use. Safe beside harvests, and at any moment to stop.
     Gc(GcArgs),
+    /// Read what is held again, and say what of it is damaged or missing: all, a share a day, or a random sample.
+    Scrub(ScrubArgs),
     /// Run all services in this process, over NATS and a shared store.
     Serve(ServeArgs),
     /// Add, list or remove the Sources of a fleet.

@@ -73,7 +73,7 @@ pub(crate) enum AbsentArg {
     Keep,
 }
 
-fn percent(text: &str) -> Result<u8, String> {
+pub(crate) fn percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse() {
         Ok(percent) if percent <= 100 => Ok(percent),

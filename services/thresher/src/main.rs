@@ -2,6 +2,7 @@
 
 mod cli;
 mod cli_fleet;
+mod cli_scrub;
 mod cli_wanted;
 mod commands;
 mod credentials;
@@ -51,6 +52,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Export(args) => commands::export::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,
         Command::Gc(args) => commands::gc::run(args).await,
+        Command::Scrub(args) => Box::pin(commands::scrub::run(args)).await,
         Command::Source(command) => commands::source::run(command).await,
         Command::Run(command) => commands::run::run(command).await,
         Command::Serve(_) => unreachable!("it was run by its caller"),

@@ -3,6 +3,7 @@
 mod failure;
 mod judge;
 mod metrics;
+pub mod scrub;
 mod serve;
 
 pub use judge::Verifier;

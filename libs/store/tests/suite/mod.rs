@@ -1,9 +1,11 @@
 //! The promises, each as a function over any store.
 
+mod damage;
 mod packages;
 mod sweep;
 mod uploads;
 
+pub(crate) use damage::*;
 pub(crate) use packages::*;
 pub(crate) use sweep::*;
 pub(crate) use uploads::*;

@@ -15,6 +15,7 @@ pub(crate) mod problems;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod scrub;
 pub(crate) mod serve;
 pub(crate) mod source;
 pub(crate) mod sync;

@@ -29,7 +29,7 @@ use crate::show;
 use crate::target;
 
 /// Messages that wait in one queue of the in-process bus at most.
-const BUS_CAPACITY: usize = 1024;
+pub(crate) const BUS_CAPACITY: usize = 1024;
 
 /// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -203,13 +203,13 @@ async fn harvest_over(
 }
 
 /// As many attempts of a resource as of a document.
-fn retries(attempts: u32) -> RetryPolicy {
+pub(crate) fn retries(attempts: u32) -> RetryPolicy {
     let default = RetryPolicy::default();
     RetryPolicy { attempts, mismatches: default.mismatches.min(attempts), ..default }
 }
 
 /// Ctrl-C stops between two batches (the first token); a second one stops at once, which loses nothing either.
-fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
+pub(crate) fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
     let tokens = (CancellationToken::new(), CancellationToken::new());
     let (stop, at_once) = tokens.clone();
     tokio::spawn(async move {

@@ -1,0 +1,67 @@
+//! What is really there of a bitstream that is not what it should be.
+
+use std::ops::Range;
+
+use fixity::Hasher;
+use futures::TryStreamExt;
+use model::{Bitstream, DamageFound, Method};
+use object_store::{GetOptions, GetRange, ObjectStore};
+
+use crate::read::ByteStream;
+use crate::verified::Expected;
+use crate::{Key, Store, StoreError, inflate};
+
+impl Store {
+    /// Reads what lies where a bitstream is stored, whatever it is, and tells its length and digest. Of a deflated member nothing is told that
+    /// cannot be inflated, and no more than a byte beyond what it should be.
+    ///
+    /// # Errors
+    /// What the store says; that there is nothing, or too little, is no error.
+    pub async fn examine(&self, bitstream: &Bitstream) -> Result<DamageFound, StoreError> {
+        let key = Key::of(&bitstream.location);
+        let Some(meta) = self.head_if_there(&key).await? else { return Ok(DamageFound::default()) };
+        let (range, method) = match bitstream.location.span() {
+            None => (0..meta.size, Method::Stored),
+            Some(span) => {
+                let end = span.offset.saturating_add(span.stored_length).min(meta.size);
+                (span.offset.min(end)..end, span.method)
+            }
+        };
+        let pieces = self.raw(key, range).await?;
+        let is_plain = method == Method::Stored;
+        let pieces = match is_plain {
+            true => pieces,
+            false => inflate::stream(pieces, Expected::of(bitstream)),
+        };
+        match digest(pieces).await {
+            Ok((length, sha256)) => {
+                Ok(DamageFound { is_there: true, length: Some(length), sha256: Some(sha256) })
+            }
+            // It went meanwhile.
+            Err(StoreError::NotFound { .. }) => Ok(DamageFound::default()),
+            Err(StoreError::Damaged { .. }) if !is_plain => {
+                Ok(DamageFound { is_there: true, length: None, sha256: None })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn raw(&self, key: Key, range: Range<u64>) -> Result<ByteStream, StoreError> {
+        if range.is_empty() {
+            return Ok(Box::pin(futures::stream::empty()));
+        }
+        let options = GetOptions::new().with_range(Some(GetRange::Bounded(range)));
+        let result = self.objects().get_opts(&key.path(), options).await;
+        let result = result.map_err(|e| StoreError::of_object(self.root(), &key, e))?;
+        Ok(self.pieces_of(result, key))
+    }
+}
+
+async fn digest(mut pieces: ByteStream) -> Result<(u64, fixity::Sha256), StoreError> {
+    let mut hasher = Hasher::new([]);
+    while let Some(piece) = pieces.try_next().await? {
+        hasher.update(&piece);
+    }
+    let computed = hasher.finish();
+    Ok((computed.length(), computed.sha256()))
+}

@@ -1,0 +1,107 @@
+//! `thresher scrub`: read what is held again, and say what of it is damaged or missing.
+
+mod findings;
+mod live;
+mod note;
+mod repair;
+mod say;
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Instant;
+
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use store::{Store, StoreOptions, StoreTarget};
+use verifier::scrub::{Choice, Held, Scrub, ScrubOptions, Share};
+
+use crate::cli_scrub::ScrubArgs;
+use crate::exit::{CommandResult, Failed, usage};
+use crate::target::{self, Harvested};
+use findings::Findings;
+use note::Noted;
+use say::Outcome;
+
+/// Seconds of a day, of which everybody has the same.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Runs the command.
+pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
+    let start = Instant::now();
+    let target = target::parse(&args.harvest.into)?;
+    let owns = args.as_owner || matches!(target, StoreTarget::Directory(_));
+    if args.repair && !owns {
+        return Err(usage(
+            "--repair in s3:// needs --as-owner: give it when no fleet and nobody else harvests into it; else the next run of the \
+             Source mends what the fleet's own scrub notes",
+        ));
+    }
+    let seed = args.seed.unwrap_or_else(rand::random);
+    let choice = choice(&args, seed)?;
+    let harvested = target::open_for_reading(&args.harvest.into).await?;
+    let mut outcome = Outcome::new(target::place(&harvested.store), choice, seed, args.json);
+    let mut findings = Findings::new()?;
+    outcome.report = read(&harvested, &args, choice, &mut findings, &outcome).await?;
+    if let Some(count) = args.live {
+        outcome.live = Some(Box::pin(live::compare(&harvested, count, seed, &args.http, &outcome)).await?);
+    }
+    for (source, count) in findings.sources() {
+        let noted = match owns {
+            true => Box::pin(note::note(&target, &source, &findings)).await?,
+            false => None,
+        };
+        let Some(Noted { catalog, noted, set_aside, settled }) = noted else {
+            outcome.left(source, count);
+            continue;
+        };
+        outcome.noted += noted;
+        outcome.set_aside += set_aside;
+        outcome.settled += settled;
+        let url = harvested.sources.iter().find(|(note, _)| note.source == source).map(|(note, _)| &note.url);
+        match url {
+            Some(url) if args.repair => {
+                let store = Store::open(&target, StoreOptions::default()).await?;
+                let mending = repair::mend(&source, url, catalog, store, &findings, &args.http);
+                outcome.healed += Box::pin(mending).await?;
+            }
+            _ => catalog.close().await?,
+        }
+    }
+    outcome.say(start.elapsed())
+}
+
+fn choice(args: &ScrubArgs, seed: u64) -> Result<Choice, Failed> {
+    if let Some(size) = args.sample {
+        return Ok(Choice::Sample { size: size.get(), seed });
+    }
+    let Some(percent) = args.share_a_day else { return Ok(Choice::All) };
+    let days = NonZeroU32::new(u32::from(percent)).map(|percent| 100_u32.div_ceil(percent.get()));
+    let days = days.and_then(NonZeroU32::new).ok_or_else(|| usage("give a share of at least 1%"))?;
+    let day = Timestamp::now().as_second().div_euclid(DAY);
+    Ok(Choice::Share(Share { days, day: u64::try_from(day).unwrap_or_default() }))
+}
+
+/// Reads what is chosen of all Sources. What is found is said at once, and kept.
+async fn read(
+    harvested: &Harvested,
+    args: &ScrubArgs,
+    choice: Choice,
+    findings: &mut Findings,
+    outcome: &Outcome,
+) -> Result<verifier::scrub::ScrubReport, Failed> {
+    let mut scrub = Scrub::new(choice);
+    for (note, catalog) in &harvested.sources {
+        let mut resources = catalog.scan_resources(None, None).await?;
+        while let Some((uri, record)) = resources.try_next().await? {
+            let Some(bitstream) = record.bitstream else { continue };
+            let (location, computed) = (bitstream.location, bitstream.computed);
+            scrub.offer(Held { source: note.source.clone(), uri, location, computed })?;
+        }
+    }
+    let at_a_time = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let options = ScrubOptions { bytes_per_second: args.rate, at_a_time };
+    let report = scrub.run(&harvested.store, options, |damaged| {
+        outcome.say_found(&damaged);
+        Ok(findings.add(&damaged)?)
+    });
+    Ok(report.await?)
+}

@@ -1,0 +1,96 @@
+//! A random sample is compared with what the Source gives now.
+
+use std::num::NonZeroUsize;
+
+use fixity::Hasher;
+use futures::TryStreamExt as _;
+use model::ResourceUri;
+use serde::Serialize;
+use verifier::scrub::{Reservoir, upper_bound};
+use web::{Client, GetRequest};
+
+use super::say::Outcome;
+use crate::exit::{Failed, usage};
+use crate::http::{self, HttpArgs};
+use crate::notices::Notices;
+use crate::target::Harvested;
+
+/// What the comparison came to.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub(super) struct Live {
+    /// Resources that were asked for.
+    pub(super) asked: u64,
+    /// The Source gives the very bytes that are held.
+    pub(super) same: u64,
+    /// It gives others, or none.
+    pub(super) different: u64,
+    /// It could not be asked.
+    pub(super) failed: u64,
+    /// At most this share of all differs, with the confidence that is said of the whole.
+    pub(super) at_most: f64,
+}
+
+/// A resource that was drawn: of which Source, and what is held of it.
+type Drawn = (usize, ResourceUri, fixity::Computed);
+
+/// Compares so many resources of all Sources together.
+pub(super) async fn compare(
+    harvested: &Harvested,
+    count: NonZeroUsize,
+    seed: u64,
+    http: &HttpArgs,
+    outcome: &Outcome,
+) -> Result<Live, Failed> {
+    let mut sample: Reservoir<Drawn> = Reservoir::new(count.get(), seed);
+    for (n, (_, catalog)) in harvested.sources.iter().enumerate() {
+        let mut resources = catalog.scan_resources(None, None).await?;
+        while let Some((uri, record)) = resources.try_next().await? {
+            if let Some(bitstream) = record.bitstream {
+                sample.offer(|| (n, uri, bitstream.computed));
+            }
+        }
+    }
+    let mut drawn = sample.into_items();
+    // One Source after the other, each by its own client.
+    drawn.sort_by(|(a, x, _), (b, y, _)| (a, x.as_str()).cmp(&(b, y.as_str())));
+    let mut live = Live::default();
+    for of_one in drawn.chunk_by(|(a, ..), (b, ..)| a == b) {
+        let Some(&(n, ..)) = of_one.first() else { continue };
+        let entry: url::Url = harvested.sources[n].0.url.parse().map_err(usage)?;
+        let client = http::client(http.config(&entry)?)?;
+        let notices = Notices::of(&client);
+        for (_, uri, computed) in of_one {
+            live.asked += 1;
+            match given(&client, uri).await {
+                Ok(Some(now)) if (now.length(), now.sha256()) == (computed.length(), computed.sha256()) => {
+                    live.same += 1;
+                }
+                Ok(now) => {
+                    live.different += 1;
+                    outcome.say_different(uri, computed, now.as_ref());
+                }
+                Err(error) => {
+                    live.failed += 1;
+                    eprintln!("{uri} could not be compared: {error}");
+                }
+            }
+        }
+        notices.finish().await;
+    }
+    live.at_most = upper_bound(live.asked - live.failed, live.different);
+    Ok(live)
+}
+
+/// Length and digest of what the Source gives; none where it says that there is nothing any more.
+async fn given(client: &Client, uri: &ResourceUri) -> Result<Option<fixity::Computed>, web::WebError> {
+    let mut response = match client.get_with_retries(GetRequest::new(uri.to_url())).await {
+        Ok(response) => response,
+        Err(error) if matches!(error.status(), Some(404 | 410)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut hasher = Hasher::new([]);
+    while let Some(chunk) = response.chunk().await? {
+        hasher.update(&chunk);
+    }
+    Ok(Some(hasher.finish()))
+}

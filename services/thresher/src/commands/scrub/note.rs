@@ -1,0 +1,154 @@
+//! What was found becomes problems in the catalog, and damaged objects are set aside.
+
+use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
+use jiff::Timestamp;
+use model::{
+    ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
+    ResourceRecord, ResourceUri, RunId, SourceId, Subject,
+};
+use store::{Store, StoreOptions, StoreTarget};
+use verifier::scrub::Damaged;
+
+use super::findings::Findings;
+use super::say;
+use crate::exit::Failed;
+use crate::target;
+
+/// Resources noted in one batch.
+const BATCH: usize = 200;
+
+/// What was noted, and the catalog, which is still ours.
+pub(super) struct Noted {
+    pub(super) catalog: Catalog,
+    pub(super) noted: u64,
+    pub(super) set_aside: u64,
+    /// Resources that hold something else by now.
+    pub(super) settled: u64,
+}
+
+/// Notes what was found of a Source. None when somebody harvests it: then it is not ours to write of.
+pub(super) async fn note(
+    target: &StoreTarget,
+    source: &SourceId,
+    findings: &Findings,
+) -> Result<Option<Noted>, Failed> {
+    let store = Store::open(target, StoreOptions::default()).await?;
+    let path = target::catalog_path(source);
+    let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    let run = reader.last_run().await?;
+    reader.close().await?;
+    if run.is_some_and(|run| run.phase != Phase::Finished) {
+        return Ok(None);
+    }
+    let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    let mut noting =
+        Noting { store: &store, catalog: &catalog, run: RunId::fresh(), noted: 0, set_aside: 0, settled: 0 };
+    let mut found = findings.of(source)?;
+    loop {
+        let some = found.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
+        if some.is_empty() {
+            break;
+        }
+        match noting.add(some).await {
+            Ok(()) => {}
+            Err(failed) if matches!(failed.error.downcast_ref(), Some(CatalogError::Fenced { .. })) => {
+                return Ok(None);
+            }
+            Err(failed) => return Err(failed),
+        }
+    }
+    let Noting { noted, set_aside, settled, .. } = noting;
+    Ok(Some(Noted { catalog, noted, set_aside, settled }))
+}
+
+struct Noting<'a> {
+    store: &'a Store,
+    catalog: &'a Catalog,
+    run: RunId,
+    noted: u64,
+    set_aside: u64,
+    settled: u64,
+}
+
+impl Noting<'_> {
+    async fn add(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
+        let uris: Vec<ResourceUri> = found.iter().map(|damaged| damaged.held.uri.clone()).collect();
+        let subjects: Vec<Subject> = uris.iter().map(|uri| Subject::Resource(uri.to_string())).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let problems = self.catalog.problems_many(&subjects).await?;
+        let mut batch = Batch::new();
+        for (((damaged, subject), record), before) in
+            found.into_iter().zip(subjects).zip(records).zip(problems)
+        {
+            // It was replaced since it was read: what was found there is nobody's any more.
+            let Some(record) = record.filter(|record| holds(record, &damaged)) else {
+                self.settled += 1;
+                continue;
+            };
+            let mut damage = damaged.damage();
+            if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
+                let aside = self.store.set_aside(*sha256).await?;
+                self.set_aside += u64::from(aside.is_some());
+                damage.set_aside = aside.map(|key| key.to_string());
+            }
+            if damage.set_aside.is_none() {
+                // By an earlier scrub: since then it is missing.
+                let known = before.as_ref().and_then(|before| before.evidence.damage.as_ref());
+                damage.set_aside = known.and_then(|known| known.set_aside.clone());
+            }
+            let known = before.as_ref().map(|before| before.reason);
+            let (uri, document) = (damaged.held.uri, record.listing.document.clone());
+            let problem = problem(record, before, damage);
+            let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message.clone() };
+            let (at, run) = (problem.last_seen, self.run);
+            // Its history is told once, however often it is scrubbed.
+            if known != Some(problem.reason) {
+                let (freed, freed_versions) = (None, Vec::new());
+                batch.append_change(&ChangeLogEntry { uri, event, at, run, document, freed, freed_versions });
+            }
+            batch.put_problem(&subject, &problem);
+            self.noted += 1;
+        }
+        Ok(self.catalog.commit(batch).await?)
+    }
+}
+
+fn holds(record: &ResourceRecord, damaged: &Damaged) -> bool {
+    let held = record.bitstream.as_ref();
+    held.is_some_and(|held| {
+        held.location == damaged.held.location && held.computed.sha256() == damaged.held.computed.sha256()
+    })
+}
+
+/// The next run fetches it, and takes what comes even if it is the same bytes. Where an earlier problem says what the Source has now, that stays.
+fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage) -> ProblemRecord {
+    let now = Timestamp::now();
+    let reason = match damage.found.is_there {
+        true => ProblemReason::DamagedBytes,
+        false => ProblemReason::MissingBytes,
+    };
+    let message = format!(
+        "{}; the next run fetches it again, and what is damaged is never served",
+        say::in_words(&damage)
+    );
+    let (first_seen, attempts) =
+        before.as_ref().map_or((now, 0), |before| (before.first_seen, before.attempts));
+    let (declaration, listing, candidate) = match before {
+        Some(ProblemRecord { declaration: Some(declaration), listing: Some(listing), evidence, .. }) => {
+            (declaration, listing, evidence.candidate)
+        }
+        _ => (record.declaration, record.listing, None),
+    };
+    ProblemRecord {
+        reason,
+        message,
+        first_seen,
+        last_seen: now,
+        attempts,
+        retry: true,
+        evidence: Evidence { damage: Some(Box::new(damage)), candidate, ..Evidence::default() },
+        declaration: Some(declaration),
+        listing: Some(listing),
+        mend: true,
+    }
+}

@@ -1,0 +1,231 @@
+//! What a scrub says.
+
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use model::{Damage, ResourceUri, SourceId};
+use serde::Serialize;
+use verifier::scrub::{CONFIDENCE, Choice, Damaged, ScrubReport, Share, upper_bound};
+
+use super::live::Live;
+use crate::exit::{CommandResult, Exit};
+
+/// The result as `--json` prints it, and as it is said in words.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcome {
+    into: String,
+    chosen: &'static str,
+    /// What draws the same sample again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(flatten)]
+    pub(super) report: ScrubReport,
+    /// Of a sample: at most this share of all that is held is damaged or missing, with the confidence beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    confidence: f64,
+    /// Resources that are problems in the catalog now.
+    pub(super) noted: u64,
+    /// Damaged objects that were set aside.
+    pub(super) set_aside: u64,
+    /// Resources that held something else when they were to be noted.
+    pub(super) settled: u64,
+    /// Resources that are whole again.
+    pub(super) healed: u64,
+    /// Sources whose findings were not noted, since somebody else owns them.
+    left: Vec<Left>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) live: Option<Live>,
+    duration_ms: u64,
+    #[serde(skip)]
+    choice: Choice,
+    #[serde(skip)]
+    is_json: bool,
+}
+
+/// A Source that somebody else owns.
+#[derive(Debug, Serialize)]
+struct Left {
+    source: SourceId,
+    resources: u64,
+}
+
+impl Outcome {
+    pub(super) fn new(into: String, choice: Choice, seed: u64, is_json: bool) -> Self {
+        let (chosen, is_drawn) = match choice {
+            Choice::All => ("all", false),
+            Choice::Share(_) => ("share", false),
+            Choice::Sample { .. } => ("sample", true),
+        };
+        Self {
+            into,
+            chosen,
+            seed: is_drawn.then_some(seed),
+            report: ScrubReport::default(),
+            at_most: None,
+            confidence: CONFIDENCE,
+            noted: 0,
+            set_aside: 0,
+            settled: 0,
+            healed: 0,
+            left: Vec::new(),
+            live: None,
+            duration_ms: 0,
+            choice,
+            is_json,
+        }
+    }
+
+    pub(super) fn left(&mut self, source: SourceId, resources: u64) {
+        self.left.push(Left { source, resources });
+    }
+
+    /// Says what was found as it is found: with `--json` on standard error, where the result is alone on standard output.
+    pub(super) fn say_found(&self, damaged: &Damaged) {
+        self.line(&format!("{}: {}", damaged.held.uri, in_words(&damaged.damage())));
+    }
+
+    pub(super) fn say_different(
+        &self,
+        uri: &ResourceUri,
+        held: &fixity::Computed,
+        now: Option<&fixity::Computed>,
+    ) {
+        let now =
+            now.map_or("nothing any more".to_owned(), |now| amount(Some(now.length()), Some(now.sha256())));
+        let held = amount(Some(held.length()), Some(held.sha256()));
+        self.line(&format!(
+            "{uri}: held are {held}; its Source gives {now}. `thresher sync` looks for changes"
+        ));
+    }
+
+    fn line(&self, line: &str) {
+        if self.is_json { eprintln!("{line}") } else { println!("{line}") }
+    }
+
+    /// Says the result, and how the command ends.
+    pub(super) fn say(mut self, duration: Duration) -> CommandResult {
+        let ScrubReport { held, resources, damaged, missing, .. } = self.report;
+        let found = damaged + missing;
+        self.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        if matches!(self.choice, Choice::Sample { .. }) && resources < held {
+            self.at_most = Some(upper_bound(resources, found));
+        }
+        let is_different = self.live.is_some_and(|live| live.different + live.failed > 0);
+        if self.is_json {
+            println!("{}", serde_json::to_string(&self)?);
+        } else {
+            self.words(duration).iter().for_each(|line| println!("{line}"));
+        }
+        Ok(if self.healed + self.settled >= found && !is_different { Exit::Good } else { Exit::Problems })
+    }
+
+    fn words(&self, duration: Duration) -> Vec<String> {
+        let ScrubReport { held, resources, objects, bytes, damaged, missing } = self.report;
+        let mut lines = vec![format!(
+            "{} of {} resources were read, {} in {} objects of {}, in {}",
+            HumanCount(resources),
+            HumanCount(held),
+            HumanBytes(bytes),
+            HumanCount(objects),
+            self.into,
+            HumanDuration(duration)
+        )];
+        if let Choice::Share(Share { days, .. }) = self.choice {
+            lines.push(format!("this is the share of today; everything has its turn once in {days} days"));
+        }
+        lines.push(match damaged + missing {
+            0 => "all of them are whole".to_owned(),
+            _ => format!("{} are damaged, {} are missing", HumanCount(damaged), HumanCount(missing)),
+        });
+        if let (Some(at_most), Choice::Sample { seed, .. }) = (self.at_most, self.choice) {
+            lines.push(format!(
+                "so at most {} of all resources are divergent, with {} % confidence (drawn with --seed {seed})",
+                percent(at_most),
+                (CONFIDENCE * 100.0).round()
+            ));
+        }
+        if self.set_aside > 0 {
+            lines.push(format!(
+                "{} damaged objects were set aside, below damaged/",
+                HumanCount(self.set_aside)
+            ));
+        }
+        if self.healed > 0 {
+            lines.push(format!("{} resources were fetched and verified anew", HumanCount(self.healed)));
+        }
+        if self.noted > self.healed {
+            lines.push(format!(
+                "{} resources are problems now (`thresher problems`); the next `thresher sync` fetches them again",
+                HumanCount(self.noted - self.healed)
+            ));
+        }
+        for Left { source, resources } in &self.left {
+            lines.push(format!(
+                "{} findings of {source} were not noted: a harvest of it is under way, or a fleet owns it. Run it again when it is at rest \
+                 (in s3:// with --as-owner)",
+                HumanCount(*resources)
+            ));
+        }
+        if let Some(Live { asked, same, different, failed, at_most }) = self.live {
+            lines.push(format!(
+                "asked of their Sources: {asked}; {same} are given as they are held, {different} not, {failed} could not be compared. At \
+                 most {} of all differ from their Sources, with {} % confidence",
+                percent(at_most),
+                (CONFIDENCE * 100.0).round()
+            ));
+        }
+        lines
+    }
+}
+
+/// What is wrong with a bitstream.
+pub(super) fn in_words(damage: &Damage) -> String {
+    let Damage { key, offset, expected_length, expected_sha256, found, set_aside } = damage;
+    let expected = amount(Some(*expected_length), Some(*expected_sha256));
+    let what = match found.is_there {
+        false => format!("{key} is missing; it held {expected} at offset {offset}"),
+        true => format!(
+            "{key} is damaged: at offset {offset} should be {expected}, and there are {}",
+            amount(found.length, found.sha256)
+        ),
+    };
+    match set_aside {
+        Some(aside) => format!("{what}. It was set aside as {aside}"),
+        None => what,
+    }
+}
+
+fn amount(length: Option<u64>, sha256: Option<fixity::Sha256>) -> String {
+    match (length, sha256) {
+        (Some(length), Some(sha256)) => format!("{length} bytes with sha-256 {sha256}"),
+        _ => "bytes that cannot be inflated".to_owned(),
+    }
+}
+
+/// A share in percent, never rounded down: two digits that count.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent <= 0.0 {
+        return "0 %".to_owned();
+    }
+    let digits = (1.0 - percent.log10().floor()).clamp(0.0, 12.0);
+    let scale = 10_f64.powf(digits);
+    // A hair less, so that what is exact in two digits stays so.
+    let rounded = (percent * scale - 1e-6).ceil() / scale;
+    format!("{rounded} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_never_rounded_down() {
+        let said =
+            [(0.0, "0 %"), (0.0002995, "0.03 %"), (0.000_301, "0.031 %"), (0.95, "95 %"), (1.0, "100 %")];
+        for (share, words) in said {
+            assert_eq!(percent(share), words);
+        }
+    }
+}

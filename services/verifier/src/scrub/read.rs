@@ -1,0 +1,54 @@
+//! Reading a batch, and looking closer at what is not what it should be.
+
+use futures::TryStreamExt as _;
+use model::{Bitstream, DamageFound};
+use store::{Store, StoreError};
+
+use super::Damaged;
+use super::batch::{Batch, Read};
+use super::pace::Pace;
+
+/// Reads a batch, and tells of each resource whose bytes are not what they should be.
+pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<Vec<Damaged>, StoreError> {
+    let results = match batch.large() {
+        Some(large) => vec![pass(&store, &pace, &large.bitstream).await],
+        None => {
+            pace.take(batch.stored()).await;
+            let bitstreams: Vec<&Bitstream> = batch.reads.iter().map(|read| &read.bitstream).collect();
+            let read = store.read_batch(&bitstreams).await;
+            read.into_iter().map(|bytes| bytes.map(drop)).collect()
+        }
+    };
+    let mut damaged = Vec::new();
+    for (read, result) in batch.reads.into_iter().zip(results) {
+        match result {
+            Ok(()) => {}
+            Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => {
+                damaged.extend(look_closer(&store, read).await?);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(damaged)
+}
+
+/// Reads a large one in pieces.
+async fn pass(store: &Store, pace: &Pace, bitstream: &Bitstream) -> Result<(), StoreError> {
+    let mut bytes = store.open_verified(bitstream).await?;
+    while let Some(piece) = bytes.try_next().await? {
+        pace.take(piece.len() as u64).await;
+    }
+    Ok(())
+}
+
+/// What is found in its place, unless it is whole by now: somebody may have stored it anew.
+async fn look_closer(store: &Store, read: Read) -> Result<Vec<Damaged>, StoreError> {
+    let found = store.examine(&read.bitstream).await?;
+    let computed = &read.bitstream.computed;
+    let whole =
+        DamageFound { is_there: true, length: Some(computed.length()), sha256: Some(computed.sha256()) };
+    if found == whole {
+        return Ok(Vec::new());
+    }
+    Ok(read.held.into_iter().map(|held| Damaged { held, found: found.clone() }).collect())
+}
