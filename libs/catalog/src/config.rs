@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use model::{Clock, SystemClock};
 use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, CompressionCodec, DbReaderOptions,
     GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
@@ -40,6 +41,8 @@ pub struct CatalogConfig {
     /// How often one operation on the store is tried again (0.1 s later, then up to every 1 to 2 s) before what needed
     /// it fails. It bounds what `commit_timeout` does not: reads, scans and the upkeep in the background.
     pub store_retries: u32,
+    /// What time it is when a catalog is opened. The database reckons from then on, and never back behind what it has written.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Memory for blocks, indexes and filters that were read lately, shared by all catalogs that are opened with a clone.
@@ -60,6 +63,7 @@ impl Default for CatalogConfig {
             poll_interval: Duration::from_secs(1),
             commit_timeout: Duration::from_secs(60),
             store_retries: 40,
+            clock: Arc::new(SystemClock),
         }
     }
 }

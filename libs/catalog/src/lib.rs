@@ -2,6 +2,7 @@
 
 mod batch;
 mod changes;
+mod clock;
 mod config;
 mod discovery;
 mod documents;

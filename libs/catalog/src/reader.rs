@@ -9,6 +9,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use slatedb::{DbReader, DbReaderMode};
 
+use crate::clock::{DbClock, last_written};
 use crate::lookups::Source;
 use crate::{CatalogConfig, CatalogError, Lookups};
 
@@ -56,19 +57,20 @@ impl CatalogReader {
     }
 
     /// Refuses a catalog that this version does not understand, from its files alone: the log is not read, nothing is
-    /// written, and a writer that has it open is not disturbed.
+    /// written, and a writer that has it open is not disturbed. Gives the last time that the files tell of, in milliseconds of Unix time.
     pub(crate) async fn refuse_newer(
         store: &Arc<dyn ObjectStore>,
         path: &str,
         config: &CatalogConfig,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<i64, CatalogError> {
         if !exists(store, path).await? {
-            return Ok(());
+            return Ok(0);
         }
         let reader = Self::attach(Arc::clone(store), path, config, true).await?;
         let schema = reader.check_schema().await;
+        let last_written = last_written(&reader.reader.manifest());
         reader.close().await?;
-        schema.map(|_| ())
+        schema.map(|_| last_written)
     }
 
     async fn attach(
@@ -85,6 +87,7 @@ impl CatalogReader {
             .with_reader_mode(DbReaderMode::FollowLatest)
             .with_options(options)
             .with_db_cache(cache, id)
+            .with_system_clock(DbClock::new(config.clock.as_ref(), 0))
             .build()
             .await
             .map_err(|error| CatalogError::opening(path, error))?;

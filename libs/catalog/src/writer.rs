@@ -11,6 +11,7 @@ use slatedb::config::{CloseOptions, FlushOptions, FlushType};
 use slatedb::{CloseReason, Db, SstBlockSize, WriteHandle};
 use tokio::sync::Mutex;
 
+use crate::clock::DbClock;
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
@@ -104,13 +105,14 @@ impl Catalog {
         path: &str,
         config: CatalogConfig,
     ) -> Result<Self, CatalogError> {
-        CatalogReader::refuse_newer(&store, path, &config).await?;
+        let last_written = CatalogReader::refuse_newer(&store, path, &config).await?;
         let settings = config.writer(overwrites_conditionally(&store, path).await);
         let (cache, id) = config.cache.share();
         let db = Db::builder(path.to_owned(), store)
             .with_settings(settings)
             .with_sst_block_size(SstBlockSize::Block8Kib)
             .with_db_cache(cache, id)
+            .with_system_clock(DbClock::new(config.clock.as_ref(), last_written))
             .build()
             .await
             .map_err(|error| CatalogError::opening(path, error))?;

@@ -7,6 +7,7 @@ use fs_err as fs;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
+use object_store::multipart::MultipartStore;
 use object_store::prefix::PrefixStore;
 use tokio::sync::watch;
 
@@ -105,6 +106,17 @@ impl Store {
         let objects = Arc::new(InMemory::new());
         let parts = Parts::Multipart(Arc::clone(&objects) as _);
         Self::over(objects, parts, "memory", None, std::env::temp_dir())
+    }
+
+    /// A store over any objects, for instance such as a test does harm to. Conditional puts are not tried. Bodies are spooled below
+    /// `spool_directory`, which must be there.
+    pub fn over_objects(
+        objects: Arc<impl ObjectStore + MultipartStore>,
+        root: &str,
+        spool_directory: PathBuf,
+    ) -> Self {
+        let parts = Parts::Multipart(Arc::clone(&objects) as _);
+        Self::over(objects, parts, root, None, spool_directory)
     }
 
     /// The store's name, for messages.

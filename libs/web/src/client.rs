@@ -12,6 +12,7 @@ use crate::address_guard::Guard;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
 use crate::terms::{Agreed, Terms};
+use crate::transport::Transport;
 use crate::{ErrorKind, WebConfig, WebError, classify};
 
 /// Rests that are kept for a listener who is busy.
@@ -23,6 +24,8 @@ pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>);
 
 pub(crate) struct Inner {
     pub(crate) http: reqwest::Client,
+    /// What carries requests instead of the network, if anything does.
+    pub(crate) transport: Option<Arc<dyn Transport>>,
     pub(crate) config: WebConfig,
     pub(crate) guard: Arc<Guard>,
     pub(crate) politeness: Politeness,
@@ -69,6 +72,27 @@ impl Client {
     /// # Errors
     /// As [`Client::new`].
     pub fn with_clock(config: WebConfig, clock: Arc<dyn Clock>) -> Result<Self, WebError> {
+        Self::build(config, clock, None)
+    }
+
+    /// A client whose requests are carried by `transport` instead of the network: a Source inside this process, whose time is the test's.
+    /// Names are not looked up, so only addresses that are written in URLs are guarded.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn over(
+        config: WebConfig,
+        clock: Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Self, WebError> {
+        Self::build(config, clock, Some(transport))
+    }
+
+    fn build(
+        config: WebConfig,
+        clock: Arc<dyn Clock>,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, WebError> {
         let refuse = |why: String| WebError::new(ErrorKind::Builder).detail(why);
         if config.per_origin == 0 {
             return Err(refuse(
@@ -85,6 +109,10 @@ impl Client {
             .retry(reqwest::retry::never())
             .referer(false)
             .no_proxy();
+        if transport.is_some() {
+            // It never connects: reading the system's certificates would be in vain.
+            builder = builder.tls_certs_only([]);
+        }
         if let Some(resolver) = guard.resolver() {
             builder = builder.dns_resolver(resolver);
         }
@@ -96,6 +124,7 @@ impl Client {
         });
         let inner = Arc::new(Inner {
             http,
+            transport,
             config,
             guard,
             politeness,

@@ -19,6 +19,7 @@ mod retry_after;
 mod robots;
 mod send;
 mod terms;
+mod transport;
 mod travel;
 
 pub use address_guard::{AddressClass, AddressPolicy, Network};
@@ -32,3 +33,4 @@ pub use request::{Errand, GetRequest, Range};
 pub use response::Response;
 pub use robots::{Disallow, Robots, RobotsPolicy, RobotsStanding};
 pub use terms::{CommonPlace, Places, Terms};
+pub use transport::{Carried, Transport};

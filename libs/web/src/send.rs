@@ -10,7 +10,9 @@ use url::Url;
 use crate::client::Inner;
 use crate::politeness::{Permit, Resting, Signal};
 use crate::retry_after::retry_after;
-use crate::{Client, Errand, ErrorKind, GetRequest, OriginRest, Phase, WebError, classify, redacted};
+use crate::{
+    Client, Errand, ErrorKind, GetRequest, OriginRest, Phase, WebError, classify, redacted, transport,
+};
 
 /// The head of an answer, whose body is still to come.
 pub(crate) struct Answer {
@@ -30,7 +32,7 @@ impl Client {
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
-        let Inner { http, config, politeness, .. } = &*self.0;
+        let Inner { http, transport, config, politeness, .. } = &*self.0;
         let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
         if !matches!(at.scheme(), "http" | "https") {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
@@ -56,8 +58,14 @@ impl Client {
             .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
         *requests += 1;
         self.0.requests.fetch_add(1, Ordering::Relaxed);
-        let http = match tokio::time::timeout(config.first_byte_timeout, http.execute(prepared)).await {
-            Ok(answer) => answer.map_err(classify::before_answer)?,
+        let asked = async {
+            match transport {
+                None => http.execute(prepared).await.map_err(classify::before_answer),
+                Some(transport) => transport::carry(transport.as_ref(), prepared).await,
+            }
+        };
+        let http = match tokio::time::timeout(config.first_byte_timeout, asked).await {
+            Ok(answer) => answer?,
             Err(_elapsed) => {
                 let detail = format!("nothing came for {:?}", config.first_byte_timeout);
                 return Err(WebError::new(ErrorKind::Timeout(Phase::FirstByte)).detail(detail));

@@ -1,6 +1,8 @@
 //! Resources that a set's lists do not name any more. Absence is no deletion: it must be seen in lists that were read whole and
 //! without a doubt, twice, and for few resources at a time; else everything is kept, and said.
 
+mod unlisted;
+
 use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -137,16 +139,21 @@ impl Harvest {
 
     async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<(), HarvestError> {
         let mut count = Count::default();
-        let Ok(mut absentees) = Absentees::new() else { return Ok(()) };
+        let (Ok(mut absentees), Ok(mut unlisted)) = (Absentees::new(), Absentees::new()) else {
+            return Ok(());
+        };
         for number in 0..named.portions() {
             let Ok(portion) = named.portion(number) else { return Ok(()) };
+            if self.note_unlisted_failures(set, lists, &portion, &mut unlisted).await?.is_err() {
+                return Ok(());
+            }
             let mut resources = self.catalog.scan_resources(None, None).await?;
             while let Some((uri, record)) = resources.try_next().await? {
                 let Some(is_named) = portion.names(&uri).filter(|_| is_held_of(set, &record)) else {
                     continue;
                 };
                 count.held += 1;
-                if !is_named && !is_newer(&record, lists.at) {
+                if !is_named && !is_newer(&record.listing, lists.at) {
                     count.absent += 1;
                     if absentees.note(&uri).is_err() {
                         return Ok(());
@@ -155,6 +162,7 @@ impl Harvest {
                 }
             }
         }
+        self.settle_unlisted_failures(set, lists, unlisted).await?;
         if count.absent == 0 {
             return Ok(());
         }
@@ -184,8 +192,7 @@ impl Harvest {
         mut record: ResourceRecord,
         is_guarded: bool,
     ) -> Result<(), HarvestError> {
-        // What a newer document asks for is not undone by an older list's silence.
-        if self.catalog.pending(uri).await?.is_some() {
+        if self.is_asked_for(set, lists, uri).await? {
             return Ok(());
         }
         let delete = self.is_confirmed(&record, lists.at) && !is_guarded;
@@ -225,6 +232,18 @@ impl Harvest {
             self.run.counters.planned += 1;
         }
         Ok(())
+    }
+
+    /// Whether somebody asks for a resource still: what a newer document or another set wants is not undone by an older list's
+    /// silence. What failed before is pending again, but if an earlier list wanted it, this one is the answer.
+    async fn is_asked_for(
+        &self,
+        set: &SetId,
+        lists: &Lists,
+        uri: &ResourceUri,
+    ) -> Result<bool, HarvestError> {
+        let pending = self.catalog.pending(uri).await?;
+        Ok(pending.is_some_and(|pending| is_wanted_elsewhere(set, lists, &pending.listing)))
     }
 
     /// Whether a resource's absence is enough to delete it: seen before, in a list of an earlier moment.
@@ -287,12 +306,17 @@ fn is_held_of(set: &SetId, record: &ResourceRecord) -> bool {
     record.is_present() && record.sets.contains(set)
 }
 
-/// Whether the record speaks of a later moment than the list, so that the list could not name it yet.
-fn is_newer(record: &ResourceRecord, at: Option<Timestamp>) -> bool {
-    match (record.listing.as_of, at) {
+/// Whether an entry asks for a resource that the set's lists have no say in.
+fn is_wanted_elsewhere(set: &SetId, lists: &Lists, listing: &Listing) -> bool {
+    listing.set != *set || is_newer(listing, lists.at)
+}
+
+/// Whether an entry speaks of a later moment than the list, so that the list could not name the resource yet.
+fn is_newer(listing: &Listing, at: Option<Timestamp>) -> bool {
+    match (listing.as_of, at) {
         (Some(known), Some(at)) => known > at,
         // Without the list's moment nothing tells which of the two is newer.
-        (_, None) => record.listing.change.is_some(),
+        (_, None) => listing.change.is_some(),
         (None, Some(_)) => false,
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use catalog::Batch;
-use model::Phase;
+use futures::TryStreamExt;
+use model::{DocumentState, Phase, SetId, Subject};
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -14,7 +15,7 @@ impl Harvest {
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         let mut documents = queue::by_set(&self.catalog).await?;
-        let mut listed = HashSet::new();
+        let (mut listed, mut told) = (HashSet::new(), HashSet::new());
         for (id, set) in &mut self.sets {
             let documents = documents.remove(id).unwrap_or_default();
             if ways::advance(set, self.run.id, &documents) {
@@ -23,11 +24,31 @@ impl Harvest {
             if ways::is_listed(self.run.id, &documents) {
                 listed.insert(id.clone());
             }
+            if ways::is_told_whole(self.run.id, &documents) {
+                told.insert(id.clone());
+            }
         }
         self.forget_packages(&mut batch, &listed).await?;
+        self.forget_documents(&mut batch, &told).await?;
         self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
         self.commit(batch).await
+    }
+
+    /// A document that an earlier run could not read, and this one did not ask for, is nothing to be put right once its set is told whole by
+    /// others: a dump where the list is read, for instance.
+    async fn forget_documents(&self, batch: &mut Batch, told: &HashSet<SetId>) -> Result<(), HarvestError> {
+        if !self.has_problems || told.is_empty() {
+            return Ok(());
+        }
+        let mut documents = self.catalog.scan_documents().await?;
+        while let Some((uri, record)) = documents.try_next().await? {
+            let was_failed = record.state == DocumentState::Failed && record.run != self.run.id;
+            if was_failed && told.contains(&record.set) {
+                batch.delete_problem(&Subject::Document(uri));
+            }
+        }
+        Ok(())
     }
 }

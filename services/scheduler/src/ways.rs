@@ -101,14 +101,25 @@ pub(crate) fn is_listed(run: RunId, documents: &[DocumentRecord]) -> bool {
     lists.peek().is_some() && lists.all(DocumentRecord::is_read_whole)
 }
 
-/// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
-pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
+/// Whether `run` read whole what says everything of a set: its lists, or its dumps.
+pub(crate) fn is_told_whole(run: RunId, documents: &[DocumentRecord]) -> bool {
+    !whole_snapshots(run, documents).is_empty()
+}
+
+/// The Resource Lists of a set that `run` read, or else its Resource Dumps; none unless all of them were read whole.
+fn whole_snapshots(run: RunId, documents: &[DocumentRecord]) -> Vec<&DocumentRecord> {
     let snapshots: Vec<&DocumentRecord> = of_run(documents, run, is_baseline).collect();
     // Where a dump was read in part only, the list that was read instead says it all.
     let (dumps, lists): (Vec<_>, Vec<_>) =
         snapshots.into_iter().partition(|record| record.capability == Capability::ResourceDump);
     let lists = if lists.is_empty() { dumps } else { lists };
-    if lists.is_empty() || !lists.iter().all(|record| record.is_read_whole()) {
+    if lists.iter().all(|record| record.is_read_whole()) { lists } else { Vec::new() }
+}
+
+/// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
+pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
+    let lists = whole_snapshots(run, documents);
+    if lists.is_empty() {
         return;
     }
     set.has_baseline = true;

@@ -9,7 +9,6 @@ mod credentials;
 mod exit;
 mod http;
 mod notices;
-mod pipeline;
 mod show;
 mod target;
 

@@ -72,6 +72,37 @@ async fn a_resource_is_deleted_when_a_second_later_list_does_not_name_it_either(
 }
 
 #[tokio::test]
+async fn what_could_not_be_fetched_is_no_problem_any_more_once_a_list_does_not_name_it() {
+    let case = Listed::harvested().await;
+    // Nothing is there at 20.
+    case.lists(2, 0..21);
+    case.sync(&[]).exits(1);
+    case.lists(3, 0..20);
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("failed"), run.count("absent"), run.count("deleted")), (0, 0, 0), "{run}");
+    case.lists(4, 0..21);
+    case.sync(&[]).exits(1);
+}
+
+#[tokio::test]
+async fn what_is_held_and_could_not_be_fetched_anew_is_deleted_for_its_absence_all_the_same() {
+    let case = Listed::harvested().await;
+    let gone = case.site.uri(&path(19));
+    let md = "capability=\"resourcelist\" at=\"2026-01-02T00:00:00Z\"";
+    let mut entries = case.entries(0..19);
+    entries.push(resource(&gone, "length=\"1000\""));
+    case.site.serve("/list.xml", urlset(md, &entries));
+    case.sync(&[]).exits(1);
+    case.lists(3, 0..19);
+    let run = case.sync(&[]).exits(1);
+    assert_eq!((run.count("deleted"), run.count("absent")), (0, 1), "{run}");
+    assert_eq!(case.copy.cat(&gone), b"body 19");
+    case.lists(4, 0..19);
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("deleted"), run.count("absent"), case.present()), (1, 0, 19), "{run}");
+}
+
+#[tokio::test]
 async fn the_same_list_seen_twice_confirms_nothing() {
     let case = Listed::harvested().await;
     for _ in 0..3 {

@@ -526,6 +526,19 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
+async fn a_dump_that_could_not_be_read_is_no_problem_any_more_once_the_list_was_read_instead() {
+    let case = Case::new().await;
+    case.site.serve("/a", "a1");
+    let list = format!("capability=\"resourcelist\" at=\"{AT}\"");
+    case.site.serve("/list.xml", urlset(&list, &[resource(&case.uri("a"), "")]));
+    case.site.serve("/dump.xml", urlset(DUMP, &[]).replace("</urlset>", ""));
+    let way_in = case.capabilities(&[("/dump.xml", "resourcedump"), ("/list.xml", "resourcelist")]);
+    case.copy.sync_with(&way_in, &["--prefer", "dump"]).exits(1).says(&["/dump.xml"]);
+    case.copy.sync_with(&way_in, &["--prefer", "list"]).exits(0);
+    case.holds(&[("a", "a1")]);
+}
+
+#[tokio::test]
 async fn a_large_package_comes_in_several_ranges_and_leaves_a_slot_to_others() {
     let case = Case::new().await;
     let server = FileServer::start().await.expect("a free port on loopback");

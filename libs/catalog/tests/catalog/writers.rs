@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError};
 use futures::{FutureExt, TryStreamExt};
+use jiff::{SignedDuration, Timestamp};
+use model::ManualClock;
 use object_store::memory::InMemory;
 
 use crate::records::*;
@@ -66,4 +68,20 @@ async fn a_name_of_absurd_length_refuses_the_whole_batch_and_nothing_else() {
     assert!(matches!(error, CatalogError::KeyTooLong { length: 70_001, .. }), "{error}");
     put(&catalog, "b").await.unwrap();
     assert_eq!(paths(&catalog, "", None).await, ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_opens_it_next_may_have_a_clock_that_is_behind() {
+    let store = Arc::new(InMemory::new());
+    let now: Timestamp = "2030-01-01T12:00:00Z".parse().unwrap();
+    for (number, hours) in [0, -1, -48, 1].into_iter().enumerate() {
+        let clock = Arc::new(ManualClock::new(now + SignedDuration::from_hours(hours)));
+        let config = CatalogConfig { clock, ..CatalogConfig::default() };
+        let catalog = Catalog::open(store.clone(), "catalogs/a", config).await.unwrap();
+        put(&catalog, &format!("{number}")).await.unwrap();
+        // Everything becomes a table, whose name tells when.
+        catalog.close().await.unwrap();
+    }
+    let catalog = open(&store).await;
+    assert_eq!(paths(&catalog, "", None).await, ["0", "1", "2", "3"]);
 }

@@ -10,9 +10,7 @@ use std::time::Instant;
 use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
-use scheduler::{
-    AbsentPolicy, Filter, Harvest, HarvestError, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy,
-};
+use scheduler::{AbsentPolicy, Filter, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -24,7 +22,6 @@ use crate::cli::{AbsentArg, ModeArg, PreferArg, SyncArgs, ViewArg, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::notices::Notices;
-use crate::pipeline::Pipeline;
 use crate::show;
 use crate::target;
 
@@ -170,7 +167,6 @@ async fn harvest_over(
 
     let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
-    let pipeline = Pipeline::start(bus, &client, &store).await?;
     let parts = Parts {
         source,
         entry: request.url,
@@ -178,27 +174,15 @@ async fn harvest_over(
         store: store.clone(),
         view,
         client,
-        bus: Arc::clone(&pipeline.bus),
+        bus,
         clock: Arc::new(SystemClock),
         options: request.options,
         progress,
         stop,
     };
-    let harvesting = async {
-        let harvest = Harvest::open(parts).await?;
-        // Only now is it known that there is something to harvest: a mistyped URL claims no directory.
-        store.note_source(&note).await?;
-        Ok(harvest.run().await?)
-    };
-    let report = tokio::select! {
-        report = harvesting => report,
-        () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
-        why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: run the same command again"))),
-    };
+    let report = pipeline::harvest(parts, &note, &at_once).await;
     notices.finish().await;
-    // After a failure nobody settles what the stages are still about: they end with the pipeline.
     let report = report?;
-    pipeline.finish().await;
     Ok((report, store))
 }
 

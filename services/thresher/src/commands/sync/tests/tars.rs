@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
+use pipeline::Pipeline;
+use scheduler::Harvest;
 use testkit::scripted::Reply;
 use tokio::sync::Notify;
 
@@ -136,7 +138,7 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
     });
     let store = dump.store().await;
     let client = http::client(Dump::web()).unwrap();
-    let pipeline = Pipeline::start(bus, &client, &store).await.unwrap();
+    let pipeline = Pipeline::start(bus, &client, &store, Arc::new(SystemClock)).await.unwrap();
     let source = SourceId::of_entry(&dump.url);
     let progress = watch::Sender::new(Progress::default());
     let owner = || async {

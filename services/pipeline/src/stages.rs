@@ -7,7 +7,7 @@ use std::time::Duration;
 use bus::worker::{Trouble, Work, Worker};
 use bus::{Bus, BusError, ConsumerSpec, Filter, Message};
 use fetcher::{Fetcher, FetcherConfig};
-use model::SystemClock;
+use model::Clock;
 use store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -30,9 +30,11 @@ const MAX_DELIVER: u32 = 20;
 /// message that is poison is no such trouble: the run goes on, and records it as a problem.
 const PATIENCE: u32 = 4;
 
-/// The running stages.
-pub(crate) struct Pipeline {
-    pub(crate) bus: Arc<dyn Bus>,
+/// The running stages. Dropped, they end where they are, as when the process is killed.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// What they take their jobs from.
+    pub bus: Arc<dyn Bus>,
     stages: JoinSet<Result<(), BusError>>,
     stop: CancellationToken,
     trouble: watch::Receiver<Option<String>>,
@@ -40,7 +42,15 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     /// Starts fetcher, verifier and unpacker on `bus`.
-    pub(crate) async fn start(bus: Arc<dyn Bus>, client: &Client, store: &Store) -> Result<Self, BusError> {
+    ///
+    /// # Errors
+    /// When the bus does not open its queues.
+    pub async fn start(
+        bus: Arc<dyn Bus>,
+        client: &Client,
+        store: &Store,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, BusError> {
         let stop = CancellationToken::new();
         let (report, trouble) = watch::channel(None);
         let mut stages = JoinSet::new();
@@ -49,7 +59,7 @@ impl Pipeline {
             client.clone(),
             store.clone(),
             Arc::clone(&bus),
-            Arc::new(SystemClock),
+            Arc::clone(&clock),
             FetcherConfig::default(),
         )
         .stopped_by(stop.clone());
@@ -71,8 +81,7 @@ impl Pipeline {
         stages.spawn(async move { verifiers.run(spec, stopped).await });
 
         let config = UnpackerConfig::default();
-        let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), Arc::new(SystemClock), config)
-            .stopped_by(stop.clone());
+        let unpacker = Unpacker::new(store.clone(), Arc::clone(&bus), clock, config).stopped_by(stop.clone());
         let unpackers = worker(&bus, report, move |message| {
             let unpacker = unpacker.clone();
             async move { unpacker.work(message.payload, message.attempt).await }
@@ -87,7 +96,7 @@ impl Pipeline {
     }
 
     /// Ends when a stage fails again and again, with what it says. Never ends otherwise.
-    pub(crate) async fn trouble(&self) -> String {
+    pub async fn trouble(&self) -> String {
         let mut trouble = self.trouble.clone();
         match trouble.wait_for(Option::is_some).await.map(|why| why.clone()) {
             Ok(Some(why)) => why,
@@ -96,7 +105,7 @@ impl Pipeline {
     }
 
     /// Stops pulling, and waits for what is being worked on.
-    pub(crate) async fn finish(mut self) {
+    pub async fn finish(mut self) {
         self.stop.cancel();
         while let Some(ended) = self.stages.join_next().await {
             match ended {

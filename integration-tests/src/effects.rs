@@ -1,0 +1,165 @@
+//! The effects of a process: everything it does that others can see, one after the other and numbered.
+//!
+//! A crash is told by the number of an effect. Before or behind it, no further effect of the process takes place, and whoever runs it drops
+//! all its tasks: as `kill -9` does.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+/// Effects that are kept to be shown when a simulation fails.
+const KEPT: usize = 60;
+
+/// Where a process stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Halt {
+    /// The number of the effect, from 1.
+    pub effect: u64,
+    /// Whether the effect takes place still.
+    pub done: bool,
+}
+
+/// How often things go wrong, in a thousand effects of the kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rates {
+    /// Acknowledgements that are lost.
+    pub lost_acks: u64,
+    /// Messages that are handed out, and again because nothing is heard of them.
+    pub redelivered: u64,
+    /// Messages that the bus does not take.
+    pub refused: u64,
+    /// Messages that the bus takes, and says that it did not.
+    pub unsure: u64,
+    /// Operations on objects that fail, of those that are not the catalog's.
+    pub store_fails: u64,
+    /// Of messages: how long they may take, in milliseconds, so that they overtake each other.
+    pub delay_ms: u64,
+}
+
+/// Whether a process goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    Runs,
+    /// It has come to where it stops.
+    Halted,
+}
+
+/// The effects of one process.
+#[derive(Debug)]
+pub struct Effects {
+    state: Mutex<State>,
+    life: watch::Sender<Life>,
+    seed: u64,
+    /// What goes wrong.
+    pub rates: Rates,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    number: u64,
+    halt: Option<Halt>,
+    last: VecDeque<String>,
+}
+
+/// An effect that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    number: u64,
+    halts: bool,
+    /// A number that this effect's fate is decided by.
+    pub(crate) lot: u64,
+}
+
+impl Effects {
+    /// The effects of a process that stops at `halt`, if at all.
+    pub fn new(seed: u64, halt: Option<Halt>, rates: Rates) -> Self {
+        let state = Mutex::new(State { halt, ..State::default() });
+        Self { state, life: watch::Sender::new(Life::Runs), seed, rates }
+    }
+
+    /// Those of one that looks only.
+    pub fn none() -> Self {
+        Self::new(0, None, Rates::default())
+    }
+
+    /// How many have begun.
+    pub fn count(&self) -> u64 {
+        self.state().number
+    }
+
+    /// The last ones, for people.
+    pub fn last(&self) -> Vec<String> {
+        self.state().last.iter().cloned().collect()
+    }
+
+    /// Ends when the process has come to where it stops.
+    pub async fn halted(&self) {
+        let mut life = self.life.subscribe();
+        // The sender is `self`'s.
+        let _ = life.wait_for(|life| *life == Life::Halted).await;
+    }
+
+    /// A process that was only asleep goes on.
+    pub fn wake(&self) {
+        self.state().halt = None;
+        self.life.send_replace(Life::Runs);
+    }
+
+    /// Whoever has to do with the world waits here while the process stands still.
+    pub(crate) async fn alive(&self) {
+        let mut life = self.life.subscribe();
+        if life.wait_for(|life| *life == Life::Runs).await.is_err() {
+            pending::<()>().await;
+        }
+    }
+
+    /// An effect begins; never, where the process has stopped.
+    pub(crate) async fn begin(&self, what: String) -> Begun {
+        self.alive().await;
+        let begun = {
+            let mut state = self.state();
+            state.number += 1;
+            let number = state.number;
+            if state.last.len() == KEPT {
+                state.last.pop_front();
+            }
+            state.last.push_back(format!("{number} {what}"));
+            let halt = state.halt.filter(|halt| halt.effect == number);
+            if halt.is_some_and(|halt| !halt.done) {
+                self.life.send_replace(Life::Halted);
+            }
+            Begun { number, halts: halt.is_some(), lot: mix(self.seed ^ mix(number)) }
+        };
+        self.alive().await;
+        begun
+    }
+
+    /// An effect has taken place; whether the process hears of it is another matter.
+    pub(crate) async fn end(&self, begun: Begun) {
+        if begun.halts && self.state().halt.is_some_and(|halt| halt.effect == begun.number) {
+            self.life.send_replace(Life::Halted);
+        }
+        self.alive().await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Begun {
+    /// Whether it is one of `in_a_thousand`. Each kind of fate has a number of its own.
+    pub(crate) fn is_one_of(&self, in_a_thousand: u64, kind: u64) -> bool {
+        in_a_thousand > 0 && mix(self.lot ^ kind) % 1_000 < in_a_thousand
+    }
+}
+
+/// A number that looks like chance and follows from another one.
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,237 @@
+//! The promises of the design, as what can be seen of them from outside. Each says what it found broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::plan::{Step, Sync};
+use crate::site::What;
+use crate::world::{Ended, World};
+use bytes::Bytes;
+use fixity::Sha256;
+use futures::TryStreamExt;
+use model::{Mode, ProblemReason, ResourceRecord, Subject};
+
+/// What a copy holds.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// The records of resources.
+    pub records: BTreeMap<String, ResourceRecord>,
+    /// The bytes of those that are present, or why they cannot be had.
+    pub bodies: BTreeMap<String, Result<Bytes, String>>,
+    /// What is not as it should be, and known to be.
+    pub problems: Vec<(Subject, ProblemReason, String)>,
+    /// Resources that are to be fetched still.
+    pub pending: BTreeSet<String>,
+}
+
+impl Held {
+    /// Reads what a world holds.
+    ///
+    /// # Errors
+    /// When the catalog cannot be read, which is a promise broken.
+    pub fn of(world: &World) -> Result<Self, String> {
+        world.look(async |store, reader| {
+            let mut held = Self::default();
+            let Some(reader) = reader else { return Ok(held) };
+            let say = |error: catalog::CatalogError| format!("the catalog cannot be read: {error}");
+            let mut records = reader.scan_resources(None, None).await.map_err(say)?;
+            while let Some((uri, record)) = records.try_next().await.map_err(say)? {
+                if let Some(bitstream) = &record.bitstream {
+                    let body = store.read_verified(bitstream).await.map_err(|error| error.to_string());
+                    held.bodies.insert(uri.to_string(), body);
+                }
+                held.records.insert(uri.to_string(), record);
+            }
+            let mut problems = reader.scan_problems().await.map_err(say)?;
+            while let Some((subject, problem)) = problems.try_next().await.map_err(say)? {
+                held.problems.push((subject, problem.reason, problem.message));
+            }
+            let mut pending = reader.scan_pending(None).await.map_err(say)?;
+            while let Some((uri, _)) = pending.try_next().await.map_err(say)? {
+                held.pending.insert(uri.to_string());
+            }
+            reader.close().await.map_err(say)?;
+            Ok(held)
+        })
+    }
+
+    fn problem_of(&self, uri: &str) -> bool {
+        self.problems.iter().any(|(subject, _, _)| matches!(subject, Subject::Resource(of) if of == uri))
+    }
+}
+
+/// Whatever happened, what holds at every moment.
+///
+/// # Errors
+/// The promise that is broken, and how.
+pub fn always(world: &World, held: &Held) -> Result<(), String> {
+    nothing_unverified_is_served(world, held)?;
+    nothing_is_deleted_without_a_word(world, held)?;
+    memory_is_flat(world)?;
+    a_source_is_never_hurt(world)
+}
+
+/// What holds when a run has ended.
+///
+/// # Errors
+/// The promise that is broken, and how.
+pub fn after_a_run(world: &World, step: &Step, ended: &Ended, held: &Held) -> Result<(), String> {
+    match (step, ended) {
+        (Step::Sync(sync), Ended::Report(report)) => nothing_is_guessed_away(world, sync, report, held),
+        _ => Ok(()),
+    }
+}
+
+/// Promise 1: what a record says is there, is what it says, and is what the Source had.
+fn nothing_unverified_is_served(world: &World, held: &Held) -> Result<(), String> {
+    let broken = |why: String| Err(format!("promise 1, nothing unverified is ever served: {why}"));
+    let history = world.site.history();
+    for (uri, record) in &held.records {
+        let Some(bitstream) = &record.bitstream else { continue };
+        let body = match &held.bodies[uri] {
+            Ok(body) => body,
+            Err(why) => return broken(format!("{uri} cannot be read: {why}")),
+        };
+        let versions = history.get(uri).map(Vec::as_slice).unwrap_or_default();
+        if !versions.iter().any(|version| version.body.as_ref() == Some(body)) {
+            return broken(format!("{uri} has {} bytes that the Source never had", body.len()));
+        }
+        if bitstream.computed.sha256() != Sha256::of(body) {
+            return broken(format!("{uri} has another digest than its record says"));
+        }
+        let declared = record.declaration.digests.iter();
+        let declared: Vec<String> = declared.map(ToString::to_string).collect();
+        let ours = format!("sha-256:{}", Sha256::of(body));
+        if declared.iter().any(|digest| digest.starts_with("sha-256:") && *digest != ours) {
+            return broken(format!("{uri} is {ours}, and declared to be {declared:?}"));
+        }
+        if record.declaration.length.is_some_and(|length| length != body.len() as u64) {
+            return broken(format!(
+                "{uri} has {} bytes, and {:?} are declared",
+                body.len(),
+                record.declaration.length
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Promise 3, of deletions: only what the Source deleted at some time is deleted here.
+fn nothing_is_deleted_without_a_word(world: &World, held: &Held) -> Result<(), String> {
+    let history = world.site.history();
+    for (uri, record) in &held.records {
+        let versions = history.get(uri).map(Vec::as_slice).unwrap_or_default();
+        if !record.is_present() && versions.iter().all(|version| version.body.is_some()) {
+            return Err(format!(
+                "promise 3, nothing is guessed away: {uri} is deleted, and the Source never deleted it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Promise 3: after a run, what is not in step is a problem, or noted as absent.
+fn nothing_is_guessed_away(
+    world: &World,
+    sync: &Sync,
+    report: &scheduler::Report,
+    held: &Held,
+) -> Result<(), String> {
+    let broken = |why: String| Err(format!("promise 3, nothing is guessed away: {why}"));
+    if let Some(uri) = held.pending.first() {
+        return broken(format!("the run is finished, and {uri} is to be fetched still"));
+    }
+    if report.open_problems != held.problems.len() as u64 {
+        return broken(format!(
+            "{} problems are reported, and there are {:?}",
+            report.open_problems, held.problems
+        ));
+    }
+    let is_moving = sync.http.iter().any(|fault| matches!(fault.what, What::Changes | What::Publishes));
+    let whole = held.problems.iter().all(|(subject, _, _)| matches!(subject, Subject::Resource(_)));
+    // A run that was interrupted has read what was published before it was.
+    if is_moving || !whole || report.guard.is_some() || report.resumed {
+        return Ok(());
+    }
+    let (told, listed) = match report.run.mode {
+        Mode::Baseline => (world.site.told_by_snapshots(), true),
+        Mode::Incremental => (world.site.told_by_changes(), false),
+        Mode::Mend => return Ok(()),
+    };
+    for (uri, body) in &told {
+        let is = held.bodies.get(uri).and_then(|body| body.as_ref().ok());
+        if is != body.as_ref() && !held.problem_of(uri) && !world.restored.contains(uri) {
+            return broken(format!(
+                "after a run {:?} that read of it, {uri} is {}, the Source has {}, and there is no problem",
+                report.run.mode,
+                words(is),
+                words(body.as_ref())
+            ));
+        }
+    }
+    if !listed || world.kept {
+        return Ok(());
+    }
+    for (uri, record) in &held.records {
+        let is_new = world.site.is_newer_than_snapshots(uri);
+        if record.is_present() && !told.contains_key(uri) && !is_new && record.absent.is_none() {
+            return broken(format!("{uri} is in no list, held, and not noted as absent"));
+        }
+    }
+    Ok(())
+}
+
+/// Promise 4, as far as it can be seen here: what is under way is bounded by what may be asked for at a time.
+fn memory_is_flat(world: &World) -> Result<(), String> {
+    // Jobs in flight, those that wait beside them, what they become, for each origin.
+    let most = 8 * world.plan.per_origin * (world.plan.site.hosts as usize + 1) + 8;
+    match world.most_under_way > most {
+        true => Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way)),
+        false => Ok(()),
+    }
+}
+
+/// Promise 5: never more requests at a time than allowed, and none in a rest.
+fn a_source_is_never_hurt(world: &World) -> Result<(), String> {
+    if let Some(wrong) = world.site.wrongs().first() {
+        return Err(format!("promise 5, a source is never hurt: {wrong}"));
+    }
+    match world.site.most_open() > world.plan.per_origin {
+        true => Err(format!(
+            "promise 5, a source is never hurt: {} requests were open at a time, {} are allowed",
+            world.site.most_open(),
+            world.plan.per_origin
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Promise 2: once nothing goes wrong any more, the copy is what the Source has, byte for byte.
+///
+/// # Errors
+/// What is missing, or too much.
+pub fn nothing_is_lost(world: &World, held: &Held) -> Result<(), String> {
+    let broken = |why: String| Err(format!("promise 2, nothing is lost: {why}"));
+    if let Some((subject, reason, message)) = held.problems.first() {
+        return broken(format!("an honest Source ends with a problem: {subject}: {reason}: {message}"));
+    }
+    let present = world.site.present();
+    for (uri, body) in &present {
+        let is = held.bodies.get(uri).and_then(|body| body.as_ref().ok());
+        if is != Some(body) {
+            return broken(format!("{uri} is {}, the Source has {}", words(is), words(Some(body))));
+        }
+    }
+    let surplus =
+        held.bodies.keys().find(|uri| !present.contains_key(*uri) && !world.restored.contains(*uri));
+    match surplus {
+        Some(uri) => broken(format!("{uri} is held, and the Source has it no more")),
+        None => Ok(()),
+    }
+}
+
+fn words(body: Option<&Bytes>) -> String {
+    body.map_or("not there".to_owned(), |body| {
+        let text = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+        format!("{} bytes {text:?}", body.len())
+    })
+}

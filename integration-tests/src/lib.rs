@@ -1,0 +1,104 @@
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod effects;
+pub mod invariants;
+pub mod plan;
+mod sim_bus;
+mod sim_objects;
+pub mod site;
+pub mod world;
+
+pub use clock::SimClock;
+pub use effects::{Effects, Halt, Rates};
+use invariants::Held;
+use model::Mode;
+use plan::{Plan, Sync};
+use world::{Ended, World};
+
+/// The most runs in which a copy has to be in step once nothing goes wrong any more: an absence is believed when it was seen twice.
+const LAST_RUNS: u32 = 6;
+/// The time between them, in seconds: longer than what a Source offers is gone by without asking.
+const BETWEEN: u32 = 4_000;
+
+/// What came of a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Steps of the plan.
+    pub steps: usize,
+    /// Effects of all processes.
+    pub effects: u64,
+    /// Requests of all processes.
+    pub requests: u64,
+    /// Resources that the copy ends with.
+    pub resources: usize,
+}
+
+/// Simulates what follows from a seed.
+///
+/// # Errors
+/// The promise that was broken, with everything that was planned and happened.
+pub fn simulate(seed: u64) -> Result<Summary, String> {
+    simulate_plan(Plan::of(seed))
+}
+
+/// Simulates a plan.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_plan(plan: Plan) -> Result<Summary, String> {
+    let mut world = World::new(plan);
+    run(&mut world).map_err(|why| {
+        let (told, effects) = (world.told.join("\n  "), world.last_effects.join("\n  "));
+        format!(
+            "{why}\n\n{}\nwhat happened:\n  {told}\n\nthe last effects of the last process:\n  {effects}",
+            world.plan
+        )
+    })
+}
+
+fn run(world: &mut World) -> Result<Summary, String> {
+    let plan = world.plan.clone();
+    for step in &plan.steps {
+        let ended = world.step(step);
+        let held = Held::of(world)?;
+        invariants::always(world, &held)?;
+        match ended {
+            Some(Ended::Hangs) => return Err("a process does not end".to_owned()),
+            Some(ended) => invariants::after_a_run(world, step, &ended, &held)?,
+            None => {}
+        }
+    }
+    let mut last = Ok(());
+    for number in 0..LAST_RUNS {
+        world.clock.advance(BETWEEN);
+        world.site.publish(true, true);
+        // What changes do not tell, as an absence that was seen once, only another look at everything settles.
+        let mode = (number >= LAST_RUNS / 2).then_some(Mode::Baseline);
+        let step = plan::Step::Sync(Sync { mode, ..Sync::clean() });
+        let ended = world.step(&step);
+        let held = Held::of(world)?;
+        invariants::always(world, &held)?;
+        last = match ended {
+            Some(Ended::Report(report)) if report.guard.is_none() => {
+                let ended = Ended::Report(report);
+                invariants::after_a_run(world, &step, &ended, &held)?;
+                invariants::nothing_is_lost(world, &held)
+            }
+            Some(other) => {
+                Err(format!("promise 2, nothing is lost: a last run does not succeed: {}", other.words()))
+            }
+            None => unreachable!("a sync ends"),
+        };
+        if last.is_ok() {
+            break;
+        }
+    }
+    last?;
+    Ok(Summary {
+        steps: plan.steps.len(),
+        effects: world.effects,
+        requests: world.site.requests(),
+        resources: world.site.present().len(),
+    })
+}

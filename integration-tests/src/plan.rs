@@ -1,0 +1,325 @@
+//! What is simulated: a Source, and what happens one after the other. All of it follows from a seed.
+
+use std::fmt;
+
+use model::Mode;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use scheduler::{AbsentPolicy, Prefer};
+
+use crate::effects::{Halt, Rates};
+use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+
+/// What is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What it follows from.
+    pub seed: u64,
+    /// The Source.
+    pub site: SiteSpec,
+    /// Requests that a process sends to one origin at a time.
+    pub per_origin: usize,
+    /// What happens, in its order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// The Source changes so many resources.
+    Change {
+        /// New ones.
+        created: u32,
+        /// Those that get other bytes.
+        updated: u32,
+        /// Those that go.
+        deleted: u32,
+    },
+    /// The Source makes documents anew.
+    Publish {
+        /// Resource List and Resource Dump.
+        snapshots: bool,
+        /// Change List and Change Dump.
+        changes: bool,
+    },
+    /// The Source forgets what its Change List told of.
+    Forget,
+    /// So many seconds pass.
+    Pass(u32),
+    /// A process brings the copy in step, or ends before.
+    Sync(Sync),
+    /// A process falls asleep in the middle of it, another one comes, and the first one wakes up.
+    TakeOver {
+        /// The first one, which sleeps where it would halt.
+        first: Sync,
+        /// What the other one does meanwhile.
+        second: Box<Step>,
+    },
+    /// Garbage is collected.
+    Gc {
+        /// The retention time in seconds.
+        keep_for: u32,
+        /// Where its process ends.
+        halt: Option<Halt>,
+    },
+    /// A deletion is undone, if there is one.
+    Restore,
+}
+
+/// A run of `thresher sync`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sync {
+    /// The way to go.
+    pub mode: Option<Mode>,
+    /// Lists or dumps.
+    pub prefer: Option<Prefer>,
+    /// What absence means.
+    pub absent: AbsentPolicy,
+    /// The most deletions for absence, in percent.
+    pub max_deletes: u8,
+    /// What goes wrong between the Source and the process.
+    pub http: Vec<HttpFault>,
+    /// What goes wrong with messages and objects.
+    pub rates: Rates,
+    /// Where the process ends.
+    pub halt: Option<Halt>,
+}
+
+impl Sync {
+    /// A run in which nothing goes wrong.
+    pub fn clean() -> Self {
+        Self {
+            mode: None,
+            prefer: None,
+            absent: AbsentPolicy::Confirm,
+            max_deletes: 100,
+            http: Vec::new(),
+            rates: Rates::default(),
+            halt: None,
+        }
+    }
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+        let site = draw.site(seed);
+        let per_origin = draw.of(&[1, 2, 4]);
+        let mut plan = Self { seed, site, per_origin, steps: Vec::new() };
+        // Some Sources are honest and some runs quiet, so that what is found in others is not hidden behind noise.
+        let trouble = draw.of(&[0, 1, 2, 3]);
+        for _ in 0..draw.up_to(2, 9) {
+            let step = draw.step(&plan.site, trouble);
+            plan.steps.push(step);
+        }
+        plan
+    }
+}
+
+/// Draws from a seed.
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn up_to(&mut self, least: u32, most: u32) -> u32 {
+        self.0.random_range(least..=most)
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.random_range(0..choices.len())]
+    }
+
+    fn one_in(&mut self, many: u32) -> bool {
+        self.0.random_range(0..many) == 0
+    }
+
+    fn site(&mut self, seed: u64) -> SiteSpec {
+        let snapshots = self.of(&[(1, 0), (1, 0), (2, 0), (0, 1), (0, 2), (1, 1), (2, 2)]);
+        let changes = self.of(&[(false, false), (true, false), (true, false), (false, true), (true, true)]);
+        SiteSpec {
+            seed,
+            resources: self.of(&[0, 1, 2, 5, 12, 30]),
+            fixity: self.of(&[Fixity::Nothing, Fixity::Length, Fixity::Sha256, Fixity::Both, Fixity::Both]),
+            lastmod: !self.one_in(4),
+            etag: !self.one_in(4),
+            last_modified: !self.one_in(3),
+            content_length: !self.one_in(5),
+            list_parts: snapshots.0,
+            packages: snapshots.1,
+            change_list: changes.0,
+            change_dump: changes.1,
+            package_names_stay: self.one_in(3),
+            deflated: self.one_in(2),
+            hosts: self.of(&[1, 1, 2]),
+            entry: self.of(&[Entry::WellKnown, Entry::CapabilityList]),
+        }
+    }
+
+    fn step(&mut self, site: &SiteSpec, trouble: u32) -> Step {
+        match self.up_to(0, 19) {
+            0..=3 => Step::Change {
+                created: self.up_to(0, 3),
+                updated: self.up_to(0, 4),
+                deleted: self.up_to(0, 2),
+            },
+            4..=6 => Step::Publish { snapshots: !self.one_in(3), changes: !self.one_in(3) },
+            7 => match self.one_in(2) {
+                true => Step::Forget,
+                false => Step::Publish { snapshots: true, changes: true },
+            },
+            8 => Step::Pass(self.of(&[1, 30, 1_200, 4_000, 90_000])),
+            9 if trouble > 1 => {
+                let mut first = self.sync(site, trouble);
+                first.halt = Some(self.halt());
+                let second = match self.up_to(0, 2) {
+                    0 => Step::Gc { keep_for: self.of(&[0, 0, 3_600]), halt: None },
+                    _ => Step::Sync(self.sync(site, trouble)),
+                };
+                Step::TakeOver { first, second: Box::new(second) }
+            }
+            10 => Step::Gc {
+                keep_for: self.of(&[0, 0, 60, 100_000]),
+                halt: if trouble > 0 && self.one_in(2) { Some(self.halt()) } else { None },
+            },
+            11 if self.one_in(3) => Step::Restore,
+            _ => Step::Sync(self.sync(site, trouble)),
+        }
+    }
+
+    fn halt(&mut self) -> Halt {
+        // Most runs have some dozens of effects; the first ones are the rarest to be hit by chance.
+        let most = self.of(&[8, 30, 60, 120]);
+        Halt { effect: u64::from(self.up_to(1, most)), done: self.one_in(2) }
+    }
+
+    fn sync(&mut self, site: &SiteSpec, trouble: u32) -> Sync {
+        let mode = self.of(&[None, None, None, Some(Mode::Baseline), Some(Mode::Incremental)]);
+        let prefer = self.of(&[None, None, Some(Prefer::List), Some(Prefer::Dump)]);
+        let absent = self.of(&[
+            AbsentPolicy::Confirm,
+            AbsentPolicy::Confirm,
+            AbsentPolicy::Delete,
+            AbsentPolicy::Keep,
+        ]);
+        let max_deletes = self.of(&[10, 50, 100]);
+        let mut sync = Sync { mode, prefer, absent, max_deletes, ..Sync::clean() };
+        if trouble > 0 && self.one_in(2) {
+            sync.halt = Some(self.halt());
+        }
+        if trouble > 1 {
+            for _ in 0..self.up_to(0, 3) {
+                sync.http.push(self.http_fault(site));
+            }
+        }
+        if trouble > 2 {
+            sync.rates = Rates {
+                lost_acks: self.of(&[0, 50, 200]),
+                redelivered: self.of(&[0, 50, 200]),
+                refused: self.of(&[0, 0, 50]),
+                unsure: self.of(&[0, 0, 50]),
+                store_fails: self.of(&[0, 0, 30, 100]),
+                delay_ms: self.of(&[0, 20, 3_000]),
+            };
+        }
+        sync
+    }
+
+    fn http_fault(&mut self, site: &SiteSpec) -> HttpFault {
+        let on = match self.up_to(0, 5) {
+            0 => On::Anything,
+            1 => On::Documents,
+            2 => On::Packages,
+            3 => On::Resource(self.up_to(0, site.resources.max(1))),
+            _ => On::Resources,
+        };
+        let declares_digest = matches!(site.fixity, Fixity::Sha256 | Fixity::Both);
+        // What nobody could find out is no fault that can be asked to be found.
+        let can_be_found = declares_digest && matches!(on, On::Resources | On::Resource(_) | On::Packages);
+        let what = match self.up_to(0, 13) {
+            0 => What::Status(500, None),
+            1 => What::Status(self.of(&[404, 410, 403]), None),
+            2 => What::Status(503, Some(self.up_to(1, 20))),
+            3 => What::Status(429, Some(self.of(&[1, 30, 200]))),
+            4 => What::Status(self.of(&[502, 429]), None),
+            5 => What::Refused,
+            6 => What::Broken,
+            7 | 8 => What::Cut(self.of(&[0, 1, 50, 99]) as u8),
+            9 => What::Lie(self.of(&[1, 5_000])),
+            10 if can_be_found => self.of(&[What::Lie(-1), What::Lie(-50)]),
+            10 | 11 if can_be_found => What::Corrupt,
+            12 => self.of(&[What::Slow(20), What::Slow(70)]),
+            13 if self.one_in(2) => What::Publishes,
+            _ => What::Changes,
+        };
+        HttpFault { on, skip: self.up_to(0, 6), times: self.of(&[1, 1, 2, 5, 1_000]), what }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "seed {}: {:?}, {} requests to an origin at a time",
+            self.seed, self.site, self.per_origin
+        )?;
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "  {number}. {step}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Change { created, updated, deleted } => {
+                write!(f, "the Source creates {created}, updates {updated}, deletes {deleted}")
+            }
+            Self::Publish { snapshots, changes } => {
+                write!(
+                    f,
+                    "the Source publishes{}{}",
+                    if *snapshots { " what is there" } else { "" },
+                    match changes {
+                        true => " what has changed",
+                        false => "",
+                    }
+                )
+            }
+            Self::Forget => f.write_str("the Source forgets its changes"),
+            Self::Pass(seconds) => write!(f, "{seconds} s pass"),
+            Self::Sync(sync) => write!(f, "sync {sync}"),
+            Self::TakeOver { first, second } => write!(f, "while a sync sleeps ({first}): {second}"),
+            Self::Gc { keep_for, halt } => write!(f, "gc that keeps for {keep_for} s{}", Halted(*halt)),
+            Self::Restore => f.write_str("a deletion is undone"),
+        }
+    }
+}
+
+/// Where a process ends, in words.
+struct Halted(Option<Halt>);
+
+impl fmt::Display for Halted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(Halt { effect, done }) => {
+                write!(f, ", stops {} effect {effect}", if done { "behind" } else { "before" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Sync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mode, prefer, absent, max_deletes, http, rates, halt } = self;
+        write!(f, "mode {mode:?}, prefer {prefer:?}, absent {absent:?}, at most {max_deletes} % deleted")?;
+        for fault in http {
+            write!(f, "; {fault}")?;
+        }
+        if *rates != Rates::default() {
+            write!(f, "; {rates:?}")?;
+        }
+        write!(f, "{}", Halted(*halt))
+    }
+}

@@ -1,0 +1,375 @@
+//! A simulation as it runs: what outlives the processes, and the processes one after the other.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::MemoryBus;
+use catalog::{Catalog, CatalogConfig, CatalogReader};
+use futures::{FutureExt, TryStreamExt};
+use jiff::SignedDuration;
+use model::{ResourceUri, SourceId};
+use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report};
+use store::{Key, SourceNote, Store};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use web::{Client, RobotsPolicy, WebConfig};
+
+use crate::clock::SimClock;
+use crate::effects::{Effects, mix};
+use crate::plan::{Plan, Step, Sync};
+use crate::sim_bus::SimBus;
+use crate::sim_objects::{Objects, SimObjects};
+use crate::site::{Line, Site};
+
+/// Messages that wait in one queue at most.
+const BUS_CAPACITY: usize = 1_024;
+/// The longest time that a process may take, by its own clock. Whoever takes longer hangs.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
+/// A simulation as it runs.
+#[derive(Debug)]
+pub struct World {
+    /// What is simulated.
+    pub plan: Plan,
+    /// The time.
+    pub clock: Arc<SimClock>,
+    /// The Source.
+    pub site: Arc<Site>,
+    objects: Arc<Objects>,
+    spool: TempDir,
+    source: SourceId,
+    entry: Url,
+    /// Processes so far.
+    processes: u64,
+    /// What happened, for people.
+    pub told: Vec<String>,
+    /// The last effects of the last process, for people.
+    pub last_effects: Vec<String>,
+    /// Resources whose deletion was undone here.
+    pub restored: BTreeSet<String>,
+    /// The most messages that were under way at a time.
+    pub most_under_way: usize,
+    /// Whether absences were left alone once: a list that is not modified since is not compared again.
+    pub kept: bool,
+    /// Effects of all processes.
+    pub effects: u64,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// Its run is finished.
+    Report(Box<Report>),
+    /// It could not go on, for this reason.
+    Failed(String),
+    /// It was stopped.
+    Halted,
+    /// It does not end.
+    Hangs,
+}
+
+impl World {
+    /// The beginning of what is planned.
+    ///
+    /// # Panics
+    /// When there is no temporary directory.
+    pub fn new(plan: Plan) -> Self {
+        let clock = Arc::new(SimClock::new());
+        let site = Arc::new(Site::new(plan.site.clone(), Arc::clone(&clock)));
+        let entry: Url = site.entry().parse().expect("the Source's own URL");
+        Self {
+            objects: Arc::new(Objects::new(Arc::clone(&clock))),
+            spool: tempfile::tempdir().expect("a temporary directory"),
+            source: SourceId::of_entry(&entry),
+            plan,
+            clock,
+            site,
+            entry,
+            processes: 0,
+            told: Vec::new(),
+            last_effects: Vec::new(),
+            restored: BTreeSet::new(),
+            most_under_way: 0,
+            kept: false,
+            effects: 0,
+        }
+    }
+
+    /// Does one step.
+    pub fn step(&mut self, step: &Step) -> Option<Ended> {
+        let ended = match step {
+            Step::Change { created, updated, deleted } => {
+                self.site.change(*created, *updated, *deleted);
+                None
+            }
+            Step::Publish { snapshots, changes } => {
+                self.site.publish(*snapshots, *changes);
+                None
+            }
+            Step::Forget => {
+                self.site.forget_changes();
+                None
+            }
+            Step::Pass(seconds) => {
+                self.clock.advance(*seconds);
+                None
+            }
+            Step::Sync(sync) => Some(self.sync(sync)),
+            Step::TakeOver { first, second } => Some(self.take_over(first, second)),
+            Step::Gc { keep_for, halt } => {
+                let effects = self.process(*halt, Default::default());
+                let collecting = collect(self.store(&effects), Arc::clone(&self.clock), *keep_for);
+                Some(self.live(
+                    &effects,
+                    collecting.map(|result| result.map_or_else(Ended::Failed, Ended::Failed)),
+                ))
+            }
+            Step::Restore => self.restore(),
+        };
+        self.told.push(format!("{step}: {}", ended.as_ref().map_or("done".to_owned(), Ended::words)));
+        ended
+    }
+
+    /// Runs a process that brings the copy in step.
+    pub fn sync(&mut self, sync: &Sync) -> Ended {
+        self.kept |= sync.absent == AbsentPolicy::Keep;
+        self.site.set_faults(sync.http.clone());
+        let effects = self.process(sync.halt, sync.rates);
+        let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));
+        let harvesting = self.harvest(sync, &effects, &bus);
+        let ended = self.live(&effects, harvesting);
+        self.most_under_way = self.most_under_way.max(bus.most_under_way());
+        self.site.set_faults(Vec::new());
+        ended
+    }
+
+    /// Lets a process fall asleep where it would be stopped, another one do something, and the first one wake up.
+    fn take_over(&mut self, first: &Sync, second: &Step) -> Ended {
+        self.kept |= first.absent == AbsentPolicy::Keep;
+        self.site.set_faults(first.http.clone());
+        let effects = self.process(first.halt, first.rates);
+        let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));
+        let runtime = runtime();
+        let mut harvesting = Box::pin(self.harvest(first, &effects, &bus));
+        let clock = Arc::clone(&self.clock);
+        let ended = runtime.block_on(until_halted(&clock, &effects, harvesting.as_mut()));
+        let ended = match ended {
+            Ended::Halted => {
+                self.told.push("a sync has fallen asleep".to_owned());
+                let other = self.step(second);
+                if let Some(Ended::Hangs) = other {
+                    return Ended::Hangs;
+                }
+                effects.wake();
+                runtime.block_on(until_halted(&clock, &effects, harvesting.as_mut()))
+            }
+            ended => ended,
+        };
+        drop(harvesting);
+        drop(runtime);
+        self.after(&effects);
+        self.most_under_way = self.most_under_way.max(bus.most_under_way());
+        self.site.set_faults(Vec::new());
+        ended
+    }
+
+    fn restore(&mut self) -> Option<Ended> {
+        let effects = self.process(None, Default::default());
+        let (store, source, clock) = (self.store(&effects), self.source.clone(), Arc::clone(&self.clock));
+        let lot = mix(self.plan.seed ^ self.processes) as usize;
+        let restoring = async move {
+            let path = Key::Catalog(source).to_string();
+            if !Catalog::exists(&store.object_store(), &path).await.map_err(words)? {
+                return Ok(None);
+            }
+            let catalog =
+                Catalog::open(store.object_store(), &path, catalog_config(&clock)).await.map_err(words)?;
+            let all: Vec<_> = catalog
+                .scan_resources(None, None)
+                .await
+                .map_err(words)?
+                .try_collect()
+                .await
+                .map_err(words)?;
+            let gone: Vec<ResourceUri> =
+                all.into_iter().filter(|(_, record)| !record.is_present()).map(|(uri, _)| uri).collect();
+            let mut restored = None;
+            if !gone.is_empty() {
+                let uri = gone[lot % gone.len()].clone();
+                let done =
+                    scheduler::restore(&catalog, &store, None, clock.as_ref(), &uri).await.map_err(words)?;
+                restored = (done == scheduler::Restored::Done).then_some(uri);
+            }
+            catalog.close().await.map_err(words)?;
+            Ok::<_, String>(restored)
+        };
+        let mut done = None;
+        let ended = self.live(
+            &effects,
+            restoring.map(|result| match result {
+                Ok(uri) => {
+                    let words = uri.as_ref().map_or("nothing".to_owned(), ToString::to_string);
+                    done = uri;
+                    Ended::Failed(words)
+                }
+                Err(why) => Ended::Failed(why),
+            }),
+        );
+        self.restored.extend(done.map(|uri| uri.to_string()));
+        Some(ended)
+    }
+
+    fn harvest(
+        &self,
+        sync: &Sync,
+        effects: &Arc<Effects>,
+        bus: &Arc<SimBus>,
+    ) -> impl Future<Output = Ended> + 'static {
+        let store = self.store(effects);
+        let line = Arc::new(Line::new(self.processes, Arc::clone(&self.site), Arc::clone(effects)));
+        let config = WebConfig {
+            per_origin: self.plan.per_origin,
+            robots: RobotsPolicy::invited(),
+            ..WebConfig::default()
+        };
+        let options = HarvestOptions {
+            mode: sync.mode,
+            prefer: sync.prefer,
+            absent: sync.absent,
+            max_deletes_percent: sync.max_deletes,
+            jobs_per_lane: self.plan.per_origin.try_into().expect("one request at least"),
+            ..HarvestOptions::default()
+        };
+        let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));
+        let bus = Arc::clone(bus);
+        async move {
+            let note = SourceNote { source: source.clone(), url: entry.to_string() };
+            let path = Key::Catalog(source.clone()).to_string();
+            let client =
+                Client::over(config, clock.clone(), line).expect("a configuration that makes a client");
+            let catalog = match Catalog::open(store.object_store(), &path, catalog_config(&clock)).await {
+                Ok(catalog) => catalog,
+                Err(error) => return Ended::Failed(error.to_string()),
+            };
+            let parts = Parts {
+                source,
+                entry,
+                catalog,
+                store,
+                view: None,
+                client,
+                bus,
+                clock,
+                options,
+                progress: watch::Sender::new(Progress::default()),
+                stop: CancellationToken::new(),
+            };
+            match pipeline::harvest(parts, &note, &CancellationToken::new()).await {
+                Ok(report) => Ended::Report(Box::new(report)),
+                Err(error) => Ended::Failed(error.to_string()),
+            }
+        }
+    }
+
+    /// The effects of another process.
+    fn process(&mut self, halt: Option<crate::effects::Halt>, rates: crate::effects::Rates) -> Arc<Effects> {
+        self.processes += 1;
+        Arc::new(Effects::new(mix(self.plan.seed ^ mix(self.processes)), halt, rates))
+    }
+
+    /// The store, as a process sees it.
+    fn store(&self, effects: &Arc<Effects>) -> Store {
+        let objects = Arc::new(SimObjects::new(Arc::clone(&self.objects), Arc::clone(effects)));
+        Store::over_objects(objects, "simulation", self.spool.path().to_owned())
+    }
+
+    /// Lives a process to its end, or to where it is stopped; then everything it had is gone.
+    fn live(&mut self, effects: &Arc<Effects>, process: impl Future<Output = Ended>) -> Ended {
+        let clock = Arc::clone(&self.clock);
+        let ended = runtime().block_on(until_halted(&clock, effects, process));
+        self.after(effects);
+        ended
+    }
+
+    fn after(&mut self, effects: &Effects) {
+        self.last_effects = effects.last();
+        self.effects += effects.count();
+    }
+
+    /// Reads the catalog and the store with nobody's eyes.
+    pub fn look<T>(&self, look: impl AsyncFnOnce(Store, Option<CatalogReader>) -> T) -> T {
+        let store = self.store(&Arc::new(Effects::none()));
+        let path = Key::Catalog(self.source.clone()).to_string();
+        let clock = &self.clock;
+        runtime().block_on(async {
+            let reader = match Catalog::exists(&store.object_store(), &path).await {
+                Ok(true) => {
+                    CatalogReader::open(store.object_store(), &path, catalog_config(clock)).await.ok()
+                }
+                _ => None,
+            };
+            look(store, reader).await
+        })
+    }
+}
+
+impl Ended {
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Report(report) => {
+                let counters = &report.run.counters;
+                format!(
+                    "{:?} run, {} stored, {} unchanged, {} deleted, {} absent, {} problems{}",
+                    report.run.mode,
+                    counters.stored,
+                    counters.unchanged,
+                    counters.deleted,
+                    counters.absent,
+                    report.open_problems,
+                    if report.guard.is_some() { ", guarded" } else { "" }
+                )
+            }
+            Self::Failed(why) => why.clone(),
+            Self::Halted => "stopped".to_owned(),
+            Self::Hangs => "does not end".to_owned(),
+        }
+    }
+}
+
+async fn collect(store: Store, clock: Arc<SimClock>, keep_for: u32) -> Result<String, String> {
+    let keep_for = SignedDuration::from_secs(i64::from(keep_for));
+    let options = gc::Options { keep_for, dry_run: false, as_owner: true };
+    let report = Box::pin(gc::collect(&store, &options, clock.as_ref())).await.map_err(words)?;
+    Ok(format!("{:?} removed", report.removed()))
+}
+
+/// A runtime of one thread, whose clock moves when there is nothing else to do.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
+}
+
+async fn until_halted(clock: &SimClock, effects: &Effects, process: impl Future<Output = Ended>) -> Ended {
+    clock.run();
+    let mut process = pin!(process);
+    let ended = tokio::select! {
+        biased;
+        () = effects.halted() => Ended::Halted,
+        ended = tokio::time::timeout(LONGEST, &mut process) => ended.unwrap_or(Ended::Hangs),
+    };
+    clock.stand();
+    ended
+}
+
+fn catalog_config(clock: &Arc<SimClock>) -> CatalogConfig {
+    CatalogConfig { clock: Arc::clone(clock) as _, ..CatalogConfig::default() }
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

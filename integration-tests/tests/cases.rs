@@ -1,0 +1,60 @@
+//! What the simulation found, each as the shortest plan that shows it.
+
+use simulation::plan::{Plan, Step, Sync};
+use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use simulation::{Summary, simulate_plan};
+
+/// A Source with a Resource List and nothing else, of so many resources.
+fn listed(resources: u32) -> SiteSpec {
+    SiteSpec {
+        seed: 1,
+        resources,
+        fixity: Fixity::Both,
+        lastmod: true,
+        etag: true,
+        last_modified: true,
+        content_length: true,
+        list_parts: 1,
+        packages: 0,
+        change_list: false,
+        change_dump: false,
+        package_names_stay: false,
+        deflated: false,
+        hosts: 1,
+        entry: Entry::WellKnown,
+    }
+}
+
+fn plan(site: SiteSpec, steps: Vec<Step>) -> Plan {
+    Plan { seed: 1, site, per_origin: 2, steps }
+}
+
+#[track_caller]
+fn holds(plan: Plan) -> Summary {
+    simulate_plan(plan).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn sync_with(http: Vec<HttpFault>) -> Step {
+    Step::Sync(Sync { http, ..Sync::clean() })
+}
+
+#[test]
+fn a_quiet_source_is_in_step_after_one_run() {
+    let summary = holds(plan(listed(5), vec![]));
+    // robots.txt, Source Description, Capability List, Resource List, and the resources.
+    assert_eq!((summary.resources, summary.requests), (5, 4 + 5));
+}
+
+/// Seeds 12 and 71: the list named a resource that was gone. Later lists did not name it, and its problem stayed for ever.
+#[test]
+fn a_resource_that_was_gone_before_it_was_fetched_is_no_problem_for_ever() {
+    let gone = Step::Change { created: 0, updated: 0, deleted: 1 };
+    holds(plan(listed(5), vec![gone, Step::Sync(Sync::clean())]));
+}
+
+/// Seed 16: a process whose clock ran ahead, as through a long wait here, left a catalog that the next one could not write to for as long.
+#[test]
+fn a_process_whose_clock_is_behind_that_of_the_one_before_can_write_the_catalog() {
+    let slow = HttpFault { on: On::Resources, skip: 0, times: 2, what: What::Slow(70) };
+    holds(plan(listed(5), vec![sync_with(vec![slow])]));
+}

@@ -1,0 +1,32 @@
+//! A fixed number of seeds, in blocks that run side by side. Any number by hand: `cargo run -p integration-tests -- --seeds 0..2000`.
+
+/// Seeds of one block.
+const BLOCK: u64 = 12;
+
+fn block(number: u64) {
+    for seed in number * BLOCK..(number + 1) * BLOCK {
+        if let Err(why) = simulation::simulate(seed) {
+            panic!("seed {seed} (`cargo run -p integration-tests -- --seeds {seed}` runs it again): {why}");
+        }
+    }
+}
+
+#[test]
+fn every_promise_is_kept_from_seed_0_on() {
+    block(0);
+}
+
+#[test]
+fn every_promise_is_kept_from_seed_12_on() {
+    block(1);
+}
+
+#[test]
+fn every_promise_is_kept_from_seed_24_on() {
+    block(2);
+}
+
+#[test]
+fn every_promise_is_kept_from_seed_36_on() {
+    block(3);
+}

@@ -1,0 +1,52 @@
+//! The clock of the database, which never goes back.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use model::Clock;
+use slatedb::manifest::VersionedManifest;
+use slatedb_common::clock::{SystemClock, SystemClockTicker};
+use tokio::time::Instant;
+
+/// Time that passes evenly from when a catalog is opened, and begins no earlier than the last time that its files tell of: the database refuses
+/// to write at an earlier moment than it has written at, and the clock of a machine may be set back, or go behind that of the owner before.
+#[derive(Debug)]
+pub(crate) struct DbClock {
+    begin: DateTime<Utc>,
+    since: Instant,
+}
+
+impl DbClock {
+    /// Begins now, and no earlier than `least`, in milliseconds of Unix time.
+    pub(crate) fn new(clock: &dyn Clock, least: i64) -> Arc<Self> {
+        let now: DateTime<Utc> = SystemTime::from(clock.now()).into();
+        let least = DateTime::from_timestamp_millis(least).unwrap_or(DateTime::UNIX_EPOCH);
+        Arc::new(Self { begin: now.max(least), since: Instant::now() })
+    }
+}
+
+/// The last time that a catalog's files tell of, in milliseconds of Unix time: of what was written last, and of the names of tables, which
+/// begin with when they were made.
+pub(crate) fn last_written(manifest: &VersionedManifest) -> i64 {
+    let runs = manifest.compacted().iter().flat_map(|run| run.sst_views());
+    let tables = manifest.l0().iter().chain(runs).map(|view| view.sst.id.value());
+    let newest = tables.chain(manifest.last_compacted_l0_sst_id()).map(|id| id.timestamp_ms()).max();
+    manifest.last_l0_clock_tick().max(newest.and_then(|newest| i64::try_from(newest).ok()).unwrap_or(0))
+}
+
+impl SystemClock for DbClock {
+    fn now(&self) -> DateTime<Utc> {
+        self.begin + self.since.elapsed()
+    }
+
+    fn sleep<'a>(&'a self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+
+    fn ticker<'a>(&'a self, duration: Duration) -> SystemClockTicker<'a> {
+        SystemClockTicker::new(self, duration)
+    }
+}
