@@ -26,6 +26,8 @@ pub(crate) enum Case {
     SmallFilesFleet(Options),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
+    /// 1,000,000 resources that are held are compared with the list that names them.
+    MillionAudit(Options),
     /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.
     ReadLists(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
+        Case::MillionAudit(options) => print(&options, cases::million_audit::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::cli::Options;
 use crate::place::Place;
@@ -32,6 +33,16 @@ pub(crate) struct Outcome {
     pub(crate) listed: u64,
     pub(crate) stored: u64,
     pub(crate) unchanged: u64,
+    pub(crate) requests: u64,
+}
+
+/// What `audit --json` says at the end, as far as it is judged here.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Audited {
+    pub(crate) in_sync: bool,
+    pub(crate) listed: u64,
+    pub(crate) held: u64,
+    pub(crate) agreeing: u64,
     pub(crate) requests: u64,
 }
 
@@ -90,6 +101,11 @@ impl Thresher {
         command.arg("--json")
     }
 
+    /// `audit` of what a `sync` put into `into`.
+    pub(crate) fn audit(&self, list: &str) -> CommandLine {
+        CommandLine::new(&self.program).args(["audit", list, "--into", "into", "--json"])
+    }
+
     /// Hands over every resource of a harvest, one at a time.
     pub(crate) fn held(&self, place: &Place, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
         let mut command = self.reading(place, &["ls", "--json"]);
@@ -125,12 +141,23 @@ impl Thresher {
 impl Outcome {
     /// What a `sync` said that ended well.
     pub(crate) fn of(ended: &Ended) -> anyhow::Result<Self> {
-        ended.succeeded()?;
-        let output = ended.output()?;
-        let last = output.lines().last().unwrap_or_default();
-        serde_json::from_str(last)
-            .with_context(|| format!("the last line of thresher sync --json is {last:?}"))
+        last_line(ended)
     }
+}
+
+impl Audited {
+    /// What an `audit` said that found nothing.
+    pub(crate) fn of(ended: &Ended) -> anyhow::Result<Self> {
+        last_line(ended)
+    }
+}
+
+/// What a command said last that ended well.
+fn last_line<T: DeserializeOwned>(ended: &Ended) -> anyhow::Result<T> {
+    ended.succeeded()?;
+    let output = ended.output()?;
+    let last = output.lines().last().unwrap_or_default();
+    serde_json::from_str(last).with_context(|| format!("the last line of thresher is {last:?}"))
 }
 
 fn build() -> anyhow::Result<PathBuf> {

@@ -64,6 +64,7 @@ fn run() -> Run {
         asked_by: AskedBy::Schedule,
         asked_at: at("2026-03-01T12:00:00Z"),
         allow_deletes: false,
+        repair: false,
     })
 }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod audit;
 mod clock;
 mod damage;
 mod discovery;
@@ -23,6 +24,7 @@ mod uri;
 mod version;
 mod wire;
 
+pub use audit::{AuditCounts, DifferenceKind};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{Damage, DamageFound};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};

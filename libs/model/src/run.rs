@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::RunId;
+use crate::{AuditCounts, RunId};
 
 /// How a Source is to be brought in step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub enum Mode {
     Baseline,
     /// What changed since (RS-31).
     Incremental,
+    /// What is held is compared with what the Source's documents say (RS-32).
+    Audit,
     /// What is held of some resources is replaced; no document is read.
     Mend,
 }
@@ -90,6 +92,9 @@ pub struct Counters {
     pub documents_failed: u64,
     /// Tolerances that reading needed, by name.
     pub quirks: BTreeMap<String, u64>,
+    /// What it found, if it is an audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditCounts>,
 }
 
 impl Counters {
@@ -110,6 +115,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Self::Baseline => "baseline",
             Self::Incremental => "incremental",
+            Self::Audit => "audit",
             Self::Mend => "mend",
         })
     }

@@ -1,6 +1,6 @@
 //! `million-unchanged`: a list of 1,000,000 entries is read again, and all that it lists is held already.
 
-mod serving;
+pub(super) mod serving;
 
 use std::collections::BTreeMap;
 use std::path::Path;

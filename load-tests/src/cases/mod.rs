@@ -1,6 +1,7 @@
 //! The cases: each measures one thing.
 
 pub(crate) mod large_packages;
+pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
 pub(crate) mod read_lists;
 pub(crate) mod scale_out;

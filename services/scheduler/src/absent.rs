@@ -41,17 +41,18 @@ pub struct Guard {
 
 /// What one set's lists say of what is held.
 #[derive(Debug, Default)]
-struct Count {
-    held: u64,
-    absent: u64,
-    to_delete: u64,
+pub(crate) struct Count {
+    pub(crate) held: u64,
+    pub(crate) absent: u64,
+    pub(crate) to_delete: u64,
 }
 
 /// The lists of a set that were read whole in this run.
-struct Lists {
-    document: String,
-    at: Option<Timestamp>,
-    uris: Vec<String>,
+#[derive(Debug, Clone)]
+pub(crate) struct Lists {
+    pub(crate) document: String,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) uris: Vec<String>,
 }
 
 impl Harvest {
@@ -166,8 +167,7 @@ impl Harvest {
         if count.absent == 0 {
             return Ok(());
         }
-        let allowed = self.options.max_deletes_percent;
-        let is_guarded = count.to_delete * 100 > count.held * u64::from(allowed);
+        let is_guarded = self.is_too_many(&count);
         if is_guarded {
             self.trip(lists, &count).await?;
         }
@@ -183,7 +183,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    async fn settle_absence(
+    pub(crate) async fn settle_absence(
         &mut self,
         batch: &mut Batch,
         set: &SetId,
@@ -246,8 +246,13 @@ impl Harvest {
         Ok(pending.is_some_and(|pending| is_wanted_elsewhere(set, lists, &pending.listing)))
     }
 
+    /// Whether more would be deleted than the operator allows without a word.
+    pub(crate) fn is_too_many(&self, count: &Count) -> bool {
+        count.to_delete * 100 > count.held * u64::from(self.options.max_deletes_percent)
+    }
+
     /// Whether a resource's absence is enough to delete it: seen before, in a list of an earlier moment.
-    fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
+    pub(crate) fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
         match self.options.absent {
             AbsentPolicy::Keep => false,
             AbsentPolicy::Delete => true,
@@ -266,7 +271,7 @@ impl Harvest {
     }
 
     /// Deletes nothing, says so, and has the lists read anew next time, for when the operator has given the word.
-    async fn trip(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
+    pub(crate) async fn trip(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
         let allowed_percent = self.options.max_deletes_percent;
         let guard = Guard {
             document: lists.document.clone(),
@@ -312,7 +317,7 @@ fn is_wanted_elsewhere(set: &SetId, lists: &Lists, listing: &Listing) -> bool {
 }
 
 /// Whether an entry speaks of a later moment than the list, so that the list could not name the resource yet.
-fn is_newer(listing: &Listing, at: Option<Timestamp>) -> bool {
+pub(crate) fn is_newer(listing: &Listing, at: Option<Timestamp>) -> bool {
     match (listing.as_of, at) {
         (Some(known), Some(at)) => known > at,
         // Without the list's moment nothing tells which of the two is newer.

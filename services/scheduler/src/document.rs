@@ -49,7 +49,7 @@ impl Harvest {
                     if let Err(why) = expect_kind(&header, &reading.record.capability) {
                         return self.fail_document(uri, reading.record, ProblemReason::WrongKind, &why).await;
                     }
-                    reading.take_header(uri, header);
+                    reading.context = Some(take_header(&mut reading.record, uri, header, reading.horizon));
                     self.expect_names(&reading.record);
                 }
                 Part::Items(items) => self.plan_items(uri, &mut reading, items).await?,
@@ -169,30 +169,35 @@ impl Harvest {
     }
 }
 
-impl Reading {
-    fn take_header(&mut self, uri: &str, header: Header) {
-        let (record, horizon) = (&mut self.record, self.horizon);
-        let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
-        let latest = |time: Option<Datetime>| time.and_then(|time| horizon.latest_instant(&time));
-        record.root = Some(header.root);
-        record.at = certain(header.at);
-        record.at_latest = latest(header.at);
-        // What its index says of a part holds where the part itself says nothing.
-        let from_index = record.from.filter(|_| record.parent.is_some());
-        record.from = certain(header.from).or(from_index);
-        record.until = certain(header.until);
-        record.until_latest = latest(header.until);
-        self.context = Some(Context {
-            document: uri.to_owned(),
-            set: record.set.clone(),
-            changes: record.tells_changes(),
-            at: header.at,
-            completed: header.completed,
-            kind: header.capability,
-            horizon,
-        });
+/// Notes what a document says of itself, and gives what its entries are read by.
+pub(crate) fn take_header(
+    record: &mut DocumentRecord,
+    uri: &str,
+    header: Header,
+    horizon: Horizon,
+) -> Context {
+    let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+    let latest = |time: Option<Datetime>| time.and_then(|time| horizon.latest_instant(&time));
+    record.root = Some(header.root);
+    record.at = certain(header.at);
+    record.at_latest = latest(header.at);
+    // What its index says of a part holds where the part itself says nothing.
+    let from_index = record.from.filter(|_| record.parent.is_some());
+    record.from = certain(header.from).or(from_index);
+    record.until = certain(header.until);
+    record.until_latest = latest(header.until);
+    Context {
+        document: uri.to_owned(),
+        set: record.set.clone(),
+        changes: record.tells_changes(),
+        at: header.at,
+        completed: header.completed,
+        kind: header.capability,
+        horizon,
     }
+}
 
+impl Reading {
     /// Parts entries by what they lead to.
     fn sort(&mut self, items: Vec<Item>) -> Sorted {
         let is_index = self.record.root == Some(Root::SitemapIndex);
@@ -229,7 +234,7 @@ fn has_lost(record: &DocumentRecord, told: Told) -> bool {
 }
 
 /// A document must be what it is read as; one that does not say (a plain sitemap) is taken at the operator's word.
-fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String> {
+pub(crate) fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String> {
     match &header.capability {
         None => Ok(()),
         Some(found) if found == expected => Ok(()),

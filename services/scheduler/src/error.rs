@@ -2,7 +2,7 @@
 
 use catalog::CatalogError;
 use jiff::Timestamp;
-use model::Lane;
+use model::{Lane, Mode, RunId};
 use store::{StoreError, StoreTrouble};
 
 use crate::discover::DiscoverError;
@@ -24,6 +24,41 @@ pub enum HarvestError {
         /// What it offers.
         offers: String,
     },
+    /// There is no list to compare with.
+    #[error(
+        "{source_url} offers {offers}; an audit compares what is held with a Resource List, and receives no packages for it. Where a \
+         dump is offered, `thresher sync --mode baseline` receives the packages that are new, and compares what they name"
+    )]
+    NoList {
+        /// The way in.
+        source_url: String,
+        /// What it offers.
+        offers: String,
+    },
+    /// Nothing was harvested that could be compared.
+    #[error(
+        "nothing was harvested from {source_url} here yet, so there is nothing to audit; harvest it first"
+    )]
+    NothingHeld {
+        /// The way in.
+        source_url: String,
+    },
+    /// A run is not finished: what it has still to do would look like differences.
+    #[error(
+        "the {mode} run {run} was interrupted and has still work to do; let it finish first (`thresher sync`, or in a fleet a run with mode \
+         auto), then audit"
+    )]
+    Unfinished {
+        /// What it does.
+        mode: Mode,
+        /// Its name.
+        run: RunId,
+    },
+    /// There is no room for a temporary file.
+    #[error(
+        "a temporary file failed: {0}. Make room in the directory for temporary files (TMPDIR), and run again"
+    )]
+    Temporary(#[from] std::io::Error),
     /// An origin does not answer any more. Its resources stay pending.
     #[error(
         "{lane} cannot be reached any more; {pending} resources are still to be fetched. \

@@ -16,6 +16,7 @@ use url::Url;
 use web::Client;
 
 use crate::absent::Guard;
+use crate::audit::Audit;
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
 use crate::progress::Progress;
@@ -104,6 +105,8 @@ pub struct Report {
     pub run: RunRecord,
     /// Whether it went on with one that was interrupted.
     pub resumed: bool,
+    /// What it found, if it is an audit.
+    pub audit: Option<Audit>,
     /// Problems that are open, of this run and of earlier ones.
     pub open_problems: u64,
     /// The guard's word, if it kept resources from being deleted.
@@ -113,9 +116,31 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether what is held is what the Source has.
+    /// Whether what is held is what the Source has. After an audit: what differs and could be queued was put right, and
+    /// nothing else differs.
     pub fn in_sync(&self) -> bool {
-        self.open_problems == 0
+        match &self.run.counters.audit {
+            Some(found) => {
+                found.is_complete() && found.differences() == found.queued && self.run.counters.failed == 0
+            }
+            None => self.open_problems == 0,
+        }
+    }
+}
+
+/// Whether what is held can be compared.
+fn may_audit(
+    entry: &Url,
+    last: Option<&RunRecord>,
+    interrupted: Option<&RunRecord>,
+) -> Result<(), HarvestError> {
+    match (last, interrupted) {
+        (None, _) => Err(HarvestError::NothingHeld { source_url: entry.to_string() }),
+        (_, Some(run)) if run.mode != Mode::Audit => {
+            Err(HarvestError::Unfinished { mode: run.mode, run: run.id })
+        }
+        // An audit that was putting things right goes on with that.
+        _ => Ok(()),
     }
 }
 
@@ -137,6 +162,10 @@ impl Harvest {
         let history = History::open(&catalog, options.history).await?;
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
+        let is_audit = options.mode == Some(Mode::Audit);
+        if is_audit {
+            may_audit(&entry, last.as_ref(), interrupted.as_ref())?;
+        }
         let may_trust_validators = last.as_ref().is_some_and(|run| run.options == fingerprint);
         let has_looked = match &interrupted {
             Some(run) => catalog.discovery().await?.is_some_and(|known| known.looked_up_at >= run.started_at),
@@ -144,9 +173,10 @@ impl Harvest {
         };
         let run = interrupted.clone().unwrap_or_else(|| RunRecord {
             id: RunId::fresh(),
-            mode: Mode::Incremental,
+            mode: if is_audit { Mode::Audit } else { Mode::Incremental },
             phase: Phase::Planning,
-            options: fingerprint,
+            // An audit reads nothing that a later run could find unchanged.
+            options: last.as_ref().filter(|_| is_audit).map_or(fingerprint, |run| run.options.clone()),
             view: view.is_some() && last.as_ref().is_none_or(|run| run.view),
             started_at: clock.now(),
             finished_at: None,
@@ -184,7 +214,7 @@ impl Harvest {
         };
         if interrupted.is_some() {
             harvest.count_requeued().await?;
-        } else {
+        } else if !is_audit {
             harvest.begin().await?;
         }
         harvest.catch_up_view().await?;
@@ -197,19 +227,30 @@ impl Harvest {
     /// # Errors
     /// [`HarvestError`] when it cannot go on; what was done stays done, and the next harvest goes on from there.
     pub async fn run(mut self) -> Result<Report, HarvestError> {
+        let mut audit = None;
         if self.run.phase == Phase::Planning {
-            Box::pin(self.plan()).await?;
-            self.run.phase = Phase::Dispatching;
-            self.commit(Batch::new()).await?;
+            match self.run.mode {
+                Mode::Audit => audit = Some(Box::pin(self.audit()).await?),
+                Mode::Baseline | Mode::Incremental | Mode::Mend => {
+                    Box::pin(self.plan()).await?;
+                    self.run.phase = Phase::Dispatching;
+                    self.commit(Batch::new()).await?;
+                }
+            }
         }
-        Box::pin(self.dispatch()).await?;
-        self.finish().await?;
+        if audit.is_some() && !self.options.repair {
+            self.end_audit().await?;
+        } else {
+            Box::pin(self.dispatch()).await?;
+            self.finish().await?;
+        }
         let open_problems = self.catalog.count_problems().await?;
         let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;
         self.catalog.close().await?;
         Ok(Report {
             run: self.run,
             resumed: self.is_resumed,
+            audit,
             open_problems,
             guard: self.guard,
             first_problems,

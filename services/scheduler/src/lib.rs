@@ -3,6 +3,7 @@
 mod abandon;
 mod absent;
 mod absentees;
+mod audit;
 mod candidate;
 mod continuity;
 mod decide;
@@ -44,6 +45,7 @@ mod window;
 
 pub use abandon::abandon;
 pub use absent::Guard;
+pub use audit::{Audit, Difference, Differences};
 pub use discover::{DiscoverError, Discovery, Hint, HintKind, Route, Tried, Unread, Visited, discover};
 pub use error::HarvestError;
 pub use estimate::{Estimate, WayEstimate, estimate};

@@ -13,6 +13,8 @@ pub struct HarvestOptions {
     pub mode: Option<Mode>,
     /// Whether lists or dumps are read, where a Source offers both.
     pub prefer: Option<Prefer>,
+    /// Whether an audit queues what differs, to put it right.
+    pub repair: bool,
     /// Refuse what is tolerated by default.
     pub strict: bool,
     /// Which resources to take.
@@ -84,6 +86,7 @@ impl Default for HarvestOptions {
         Self {
             mode: None,
             prefer: None,
+            repair: false,
             strict: false,
             filter: Filter::default(),
             jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),

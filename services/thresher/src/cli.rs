@@ -9,12 +9,14 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use model::ProblemReason;
+use regex::Regex;
 use url::Url;
 
 pub(crate) use crate::cli_fleet::{
     FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
 pub(crate) use crate::cli_scrub::ScrubArgs;
+use crate::cli_wanted::percent;
 pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, WantedArgs};
 use crate::http::HttpArgs;
 
@@ -36,6 +38,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Bring a copy of a Source in step: the first time all of it, later what has changed.
     Sync(SyncArgs),
+    /// Compare what is held with what the Source's documents say, asking for no resource; with --repair, fetch exactly what differs.
+    Audit(AuditArgs),
     /// Show what a Source offers, without harvesting it.
     Discover(DiscoverArgs),
     /// Estimate what each way of bringing a copy in step would take, and show which one `sync` would go. Harvests nothing.
@@ -103,6 +107,56 @@ pub(crate) struct SyncArgs {
     pub(crate) concurrency: NonZeroUsize,
 
     /// Print one JSON object with the result as the last line on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+}
+
+/// `audit`.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// The way in that was harvested. May be left out where --into holds one Source.
+    pub(crate) url: Option<Url>,
+
+    /// What is held: a directory, or s3://bucket/prefix. Default: ./HOST; without URL, the directory you are in
+    #[arg(long)]
+    pub(crate) into: Option<String>,
+
+    /// Put right what differs: fetch what is missing, stale or not as declared, and delete what the Source has deleted.
+    #[arg(long)]
+    pub(crate) repair: bool,
+
+    /// Print each difference, not only the first of each kind.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Refuse documents that break the specification instead of tolerating and counting it.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Compare only resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) include: Option<Regex>,
+
+    /// Leave out resources whose URI matches this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) exclude: Option<Regex>,
+
+    /// With --repair: what becomes of resources that a Resource List does not name any more.
+    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
+    pub(crate) absent: AbsentArg,
+
+    /// With --repair: the most resources deleted for their absence, in percent of what is held.
+    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
+    pub(crate) max_deletes: u8,
+
+    /// Requests open at one origin at the same time.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) concurrency: NonZeroUsize,
+
+    /// Print one JSON object with the result as the last line; with --list, one line for each difference before it.
     #[arg(long)]
     pub(crate) json: bool,
 

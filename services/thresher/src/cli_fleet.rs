@@ -129,6 +129,9 @@ pub(crate) enum RunCommand {
         /// Your word that this run may delete more resources for their absence than the Source's guard allows.
         #[arg(long)]
         allow_deletes: bool,
+        /// With --mode audit: put right what differs.
+        #[arg(long)]
+        repair: bool,
         /// Watch it to its end; the exit status is that of `sync`.
         #[arg(long)]
         watch: bool,

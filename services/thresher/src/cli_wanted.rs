@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use regex::Regex;
+use scheduler::AbsentPolicy;
 
 /// What is wanted of a Source.
 #[derive(Debug, Args)]
@@ -51,6 +52,8 @@ pub(crate) enum ModeArg {
     Baseline,
     /// The Change Lists.
     Incremental,
+    /// A comparison of what is held with the lists; nothing is fetched.
+    Audit,
 }
 
 /// What is read where a Source offers both.
@@ -60,6 +63,16 @@ pub(crate) enum PreferArg {
     List,
     /// Resource Dumps and Change Dumps.
     Dump,
+}
+
+impl From<AbsentArg> for AbsentPolicy {
+    fn from(absent: AbsentArg) -> Self {
+        match absent {
+            AbsentArg::Confirm => Self::Confirm,
+            AbsentArg::Delete => Self::Delete,
+            AbsentArg::Keep => Self::Keep,
+        }
+    }
 }
 
 /// What becomes of resources that a list does not name any more.

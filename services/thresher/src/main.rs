@@ -40,6 +40,7 @@ async fn main() -> ExitCode {
 async fn run(command: Command) -> CommandResult {
     match command {
         Command::Sync(args) => commands::sync::run(args).await,
+        Command::Audit(args) => commands::audit::run(args).await,
         Command::Discover(args) => commands::discover::run(args).await,
         Command::Plan(args) => commands::plan::run(args).await,
         Command::Inspect(args) => commands::inspect::run(args).await,

@@ -63,6 +63,29 @@ async fn one_process_with_all_services_harvests_and_stops_cleanly() {
 }
 
 #[tokio::test]
+async fn an_audit_of_a_fleet_tells_what_differs_and_repairs_exactly_that() {
+    let source = source(SourceSpec::default().resources(60)).await;
+    let fleet = fleet().await;
+    let _all = fleet.start(&[], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.harvest(&source.well_known()).await.exits(0);
+    source.change(Changes { create: 3, update: 0, delete: 2 });
+    source.reset_requests();
+    let run = fleet.harvest_with(&source.well_known(), &["--mode", "audit"]).await.exits(1);
+    let audit = &run.json()["counters"]["audit"];
+    assert_eq!(
+        (&audit["missing"], &audit["extra"], &audit["agreeing"]),
+        (&3.into(), &2.into(), &58.into()),
+        "{run}"
+    );
+    assert_eq!(source.requests().resources, 0);
+    fleet.harvest_with(&source.well_known(), &["--mode", "audit", "--repair"]).await.exits(0);
+    assert_eq!(source.requests().resources, 3);
+    assert_eq!(fleet.destination().present(), truth(&source));
+    fleet.harvest_with(&source.well_known(), &["--mode", "audit"]).await.exits(0);
+}
+
+#[tokio::test]
 async fn every_service_stops_in_mid_transfer_with_exit_0_and_others_finish_the_work() {
     let spec = SourceSpec::default().resources(400).latency(Duration::from_millis(20));
     let source = source(spec).await;

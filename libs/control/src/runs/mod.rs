@@ -8,7 +8,6 @@ use model::{RunId, SourceId};
 
 use crate::bucket::WriteError;
 use crate::lease::Lease;
-use crate::sources::InvalidSource;
 use crate::table::Table;
 use crate::view::View;
 use crate::{ControlError, Revised, Revision};
@@ -49,9 +48,8 @@ impl Runs {
     /// Asks for a run.
     ///
     /// # Errors
-    /// [`ControlError::Exists`] when the last run of the Source is not over; [`ControlError::Invalid`] when nobody can do it.
+    /// [`ControlError::Exists`] when the last run of the Source is not over.
     pub async fn submit(&self, spec: RunSpec) -> Result<Revised<Run>, ControlError> {
-        spec.mode.check().map_err(|why| InvalidSource::because(&spec.source, "mode", why))?;
         let source = spec.source.clone();
         let run = Run::submitted(spec);
         for _ in 0..TRIES {

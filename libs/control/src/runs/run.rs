@@ -25,6 +25,9 @@ pub struct RunSpec {
     /// Whether the operator allows more deletions for absence than the Source's guard does, in this run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_deletes: bool,
+    /// Whether an audit puts right what differs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
 }
 
 /// Who asked for a run.

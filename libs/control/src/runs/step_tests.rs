@@ -19,6 +19,7 @@ fn run() -> Run {
         asked_by: AskedBy::Operator,
         asked_at: now(),
         allow_deletes: false,
+        repair: false,
     })
 }
 

@@ -15,11 +15,6 @@ pub struct InvalidSource {
 }
 
 impl InvalidSource {
-    /// One thing that is wrong.
-    pub(crate) fn because(source: &SourceId, field: &'static str, why: impl Into<String>) -> Self {
-        Self { source: source.clone(), reasons: vec![(field, why.into())] }
-    }
-
     /// The fields that are wrong, each with what is wrong with it.
     pub fn reasons(&self) -> &[(&'static str, String)] {
         &self.reasons

@@ -80,20 +80,22 @@ pub enum RunMode {
     Baseline,
     /// What changed since (RS-31).
     Incremental,
-    /// What is held is compared with the whole Resource List (RS-32). Not there yet: it is refused where it is asked for, and
-    /// read only so that what an earlier version has stored can be seen and changed.
+    /// What is held is compared with what the Source's documents say (RS-32). For single runs: a Source of which nothing but audits are
+    /// wanted would never be brought in step.
     Audit,
 }
 
 impl RunMode {
-    /// Whether this version can go this way.
+    /// Whether a Source can be harvested this way, run after run.
     ///
     /// # Errors
     /// What to ask for instead.
     pub fn check(self) -> Result<(), &'static str> {
         match self {
             Self::Auto | Self::Baseline | Self::Incremental => Ok(()),
-            Self::Audit => Err("audits are not there yet; ask for auto, baseline or incremental"),
+            Self::Audit => Err(
+                "an audit brings nothing in step; ask for auto, baseline or incremental, and submit single runs as audits",
+            ),
         }
     }
 }

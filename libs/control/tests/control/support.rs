@@ -54,6 +54,7 @@ pub(crate) fn asked(n: usize) -> RunSpec {
         asked_by: AskedBy::Operator,
         asked_at: now(),
         allow_deletes: false,
+        repair: false,
     }
 }
 

@@ -63,6 +63,7 @@ mod tests {
             asked_by: AskedBy::Schedule,
             asked_at: at(started),
             allow_deletes: false,
+            repair: false,
         };
         Run {
             state: RunState::Finished { in_sync: true },

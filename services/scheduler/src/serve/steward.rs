@@ -122,6 +122,7 @@ impl Steward {
             asked_by: AskedBy::Schedule,
             asked_at: self.crew.clock.now(),
             allow_deletes: false,
+            repair: false,
         };
         match self.crew.control.runs().submit(spec).await {
             // The operator was quicker.

@@ -67,7 +67,15 @@ async fn half_cancelled(crew: &Crew) -> SourceId {
     crew.control.sources().create(&spec).await.unwrap();
     let id = RunId::fresh();
     let (mode, asked_by) = (RunMode::Auto, AskedBy::Operator);
-    let run = RunSpec { id, source: source.clone(), mode, asked_by, asked_at: now, allow_deletes: false };
+    let run = RunSpec {
+        id,
+        source: source.clone(),
+        mode,
+        asked_by,
+        asked_at: now,
+        allow_deletes: false,
+        repair: false,
+    };
     crew.control.runs().submit(run).await.unwrap();
     let gone = MemberId::fresh("gone");
     let Claim::Taken(lease) = crew.control.leases().acquire(&source, &gone, now).await.unwrap() else {

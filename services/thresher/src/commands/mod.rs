@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod audit;
 pub(crate) mod cat;
 pub(crate) mod demo;
 pub(crate) mod discover;

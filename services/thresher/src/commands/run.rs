@@ -28,7 +28,7 @@ struct Line<'a> {
 /// Runs the command.
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
-        RunCommand::Submit { target, mode: wanted, allow_deletes, watch } => {
+        RunCommand::Submit { target, mode: wanted, allow_deletes, repair, watch } => {
             let (control, source) = open(&target).await?;
             let spec = RunSpec {
                 id: RunId::fresh(),
@@ -37,6 +37,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                 asked_by: AskedBy::Operator,
                 asked_at: Timestamp::now(),
                 allow_deletes,
+                repair,
             };
             // A typing mistake would wait for ever.
             control.sources().get(&source).await.map_err(unknown)?;
@@ -181,8 +182,10 @@ impl<'a> Line<'a> {
     fn text(&self) -> String {
         let counters = self.counters;
         let why = self.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let differ =
+            counters.audit.map_or(String::new(), |audit| format!(", {} differ", audit.differences()));
         format!(
-            "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{why}",
+            "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{why}",
             self.source,
             self.state,
             counters.listed,

@@ -106,6 +106,7 @@ pub(super) fn mode(mode: ModeArg) -> RunMode {
         ModeArg::Auto => RunMode::Auto,
         ModeArg::Baseline => RunMode::Baseline,
         ModeArg::Incremental => RunMode::Incremental,
+        ModeArg::Audit => RunMode::Audit,
     }
 }
 

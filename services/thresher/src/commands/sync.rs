@@ -10,7 +10,7 @@ use std::time::Instant;
 use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
 use model::{Mode, SourceId, SystemClock};
-use scheduler::{AbsentPolicy, Filter, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy};
+use scheduler::{Filter, HarvestError, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{AbsentArg, ModeArg, PreferArg, SyncArgs, ViewArg, WantedArgs};
+use crate::cli::{ModeArg, PreferArg, SyncArgs, ViewArg, WantedArgs};
+use crate::commands::audit::{self, Telling};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::notices::Notices;
@@ -82,6 +83,9 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     shown.finish().await;
     let (report, store) = harvested?;
     let duration = start.elapsed();
+    if report.run.counters.audit.is_some() {
+        return audit::tell(&args.url, &report, duration, Telling { json: args.json, ..Telling::default() });
+    }
 
     let exit = match &report {
         Report { guard: Some(_), .. } => Exit::Failed,
@@ -102,6 +106,7 @@ pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
             ModeArg::Auto => None,
             ModeArg::Baseline => Some(Mode::Baseline),
             ModeArg::Incremental => Some(Mode::Incremental),
+            ModeArg::Audit => Some(Mode::Audit),
         },
         prefer: args.prefer.map(|prefer| match prefer {
             PreferArg::List => Prefer::List,
@@ -109,11 +114,7 @@ pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
         }),
         strict: args.strict,
         filter: Filter { include: args.include, exclude: args.exclude },
-        absent: match args.absent {
-            AbsentArg::Confirm => AbsentPolicy::Confirm,
-            AbsentArg::Delete => AbsentPolicy::Delete,
-            AbsentArg::Keep => AbsentPolicy::Keep,
-        },
+        absent: args.absent.into(),
         max_deletes_percent: args.max_deletes,
         history: args.history,
         ..HarvestOptions::default()
@@ -141,6 +142,10 @@ async fn harvest_over(
     }
     let store = Store::open(&target::parse(&request.into)?, StoreOptions::default()).await?;
     let source = SourceId::of_entry(&request.url);
+    let (is_audit, path) = (request.options.mode == Some(Mode::Audit), target::catalog_path(&source));
+    if is_audit && !Catalog::exists(&store.object_store(), &path).await? {
+        return Err(HarvestError::NothingHeld { source_url: request.url.to_string() }.into());
+    }
     let view = match (request.view, store.view()) {
         (Some(ViewArg::None), _) | (None, None) => None,
         (Some(ViewArg::Files), None) => {
@@ -152,7 +157,9 @@ async fn harvest_over(
         (_, Some(view)) => Some(view),
     };
     let held = store.sources().await?;
-    if let Some(other) = held.iter().find(|note| note.source != source).filter(|_| view.is_some()) {
+    if let Some(other) =
+        held.iter().find(|note| note.source != source).filter(|_| view.is_some() && !is_audit)
+    {
         return Err(usage(format!(
             "{} already holds the Source {}; files of two Sources would mix. Give another directory with --into, or \
              --view none",
@@ -161,8 +168,12 @@ async fn harvest_over(
         )));
     }
     let client = http::client(request.web)?;
-    let catalog =
-        Catalog::open(store.object_store(), &target::catalog_path(&source), CatalogConfig::default()).await?;
+    let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    // An audit leaves the view as it is: laid out or not.
+    let view = match (is_audit, catalog.last_run().await?) {
+        (true, Some(run)) => view.filter(|_| run.view),
+        _ => view,
+    };
     let note = SourceNote { source: source.clone(), url: request.url.to_string() };
 
     let notices = Notices::of(&client);

@@ -91,8 +91,13 @@ impl Fleet {
 
     /// `thresher run submit --watch --json`: asks for a run, and waits for its end.
     pub(crate) async fn harvest(&self, source: &str) -> Run {
+        self.harvest_with(source, &[]).await
+    }
+
+    /// The same, with options.
+    pub(crate) async fn harvest_with(&self, source: &str, options: &[&str]) -> Run {
         let mut command = self.command("run");
-        command.args(["submit", source, "--watch", "--json"]);
+        command.args(["submit", source, "--watch", "--json"]).args(options);
         wait(command).await
     }
 

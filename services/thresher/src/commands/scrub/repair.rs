@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bus::{Bus, MemoryBus};
 use catalog::Catalog;
 use futures::{StreamExt as _, stream};
-use model::{SourceId, SystemClock};
+use model::{Clock, SourceId, SystemClock};
+use pipeline::Pipeline;
 use scheduler::{Harvest, HarvestError, HarvestOptions, Parts, Progress};
 use store::{Store, StoreError};
 use tokio::sync::watch;
@@ -15,7 +16,6 @@ use crate::commands::sync::{BUS_CAPACITY, retries, stop_on_interrupt};
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
-use crate::pipeline::Pipeline;
 use crate::show;
 
 /// Mends what was found of a Source. Returns how many resources are whole again.
@@ -33,7 +33,8 @@ pub(super) async fn mend(
     let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(BUS_CAPACITY));
     let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
-    let pipeline = Pipeline::start(bus, &client, &store).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let pipeline = Pipeline::start(bus, &client, &store, Arc::clone(&clock)).await?;
     let (progress, watched) = watch::channel(Progress::default());
     let shown = show::watch(watched);
     let parts = Parts {
@@ -44,7 +45,7 @@ pub(super) async fn mend(
         store,
         client,
         bus: Arc::clone(&pipeline.bus),
-        clock: Arc::new(SystemClock),
+        clock,
         options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
         progress,
         stop,

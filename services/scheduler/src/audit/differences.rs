@@ -1,0 +1,72 @@
+//! The differences that an audit found, in a temporary file: there may be as many as there are resources.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
+use std::sync::Mutex;
+
+use model::{DifferenceKind, PendingRecord, ResourceUri};
+use serde::{Deserialize, Serialize};
+
+/// A resource that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// How.
+    pub difference: DifferenceKind,
+    /// The resource.
+    pub uri: ResourceUri,
+    /// The same in words.
+    pub why: String,
+    /// The document that speaks of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+}
+
+/// A difference, and what would put it right.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Found {
+    #[serde(flatten)]
+    pub(super) difference: Difference,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<PendingRecord>,
+    /// The set whose lists do not name it, by its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) absent_from: Option<usize>,
+}
+
+/// Differences as they are found.
+pub(super) struct Notes(BufWriter<File>);
+
+/// All differences of an audit, in the order of URIs.
+#[derive(Debug)]
+pub struct Differences(Mutex<File>);
+
+impl Notes {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self(BufWriter::new(tempfile::tempfile()?)))
+    }
+
+    pub(super) fn add(&mut self, found: &Found) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, found)?;
+        self.0.write_all(b"\n")
+    }
+
+    pub(super) fn finish(self) -> io::Result<Differences> {
+        Ok(Differences(Mutex::new(self.0.into_inner().map_err(io::IntoInnerError::into_error)?)))
+    }
+}
+
+impl Differences {
+    /// Each of them, from the first one on. One reading at a time.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so may each of them.
+    pub fn iter(&self) -> io::Result<impl Iterator<Item = io::Result<Difference>> + use<>> {
+        Ok(self.found()?.map(|found| Ok(found?.difference)))
+    }
+
+    pub(super) fn found(&self) -> io::Result<impl Iterator<Item = io::Result<Found>> + use<>> {
+        let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).try_clone()?;
+        file.rewind()?;
+        Ok(BufReader::new(file).lines().map(|line| Ok(serde_json::from_str(&line?)?)))
+    }
+}

@@ -1,0 +1,329 @@
+//! An audit: what is held, compared with what the Source's documents say (RS-32). Documents are read, and no resource is asked for.
+//!
+//! The words of all documents are put in the order of URIs on the disk (`words`) and laid beside the catalog, which has the same
+//! order. So each side is read once, whatever order documents have, and memory is flat. `judge` compares; what differs goes to a
+//! file (`differences`); `repair` queues it, where that is wished for.
+
+mod differences;
+mod judge;
+mod read;
+mod repair;
+mod words;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{
+    Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri, Seq, SetId,
+    SetRecord,
+};
+use resourcesync::{Capability, Mode as ReadMode};
+use tokio::sync::mpsc;
+
+use crate::absent::is_newer;
+use crate::decide::Decision;
+use crate::discover;
+use crate::entry::{Horizon, Planned};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::plan::names;
+use crate::{continuity, ways};
+pub use differences::{Difference, Differences};
+use differences::{Found, Notes};
+use judge::{Finding, judge};
+use read::{Audited, Heard};
+use words::LastWord;
+
+/// Differences of each kind that are kept to be shown.
+const SHOWN: u64 = 5;
+/// Records that travel together.
+const BATCH: usize = 512;
+/// Batches that may wait to be looked at.
+const BATCHES_AHEAD: usize = 4;
+
+/// What an audit found.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// How many differ, and how.
+    pub counts: AuditCounts,
+    /// The first few of each kind.
+    pub first: Vec<Difference>,
+    /// All of them.
+    pub all: Arc<Differences>,
+    /// What could not be compared, and why: the first of it.
+    pub remarks: Vec<String>,
+}
+
+/// A comparison under way.
+struct Comparison {
+    sets: Vec<Audited>,
+    documents: Vec<(String, SetId)>,
+    /// Whether part of what the Source offers could not be found out.
+    is_partial: bool,
+    counts: AuditCounts,
+    first: Vec<Difference>,
+    notes: Notes,
+}
+
+/// Records of the catalog, in batches.
+type Records = mpsc::Receiver<Result<Vec<(ResourceUri, ResourceRecord)>, HarvestError>>;
+
+impl Harvest {
+    /// Compares, and queues what differs where that is wished for. The catalog is not written otherwise.
+    pub(crate) async fn audit(&mut self) -> Result<Audit, HarvestError> {
+        let horizon = Horizon::at(self.clock.now());
+        let mut heard = Heard::new(horizon);
+        let (sets, is_partial) = Box::pin(self.offered(&mut heard)).await?;
+        let mut audited = Vec::with_capacity(sets.len());
+        for (id, set) in &sets {
+            if set.documents(&Capability::ResourceList).next().is_none() {
+                heard.miss(|| format!("{id} offers no Resource List: what is held of it is not compared"));
+            }
+            audited.push(Box::pin(self.hear(&mut heard, id, set)).await?);
+        }
+        let gaps = self.gaps_after(&audited, &mut heard);
+        let Heard { words, documents, remarks, unread, .. } = heard;
+        let counts = AuditCounts { unread, gaps, ..AuditCounts::default() };
+        let notes = Notes::new()?;
+        let mut comparison =
+            Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
+        let mut last_words = words.last_words().await?;
+        let mut records = self.records().await?;
+        Box::pin(self.compare_all(&mut comparison, &mut last_words, &mut records)).await?;
+        let Comparison { sets, counts, first, notes, .. } = comparison;
+        let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
+        self.run.counters.gaps += gaps;
+        self.run.counters.documents_failed += unread;
+        self.run.counters.audit = Some(audit.counts);
+        if self.options.repair {
+            Box::pin(self.repair(&mut audit, &sets)).await?;
+        }
+        Ok(audit)
+    }
+
+    /// The end of an audit that puts nothing right: its record is all that is written.
+    pub(crate) async fn end_audit(&mut self) -> Result<(), HarvestError> {
+        self.run.phase = Phase::Finished;
+        self.run.finished_at = Some(self.clock.now());
+        self.commit(Batch::new()).await
+    }
+
+    /// Asks the Source what it offers. Tells too whether that is not all.
+    async fn offered(&mut self, heard: &mut Heard) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
+        let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
+        let known = known.map(|known| known.documents).unwrap_or_default();
+        let options = heard.horizon.options(ReadMode::Tolerant);
+        let found = discover::look(&self.client, &self.entry, &options, known).await?;
+        self.run.counters.requests += found.requests;
+        for document in found.documents.iter().filter(|document| document.entries.is_some()) {
+            self.run.counters.add_quirks(&names(&document.quirks));
+        }
+        for unread in &found.failures {
+            heard.miss(|| format!("{}: {}", unread.url, unread.why));
+        }
+        if !found.sets.iter().any(|(_, set)| set.documents(&Capability::ResourceList).next().is_some()) {
+            let offers = ways::offers(&found.sets);
+            return Err(HarvestError::NoList { source_url: self.entry.to_string(), offers });
+        }
+        Ok((found.sets, !found.failures.is_empty()))
+    }
+
+    /// Times after the lists of which no Change List tells.
+    fn gaps_after(&self, sets: &[Audited], heard: &mut Heard) -> u64 {
+        let mut gaps = 0;
+        for set in sets {
+            let holes = continuity::follow(set.at_latest, self.run.id, set.changes.iter()).holes;
+            for hole in &holes {
+                heard.remark(|| {
+                    format!(
+                        "nothing tells what changed in {} between {} and {}: the Resource List is older, and the Change Lists begin later",
+                        set.id, hole.after, hole.before
+                    )
+                });
+            }
+            gaps += holes.len() as u64;
+        }
+        gaps
+    }
+
+    /// The catalog's records of wanted resources, in the order of URIs. Tombstones too.
+    async fn records(&self) -> Result<Records, HarvestError> {
+        let mut resources = self.catalog.scan_resources(None, None).await?;
+        let filter = self.options.filter.clone();
+        let (records, receiver) = mpsc::channel(BATCHES_AHEAD);
+        tokio::spawn(async move {
+            let mut batch = Vec::with_capacity(BATCH);
+            loop {
+                let next = resources.try_next().await;
+                let is_over = !matches!(next, Ok(Some(_)));
+                match next {
+                    Ok(Some((uri, record))) if filter.takes(uri.as_str()) => batch.push((uri, record)),
+                    Ok(_) => {}
+                    Err(error) => {
+                        // Whoever listens no more has no use for it.
+                        let _ = records.send(Err(error.into())).await;
+                        return;
+                    }
+                }
+                if batch.len() == BATCH || is_over {
+                    let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+                    if records.send(Ok(full)).await.is_err() || is_over {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(receiver)
+    }
+
+    /// Lays the words and the records beside each other.
+    async fn compare_all(
+        &self,
+        comparison: &mut Comparison,
+        last_words: &mut mpsc::Receiver<std::io::Result<Vec<LastWord>>>,
+        records: &mut Records,
+    ) -> Result<(), HarvestError> {
+        let (mut words, mut held) = (Vec::new().into_iter(), Vec::new().into_iter());
+        let (mut word, mut record) = (None, None);
+        loop {
+            while word.is_none() {
+                word = words.next();
+                if word.is_none() {
+                    self.check_stop()?;
+                    let Some(batch) = last_words.recv().await else { break };
+                    words = batch?.into_iter();
+                }
+            }
+            while record.is_none() {
+                record = held.next();
+                if record.is_none() {
+                    let Some(batch) = records.recv().await else { break };
+                    held = batch?.into_iter();
+                }
+            }
+            let order = match (&word, &record) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(LastWord { uri, .. }), Some((held, _))) => uri.as_bytes().cmp(held.as_str().as_bytes()),
+            };
+            let said = if order.is_le() { word.take() } else { None };
+            let known = if order.is_ge() { record.take() } else { None };
+            self.compare_one(comparison, said, known)?;
+        }
+    }
+
+    fn compare_one(
+        &self,
+        comparison: &mut Comparison,
+        word: Option<LastWord>,
+        known: Option<(ResourceUri, ResourceRecord)>,
+    ) -> Result<(), HarvestError> {
+        let held = known.as_ref().is_some_and(|(_, record)| record.is_present());
+        comparison.counts.held += u64::from(held);
+        if let Some((_, record)) = known.as_ref().filter(|_| held) {
+            comparison.count_held(record);
+        }
+        let Some(word) = word else {
+            let Some((uri, record)) = known.filter(|_| held) else { return Ok(()) };
+            return self.not_listed(comparison, uri, &record);
+        };
+        let record = known.as_ref().map(|(_, record)| record);
+        if word.plain.is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, record)) {
+            comparison.counts.agreeing += 1;
+            return Ok(());
+        }
+        let word = word.read(&comparison.documents)?;
+        match judge(&word, record) {
+            Finding::InSync => comparison.counts.agreeing += 1,
+            Finding::WithoutFixity => comparison.counts.without_fixity += 1,
+            Finding::Newer => comparison.counts.newer += 1,
+            Finding::Nothing => {}
+            Finding::Differs { kind, decision, why } => {
+                let document = Some(word.listing.document.clone());
+                let difference = Difference { difference: kind, uri: word.uri.clone(), why, document };
+                let plan = decision.and_then(|decision| plan(word, kind, decision));
+                comparison.note(Found { difference, plan, absent_from: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is held and no list names.
+    fn not_listed(
+        &self,
+        comparison: &mut Comparison,
+        uri: ResourceUri,
+        record: &ResourceRecord,
+    ) -> Result<(), HarvestError> {
+        let of_sets: Vec<usize> = comparison.sets_of(record).collect();
+        if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
+            comparison.counts.unjudged += 1;
+            return Ok(());
+        }
+        let at = of_sets.iter().map(|n| comparison.sets[*n].lists.at).min().flatten();
+        if !of_sets.is_empty() && is_newer(&record.listing, at) {
+            comparison.counts.newer += 1;
+            return Ok(());
+        }
+        let why = match (&record.absent, of_sets.is_empty()) {
+            (_, true) => "its Source does not offer its set any more",
+            (Some(_), _) => {
+                "no list names it any more; that was noted before, and a later list has to confirm it"
+            }
+            (None, _) => "no list names it any more",
+        };
+        comparison.counts.extra_noted += u64::from(record.absent.is_some());
+        let absent_from = of_sets.first().copied();
+        if let Some(set) = absent_from {
+            let set = &mut comparison.sets[set];
+            set.to_delete += u64::from(self.is_confirmed(record, set.lists.at));
+        }
+        let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
+        let difference = Difference { difference: DifferenceKind::Extra, uri, why: why.to_owned(), document };
+        comparison.note(Found { difference, plan: None, absent_from })
+    }
+}
+
+impl Comparison {
+    /// The audited sets that a resource is of, by their numbers.
+    fn sets_of(&self, record: &ResourceRecord) -> impl Iterator<Item = usize> {
+        (0..self.sets.len()).filter(|n| record.sets.contains(&self.sets[*n].id))
+    }
+
+    fn count_held(&mut self, record: &ResourceRecord) {
+        for set in self.sets.iter_mut().filter(|set| record.sets.contains(&set.id)) {
+            set.held += 1;
+        }
+    }
+
+    fn note(&mut self, found: Found) -> Result<(), HarvestError> {
+        let kind = found.difference.difference;
+        self.counts.add(kind);
+        if self.counts.of(kind) <= SHOWN {
+            self.first.push(found.difference.clone());
+        }
+        Ok(self.notes.add(&found)?)
+    }
+}
+
+/// What would put a difference right.
+fn plan(word: Planned, kind: DifferenceKind, decision: Decision) -> Option<PendingRecord> {
+    let action = match decision {
+        Decision::Delete => Action::Delete,
+        Decision::Fetch | Decision::Ask => Action::Fetch { lane: Lane::of(&word.uri.to_url()).ok()? },
+        Decision::Unchanged | Decision::Stale => return None,
+    };
+    Some(PendingRecord {
+        seq: Seq::default(),
+        action,
+        declaration: word.declaration,
+        listing: word.listing,
+        attempts: 0,
+        next_attempt_at: None,
+        candidate: None,
+        mend: kind == DifferenceKind::Differing,
+    })
+}

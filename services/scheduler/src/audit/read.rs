@@ -1,0 +1,294 @@
+//! What the documents of a Source say, entry by entry.
+
+use std::collections::{HashSet, VecDeque};
+
+use jiff::Timestamp;
+use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators};
+use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode, Root, Summary};
+use url::Url;
+
+use super::words::Words;
+use crate::absent::Lists;
+use crate::document::{expect_kind, take_header};
+use crate::entry::{Context, Horizon};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::plan::names;
+use crate::queue;
+use crate::read::{self, Opened, Part};
+
+/// Remarks kept for a person to see.
+const MOST_REMARKS: usize = 100;
+
+/// What was heard so far.
+pub(super) struct Heard {
+    pub(super) words: Words,
+    /// The documents that words come from, with their sets.
+    pub(super) documents: Vec<(String, SetId)>,
+    /// What could not be compared, and why: the first of them.
+    pub(super) remarks: Vec<String>,
+    pub(super) unread: u64,
+    pub(super) horizon: Horizon,
+}
+
+/// A set of resources that is audited.
+pub(super) struct Audited {
+    pub(super) id: SetId,
+    pub(super) lists: Lists,
+    pub(super) at_latest: Option<Timestamp>,
+    /// Whether its lists were read whole and without a doubt, so that what they do not name is not there.
+    pub(super) is_whole: bool,
+    /// Its change documents.
+    pub(super) changes: Vec<DocumentRecord>,
+    pub(super) held: u64,
+    pub(super) to_delete: u64,
+}
+
+/// A document to be read.
+struct Next {
+    uri: String,
+    /// What its index says of its beginning.
+    from: Option<Timestamp>,
+    parent: Option<String>,
+}
+
+/// A document that was read.
+struct Reading<'a> {
+    record: DocumentRecord,
+    context: Option<Context>,
+    /// What is told up to this moment is in the lists.
+    after: Option<Timestamp>,
+    told: Told,
+    parts: Vec<Next>,
+    number: usize,
+    set: &'a SetId,
+}
+
+impl Heard {
+    pub(super) fn new(horizon: Horizon) -> Self {
+        Self { words: Words::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
+    }
+
+    /// Notes that something could not be compared.
+    pub(super) fn miss(&mut self, what: impl FnOnce() -> String) {
+        self.unread += 1;
+        self.remark(what);
+    }
+
+    pub(super) fn remark(&mut self, what: impl FnOnce() -> String) {
+        if self.remarks.len() < MOST_REMARKS {
+            self.remarks.push(what());
+        }
+    }
+}
+
+impl Harvest {
+    /// Hears what a set's lists say, and the changes since.
+    pub(super) async fn hear(
+        &mut self,
+        heard: &mut Heard,
+        id: &SetId,
+        set: &SetRecord,
+    ) -> Result<Audited, HarvestError> {
+        let lists = self.hear_kind(heard, id, set, Capability::ResourceList, None).await?;
+        let at = lists.iter().map(|(_, record)| record.at).min().flatten();
+        let root = lists.iter().find(|(_, record)| record.parent.is_none());
+        let is_read = |record: &DocumentRecord| record.is_read_whole() && !record.doubtful;
+        let audited = Lists {
+            document: root.map_or_else(|| id.as_str().to_owned(), |(uri, _)| uri.clone()),
+            at,
+            uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
+        };
+        let changes = self.hear_kind(heard, id, set, Capability::ChangeList, at).await?;
+        if changes.is_empty() && set.documents(&Capability::ChangeDump).next().is_some() {
+            heard.remark(|| {
+                format!(
+                    "{id} tells its changes in a Change Dump, whose packages an audit does not receive: what is held is compared with \
+                     its Resource List alone"
+                )
+            });
+        }
+        Ok(Audited {
+            id: id.clone(),
+            lists: audited,
+            at_latest: lists.iter().map(|(_, record)| record.at_latest).min().flatten(),
+            is_whole: !set.doubtful && !lists.is_empty() && lists.iter().all(|(_, record)| is_read(record)),
+            changes: changes.into_iter().map(|(_, record)| record).collect(),
+            held: 0,
+            to_delete: 0,
+        })
+    }
+
+    /// Reads a set's documents of one kind, and those that they lead to.
+    async fn hear_kind(
+        &mut self,
+        heard: &mut Heard,
+        id: &SetId,
+        set: &SetRecord,
+        kind: Capability,
+        after: Option<Timestamp>,
+    ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+        let first = |uri: &str| Next { uri: uri.to_owned(), from: None, parent: None };
+        let mut queue: VecDeque<Next> = set.documents(&kind).map(first).collect();
+        let mut seen: HashSet<String> = queue.iter().map(|next| next.uri.clone()).collect();
+        let mut documents = Vec::new();
+        while let Some(next) = queue.pop_front() {
+            self.check_stop()?;
+            self.show_document(&next.uri);
+            let record = queue::queued(self.run.id, id, &kind, None);
+            let (record, parts) = self.hear_document(heard, id, &next, record, after).await?;
+            documents.push((next.uri, record));
+            let mut parts: Vec<Next> =
+                parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
+            // Changes in the order of time, whatever order an index has.
+            parts.sort_by_key(|part| part.from);
+            queue.extend(parts);
+        }
+        Ok(documents)
+    }
+
+    async fn hear_document(
+        &mut self,
+        heard: &mut Heard,
+        set: &SetId,
+        next: &Next,
+        mut record: DocumentRecord,
+        after: Option<Timestamp>,
+    ) -> Result<(DocumentRecord, Vec<Next>), HarvestError> {
+        let uri = &next.uri;
+        (record.parent, record.from) = (next.parent.clone(), next.from);
+        record.state = DocumentState::Failed;
+        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+        let opened = match Url::parse(uri) {
+            Ok(url) => {
+                let options = heard.horizon.options(mode);
+                read::open(&self.client, &url, Validators::default(), options).await
+            }
+            Err(error) => {
+                heard.miss(|| format!("{uri} was not read: {error}"));
+                return Ok((record, Vec::new()));
+            }
+        };
+        let mut stream = match opened {
+            Ok(Opened::Document(stream)) => stream,
+            Ok(Opened::NotModified { requests }) => {
+                self.run.counters.requests += u64::from(requests);
+                heard.miss(|| format!("{uri} was not read: the server sent nothing"));
+                return Ok((record, Vec::new()));
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                heard.miss(|| format!("{uri} was not read: {error}"));
+                return Ok((record, Vec::new()));
+            }
+        };
+        self.run.counters.requests += u64::from(stream.requests);
+        heard.documents.push((uri.clone(), set.clone()));
+        let number = heard.documents.len() - 1;
+        let mut reading =
+            Reading { record, context: None, after, told: Told::default(), parts: Vec::new(), number, set };
+        while let Some(part) = stream.next().await {
+            match part {
+                Part::Header(header) => {
+                    if let Err(why) = reading.begin(uri, header, heard.horizon) {
+                        heard.miss(|| format!("{uri} was not read: {why}"));
+                        break;
+                    }
+                }
+                Part::Items(items) => {
+                    self.check_stop()?;
+                    self.hear_items(heard, &mut reading, items).await?;
+                }
+                Part::End(summary) => {
+                    reading.end(&summary);
+                    self.run.counters.add_quirks(&reading.record.quirks);
+                    if summary.bad > 0 {
+                        heard.miss(|| format!("{uri} has {} entries that cannot be read", summary.bad));
+                    }
+                }
+                Part::Broken(error, summary) => {
+                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    heard.miss(|| format!("{uri} was not read to its end: {error}"));
+                }
+            }
+        }
+        self.show();
+        Ok((reading.record, reading.parts))
+    }
+
+    async fn hear_items(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        items: Vec<Item>,
+    ) -> Result<(), HarvestError> {
+        for item in items {
+            let Some(context) = &reading.context else { continue };
+            let is_part = context.is_part(&item);
+            let Item::Entry(entry) = item else { continue };
+            if is_part || reading.is_index() && entry.metadata.change.is_none() {
+                reading.lead_to(*entry, heard.horizon);
+                continue;
+            }
+            if context.is_package(&entry) {
+                let (package, set) = (&entry.loc, reading.set);
+                heard.miss(|| {
+                    format!(
+                        "a Change List of {set} names the package {package}; an audit does not receive it"
+                    )
+                });
+                continue;
+            }
+            if !self.options.filter.takes(&entry.loc) {
+                continue;
+            }
+            self.run.counters.listed += 1;
+            match context.read(*entry) {
+                Ok(word) => {
+                    word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
+                    // The lists know of it.
+                    if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
+                        heard.words.add(&word, reading.number).await?;
+                    }
+                }
+                Err(error) => heard.miss(|| error.to_string()),
+            }
+        }
+        self.show();
+        Ok(())
+    }
+}
+
+impl Reading<'_> {
+    fn begin(&mut self, uri: &str, header: Header, horizon: Horizon) -> Result<(), String> {
+        expect_kind(&header, &self.record.capability)?;
+        self.context = Some(take_header(&mut self.record, uri, header, horizon));
+        Ok(())
+    }
+
+    fn is_index(&self) -> bool {
+        self.record.root == Some(Root::SitemapIndex)
+    }
+
+    /// A part that tells only of what the lists contain is not read.
+    fn lead_to(&mut self, entry: Entry, horizon: Horizon) {
+        self.record.documents += 1;
+        let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
+        if until.zip(self.after).is_some_and(|(until, after)| until < after) {
+            return;
+        }
+        let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
+        let parent = self.context.as_ref().map(|context| context.document.clone());
+        self.parts.push(Next { uri: entry.loc, from, parent });
+    }
+
+    fn end(&mut self, summary: &Summary) {
+        let record = &mut self.record;
+        record.state = DocumentState::Done;
+        record.entries = summary.entries;
+        record.bad = summary.bad;
+        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+        record.quirks = names(&summary.quirks);
+        (record.oldest_change, record.latest_change) = (self.told.oldest, self.told.latest);
+    }
+}

@@ -1,0 +1,70 @@
+//! Putting right what an audit found: exactly that is queued, and goes the way of everything else.
+
+use catalog::Batch;
+use model::{PendingRecord, Phase};
+
+use super::Audit;
+use super::differences::Found;
+use super::read::Audited;
+use crate::absent::Count;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::settle::subject;
+
+/// Records that travel in one batch.
+const BATCH: usize = 500;
+
+impl Harvest {
+    /// Queues what differs. What no list names goes by the rules for absent resources: it is noted, and deleted when that is confirmed, under
+    /// the same guard.
+    pub(super) async fn repair(&mut self, audit: &mut Audit, sets: &[Audited]) -> Result<(), HarvestError> {
+        // Whoever takes this run up after a crash works off what was queued; the next audit finds the rest.
+        self.run.phase = Phase::Dispatching;
+        let mut guarded = Vec::with_capacity(sets.len());
+        for set in sets {
+            let count = Count { held: set.held, absent: set.to_delete, to_delete: set.to_delete };
+            let is_guarded = self.is_too_many(&count);
+            if is_guarded {
+                self.trip(&set.lists, &count).await?;
+            }
+            guarded.push(is_guarded);
+        }
+        let before = self.run.counters.planned;
+        let mut batch = Batch::new();
+        for found in audit.all.found()? {
+            let Found { difference, plan, absent_from } = found?;
+            let uri = &difference.uri;
+            if let Some(plan) = plan {
+                // What was received of a version that no list had declared may be the one that is declared now.
+                let candidate = match self.has_problems {
+                    true => self.catalog.problem(&subject(uri)).await?,
+                    false => None,
+                };
+                let candidate = candidate.and_then(|problem| problem.evidence.candidate);
+                batch.put_pending(uri, &PendingRecord { seq: self.next_seq(), candidate, ..plan });
+                self.has_pending = true;
+                self.run.counters.planned += 1;
+            } else if let Some(n) = absent_from
+                && let Some(mut record) = self.catalog.resource(uri).await?
+            {
+                let (set, is_guarded) = (&sets[n], guarded[n]);
+                if self.is_confirmed(&record, set.lists.at) && !is_guarded {
+                    // It is absent from all of them.
+                    record.sets = vec![set.id.clone()];
+                }
+                self.settle_absence(&mut batch, &set.id, &set.lists, uri, record, is_guarded).await?;
+            }
+            if batch.len() >= BATCH {
+                self.count_queued(audit, before);
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
+        }
+        self.count_queued(audit, before);
+        self.commit(batch).await
+    }
+
+    fn count_queued(&mut self, audit: &mut Audit, before: u64) {
+        audit.counts.queued = self.run.counters.planned - before;
+        self.run.counters.audit = Some(audit.counts);
+    }
+}

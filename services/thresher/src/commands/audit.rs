@@ -1,0 +1,235 @@
+//! `thresher audit`: what is held, compared with what the Source's documents say (RS-32).
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanCount, HumanDuration};
+use model::{AuditCounts, DifferenceKind, Mode, Terms};
+use scheduler::{Difference, Filter, HarvestOptions, Progress, Report};
+use serde::Serialize;
+use store::{Store, StoreOptions};
+use tokio::sync::watch;
+use url::Url;
+use web::WebConfig;
+
+use crate::cli::AuditArgs;
+use crate::commands::sync::{self, Request};
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::{show, target};
+
+/// The result as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Outcome<'a> {
+    run: String,
+    source: &'a str,
+    mode: Mode,
+    in_sync: bool,
+    listed: u64,
+    differences: u64,
+    #[serde(flatten)]
+    counts: AuditCounts,
+    /// What was put right.
+    stored: u64,
+    healed: u64,
+    deleted: u64,
+    failed: u64,
+    open_problems: u64,
+    requests: u64,
+    remarks: &'a [String],
+    duration_ms: u64,
+}
+
+/// How an audit is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Telling {
+    pub(crate) json: bool,
+    pub(crate) list: bool,
+    pub(crate) repair: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: AuditArgs) -> CommandResult {
+    let start = Instant::now();
+    let into = match (&args.into, &args.url) {
+        (Some(into), _) => into.clone(),
+        (None, Some(url)) => target::default_directory(url)?,
+        (None, None) => ".".to_owned(),
+    };
+    target::must_hold_a_harvest(&target::parse(&into)?)?;
+    let url = match args.url.clone() {
+        Some(url) => url,
+        None => only_source(&into).await?,
+    };
+    let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&url)? };
+    let options = HarvestOptions {
+        mode: Some(Mode::Audit),
+        repair: args.repair,
+        terms: Terms::default(),
+        jobs_per_lane: args.concurrency,
+        retries: sync::retries(args.http.attempts()),
+        strict: args.strict,
+        filter: Filter { include: args.include, exclude: args.exclude },
+        absent: args.absent.into(),
+        max_deletes_percent: args.max_deletes,
+        ..HarvestOptions::default()
+    };
+    let request = Request { url: url.clone(), into, view: None, web, options };
+    let (progress, watched) = watch::channel(Progress::default());
+    let shown = show::watch(watched);
+    let audited = sync::harvest(request, progress).await;
+    shown.finish().await;
+    let (report, _) = audited?;
+    tell(&url, &report, start.elapsed(), Telling { json: args.json, list: args.list, repair: args.repair })
+}
+
+/// The Source of a harvest that holds one.
+async fn only_source(into: &str) -> Result<Url, Failed> {
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let store = Store::open(&target::parse(into)?, options).await?;
+    match store.sources().await?.as_slice() {
+        [one] => Ok(one.url.parse()?),
+        [] => {
+            Err(usage(format!("{into} holds no Source; give the directory of a `thresher sync` with --into")))
+        }
+        several => {
+            let urls: Vec<&str> = several.iter().map(|note| note.url.as_str()).collect();
+            Err(usage(format!("{into} holds several Sources; name one of them: {}", urls.join(", "))))
+        }
+    }
+}
+
+/// Tells what was found, and how the command ends.
+pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Telling) -> CommandResult {
+    let counts = report.run.counters.audit.unwrap_or_default();
+    let mut out = std::io::stdout().lock();
+    if telling.list
+        && let Some(audit) = &report.audit
+    {
+        for difference in audit.all.iter()? {
+            let difference = difference?;
+            match telling.json {
+                true => writeln!(out, "{}", serde_json::to_string(&difference)?)?,
+                false => writeln!(out, "{}", line(&difference))?,
+            }
+        }
+    }
+    if telling.json {
+        writeln!(out, "{}", serde_json::to_string(&Outcome::new(url, report, counts, duration))?)?;
+    } else {
+        write!(out, "{}", summary(report, counts, duration, telling))?;
+    }
+    Ok(if report.in_sync() { Exit::Good } else { Exit::Problems })
+}
+
+fn line(Difference { difference, uri, why, document }: &Difference) -> String {
+    let by = document.as_ref().map_or(String::new(), |document| format!(" (by {document})"));
+    format!("{:<10} {uri}\n           {why}{by}", difference.to_string())
+}
+
+fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> String {
+    let Report { run, audit, .. } = report;
+    let differences = counts.differences();
+    let count = |n: u64| HumanCount(n).to_string();
+    let mut lines = vec![match (report.in_sync(), differences) {
+        (true, 0) => "In sync: what is held is what the Source lists.".to_owned(),
+        (true, _) => format!("In sync again: {} differences were put right.", count(differences)),
+        (false, 0) => "Nothing differs, but not everything could be compared.".to_owned(),
+        (false, _) => format!("Not in sync: {} resources differ.", count(differences)),
+    }];
+    let mut row = |n: u64, what: &str| lines.push(format!("  {:>12}  {what}", count(n)));
+    row(counts.agreeing, "as declared, by their digests");
+    for (n, what) in [
+        (
+            counts.without_fixity,
+            "without fixity: nothing contradicts them, and no digest is declared that could be compared",
+        ),
+        (counts.newer, "known here of a later moment than the documents speak of"),
+        (counts.missing, "missing: listed, and not held"),
+        (counts.stale, "stale: the Source tells of a later version"),
+        (counts.differing, "differing in fixity: what is held is not what is declared of this version"),
+        (counts.extra, "extra: held, and not what the Source has any more"),
+        (counts.unjudged, "held and not listed, where a list was not read whole: that says nothing"),
+        (counts.unread, "documents or entries that could not be read"),
+        (counts.gaps, "gaps between the Resource List and the Change Lists"),
+    ] {
+        if n > 0 {
+            row(n, what);
+        }
+    }
+    if telling.repair && differences > 0 {
+        row(run.counters.stored, "stored and verified to put that right");
+        row(run.counters.deleted, "deleted");
+        row(run.counters.failed, "problems: it could not be put right");
+        if run.counters.absent > 0 {
+            row(run.counters.absent, "kept until a later list confirms that they are gone");
+        }
+    }
+    if report.open_problems > 0 {
+        row(report.open_problems, "problems open; `thresher problems` lists them");
+    }
+    lines.push(format!(
+        "  {} entries compared with {} resources held, {} requests in {}",
+        count(run.counters.listed),
+        count(counts.held),
+        count(run.counters.requests),
+        HumanDuration(duration)
+    ));
+    let (first, remarks) =
+        audit.as_ref().map_or((&[][..], &[][..]), |audit| (&audit.first[..], &audit.remarks[..]));
+    if !telling.list {
+        for kind in DifferenceKind::ALL {
+            let shown: Vec<_> = first.iter().filter(|one| one.difference == kind).collect();
+            lines.extend(shown.iter().map(|difference| line(difference)));
+            let more = counts.of(kind).saturating_sub(shown.len() as u64);
+            if more > 0 {
+                lines.push(format!("           … and {} more; --list shows all", count(more)));
+            }
+        }
+    }
+    lines.extend(remarks.iter().take(5).map(|remark| format!("  not compared: {remark}")));
+    lines.extend(report.guard.iter().map(|guard| format!("  {guard}")));
+    lines.extend(advice(counts, report, telling));
+    lines.join("\n") + "\n"
+}
+
+/// What to do next.
+fn advice(counts: AuditCounts, report: &Report, telling: Telling) -> Option<String> {
+    let differences = counts.differences();
+    if report.in_sync() {
+        None
+    } else if !telling.repair && differences > 0 {
+        Some("The same command with --repair fetches exactly what differs; nothing was changed.".to_owned())
+    } else if report.run.counters.failed > 0 {
+        Some("`thresher problems` says why; the next run tries them again.".to_owned())
+    } else if counts.extra > 0 {
+        Some(
+            "What is extra is kept until a later list confirms it; --absent delete removes it at once."
+                .to_owned(),
+        )
+    } else {
+        Some("Audit again when what could not be compared can be read.".to_owned())
+    }
+}
+
+impl<'a> Outcome<'a> {
+    fn new(url: &'a Url, report: &'a Report, counts: AuditCounts, duration: Duration) -> Self {
+        let counters = &report.run.counters;
+        Self {
+            run: report.run.id.to_string(),
+            source: url.as_str(),
+            mode: report.run.mode,
+            in_sync: report.in_sync(),
+            listed: counters.listed,
+            differences: counts.differences(),
+            counts,
+            stored: counters.stored,
+            healed: counters.healed,
+            deleted: counters.deleted,
+            failed: counters.failed,
+            open_problems: report.open_problems,
+            requests: counters.requests,
+            remarks: report.audit.as_ref().map_or(&[], |audit| &audit.remarks),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
