@@ -222,6 +222,7 @@ fn pending(n: u64) -> PendingRecord {
         next_attempt_at: None,
         candidate: None,
         mend: false,
+        account: Default::default(),
     }
 }
 

@@ -87,6 +87,14 @@ impl Lookups {
         self.scan::<Problems>(&[MESSAGE], None).await
     }
 
+    /// The problems with entries whose place begins so: with `<document>#`, those of one document.
+    ///
+    /// # Errors
+    /// When the store fails; the scan itself fails where a record cannot be read.
+    pub async fn scan_entry_problems(&self, prefix: &str) -> Result<ProblemScan, CatalogError> {
+        self.scan::<Problems>(&[&[ENTRY], prefix.as_bytes()].concat(), None).await
+    }
+
     /// How many problems are open, by counting them.
     ///
     /// # Errors

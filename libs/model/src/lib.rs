@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod account;
 mod audit;
 mod clock;
 mod damage;
@@ -24,6 +25,7 @@ mod uri;
 mod version;
 mod wire;
 
+pub use account::{Account, Attempt, Why};
 pub use audit::{AuditCounts, DifferenceKind};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{Damage, DamageFound};
@@ -41,7 +43,7 @@ pub use package::{
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
 pub use pending::{Action, PendingRecord};
-pub use problem::{ProblemReason, ProblemRecord, Subject, UnknownReason};
+pub use problem::{Ignored, ProblemReason, ProblemRecord, Subject, UnknownReason};
 pub use resource::{
     Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord,
 };

@@ -1,5 +1,7 @@
 //! Outcomes: what the pipeline says of each resource at its end.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +99,9 @@ pub struct Evidence {
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// Headers of the answer that matter, by their names in small letters: Content-Type, Content-Length, ETag, Last-Modified and Retry-After.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     /// What the Source declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,

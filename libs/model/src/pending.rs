@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Lane, Listing, Seq, StoredBitstream};
+use crate::{Account, Declaration, Lane, Listing, Seq, StoredBitstream};
 
 /// What is to be done with a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct PendingRecord {
     /// What is held is not to be relied on: what comes replaces it, even if it is the same bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
+    /// Why it is planned, and what was tried in vain in this run.
+    #[serde(default, skip_serializing_if = "Account::is_empty")]
+    pub account: Account,
 }
 
 /// What to do with a resource.

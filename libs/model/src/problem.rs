@@ -95,8 +95,14 @@ pub struct ProblemRecord {
     pub last_seen: Timestamp,
     /// Attempts made, all runs together.
     pub attempts: u32,
-    /// Whether the next run tries it again.
+    /// Whether another attempt may end otherwise. What would end the same way is tried again all the same, by the next run.
     pub retry: bool,
+    /// Not to be tried again before: the server asked for that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<Timestamp>,
+    /// The operator's word that nothing is to be done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
     /// What was seen.
     #[serde(default)]
     pub evidence: Evidence,
@@ -109,6 +115,37 @@ pub struct ProblemRecord {
     /// What is held of the resource is not to be relied on, and is to be replaced even by the same bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
+}
+
+/// The operator's word that nothing is to be done about a problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ignored {
+    /// Why, in the operator's words.
+    pub note: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl ProblemRecord {
+    /// Whether what an entry says of the resource is the version that failed: an entry of another one is a reason to look again, whatever
+    /// the operator said of this one. A change of a later moment tells of another version even where nothing is declared.
+    pub fn is_about(&self, declaration: &Declaration, listing: &Listing) -> bool {
+        let Some(known) = &self.listing else { return false };
+        let is_later = listing.change.is_some()
+            && match (listing.change_time, known.as_of) {
+                (Some(time), Some(as_of)) => time > as_of,
+                (time, _) => time != known.change_time,
+            };
+        self.declaration.as_ref() == Some(declaration) && !is_later
+    }
+
+    /// The operator's word, as far as it holds for what is seen of the same subject now: it was given about these words of a gap or of the
+    /// guard, and about this reason of anything else.
+    pub fn still_ignored(&self, reason: ProblemReason, message: &str) -> Option<Ignored> {
+        let by_words = matches!(reason, ProblemReason::Gap | ProblemReason::Guard);
+        let is_same = self.reason == reason && (!by_words || self.message == message);
+        self.ignored.clone().filter(|_| is_same)
+    }
 }
 
 impl ProblemReason {
@@ -221,7 +258,75 @@ impl fmt::Display for Subject {
 
 #[cfg(test)]
 mod tests {
+    use resourcesync::Change;
+
     use super::*;
+    use crate::SetId;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    fn listing(change: Option<Change>, change_time: Option<i64>, as_of: Option<i64>) -> Listing {
+        Listing {
+            document: "http://h/list.xml".to_owned(),
+            set: SetId::new("http://h/caps.xml"),
+            change,
+            change_time: change_time.map(at),
+            as_of: as_of.map(at),
+            latest: None,
+        }
+    }
+
+    fn ignored(declaration: Declaration, listing: Listing) -> ProblemRecord {
+        ProblemRecord {
+            reason: ProblemReason::DigestMismatch,
+            message: "another digest".to_owned(),
+            first_seen: at(0),
+            last_seen: at(0),
+            attempts: 2,
+            retry: true,
+            next_attempt_at: None,
+            ignored: Some(Ignored { note: "known".to_owned(), at: at(1) }),
+            evidence: Evidence::default(),
+            declaration: Some(declaration),
+            listing: Some(listing),
+            mend: false,
+        }
+    }
+
+    #[test]
+    fn what_a_later_list_says_in_the_same_words_is_the_same_version() {
+        let declared = Declaration { length: Some(3), ..Declaration::default() };
+        let problem = ignored(declared.clone(), listing(None, None, Some(10)));
+        assert!(problem.is_about(&declared, &listing(None, None, Some(20))));
+        let other = Declaration { length: Some(4), ..Declaration::default() };
+        assert!(!problem.is_about(&other, &listing(None, None, Some(20))));
+    }
+
+    #[test]
+    fn a_later_change_is_another_version_even_where_nothing_is_declared_and_the_same_change_is_not() {
+        let updated = |second| listing(Some(Change::Updated), Some(second), Some(second));
+        let nothing = Declaration::default();
+        for known in [listing(None, None, Some(10)), updated(10)] {
+            let problem = ignored(nothing.clone(), known);
+            assert!(problem.is_about(&nothing, &updated(10)));
+            assert!(!problem.is_about(&nothing, &updated(11)));
+        }
+        let undated = ignored(nothing.clone(), listing(Some(Change::Updated), None, None));
+        assert!(undated.is_about(&nothing, &listing(Some(Change::Updated), None, None)));
+        assert!(!undated.is_about(&nothing, &updated(1)));
+    }
+
+    #[test]
+    fn the_operators_word_holds_for_the_same_reason_and_for_a_gap_in_the_same_words() {
+        let mut problem = ignored(Declaration::default(), listing(None, None, None));
+        assert!(problem.still_ignored(ProblemReason::DigestMismatch, "in other words").is_some());
+        assert!(problem.still_ignored(ProblemReason::Timeout, "another digest").is_none());
+        problem.reason = ProblemReason::Gap;
+        assert!(problem.still_ignored(ProblemReason::Gap, "another digest").is_some());
+        assert!(problem.still_ignored(ProblemReason::Gap, "between other moments").is_none());
+    }
 
     #[test]
     fn the_name_in_records_is_the_name_shown_and_the_name_read() {

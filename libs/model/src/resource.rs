@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::{Location, ProblemReason, ResourceUri, RunId, SetId, Validators};
+use crate::{Account, Location, ProblemReason, ResourceUri, RunId, SetId, Validators};
 
 /// What a Source declares of a resource's bitstream (RS-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -145,6 +145,9 @@ pub struct ChangeLogEntry {
     /// Where versions lie that were kept and are not any more: the same holds for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freed_versions: Vec<Location>,
+    /// How it came to this.
+    #[serde(default, skip_serializing_if = "Account::is_empty")]
+    pub account: Account,
 }
 
 /// What happened to a resource.
@@ -181,6 +184,18 @@ pub enum ChangeEvent {
         /// The digest in the record before. The same where only the bytes were at fault.
         before: fixity::Sha256,
     },
+    /// What is held is what the Source has, after attempts that failed.
+    Confirmed {
+        /// The content's digest.
+        sha256: fixity::Sha256,
+    },
+    /// The operator said that nothing is to be done about its problem.
+    Ignored {
+        /// Why.
+        note: String,
+    },
+    /// The operator had its problem queued again.
+    Retried,
     /// It could not be brought in step.
     Problem {
         /// Why.

@@ -78,6 +78,8 @@ pub struct Counters {
     pub deleted: u64,
     /// Resources that ended as problems.
     pub failed: u64,
+    /// Resources that were listed and left alone, since the operator ignores their problems.
+    pub ignored: u64,
     /// Bytes of resources received.
     pub bytes: u64,
     /// Requests made, documents included.

@@ -155,6 +155,8 @@ impl Known {
             last_seen: time("04T10:02:00"),
             attempts: 3,
             retry: true,
+            next_attempt_at: None,
+            ignored: None,
             evidence: Default::default(),
             declaration: None,
             listing: None,

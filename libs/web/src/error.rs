@@ -1,14 +1,16 @@
 //! What went wrong, and whether to try again.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use http::HeaderMap;
 use jiff::SignedDuration;
 use model::{Disposition, Evidence, Failure, ProblemReason};
 use url::Url;
 
 use crate::response::Way;
-use crate::{message, redacted};
+use crate::{headers, message, redacted};
 
 /// A request that brought nothing of use.
 ///
@@ -27,6 +29,9 @@ struct Inner {
     redirects: Vec<Url>,
     authorized: bool,
     requests: u32,
+    /// The status and the headers of an answer that broke off, or whose status is the fault.
+    answered: Option<u16>,
+    headers: BTreeMap<String, String>,
 }
 
 /// What kind of fault it is.
@@ -104,6 +109,8 @@ impl WebError {
             redirects: Vec::new(),
             authorized: false,
             requests: 0,
+            answered: None,
+            headers: BTreeMap::new(),
         }))
     }
 
@@ -113,6 +120,13 @@ impl WebError {
         self.0.url = Some(way.url.clone());
         self.0.redirects.clone_from(&way.redirects);
         self.0.requests = way.requests;
+        self
+    }
+
+    /// What the server said around its answer.
+    pub(crate) fn answered(mut self, status: u16, headers: &HeaderMap) -> Self {
+        self.0.answered = Some(status);
+        self.0.headers = headers::that_matter(headers);
         self
     }
 
@@ -216,7 +230,8 @@ impl WebError {
         let evidence = Evidence {
             final_url: self.0.at.as_ref().map(redacted),
             redirects: self.0.redirects.iter().map(redacted).collect(),
-            status: self.status(),
+            status: self.status().or(self.0.answered),
+            headers: self.0.headers.clone(),
             ..Evidence::default()
         };
         Failure {

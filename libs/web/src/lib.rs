@@ -7,6 +7,7 @@ mod config;
 mod credentials;
 mod error;
 mod fault;
+mod headers;
 mod message;
 mod politeness;
 mod range;

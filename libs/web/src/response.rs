@@ -7,11 +7,11 @@ use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
-use model::Validators;
+use model::{Evidence, Validators};
 use url::Url;
 
 use crate::politeness::Permit;
-use crate::{ContentRange, ErrorKind, Phase, WebError, classify};
+use crate::{ContentRange, ErrorKind, Phase, WebError, classify, headers, redacted};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -124,6 +124,18 @@ impl Response {
         self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
     }
 
+    /// What a problem with this answer is to be judged by: where it came from, its status, and what the server said of it.
+    pub fn evidence(&self) -> Evidence {
+        let Way { url, final_url, redirects, .. } = &self.way;
+        Evidence {
+            final_url: (url != final_url).then(|| redacted(final_url)),
+            redirects: redirects.iter().map(redacted).collect(),
+            status: Some(self.status),
+            headers: headers::that_matter(&self.headers),
+            ..Evidence::default()
+        }
+    }
+
     /// Bytes of the body received so far.
     pub fn received(&self) -> u64 {
         self.received
@@ -161,7 +173,7 @@ impl Response {
                 WebError::new(ErrorKind::Timeout(Phase::Body)).detail(detail)
             }
         };
-        let error = error.on(&self.way);
+        let error = error.on(&self.way).answered(self.status, &self.headers);
         self.body = Body::Broken(error.clone());
         Err(error)
     }

@@ -84,7 +84,10 @@ impl Client {
                 Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
             }
             return match fault::of(&answer.http, request) {
-                Some(error) => Err(error.retry_after(answer.retry_after).authorized(answer.authorized)),
+                Some(error) => Err(error
+                    .answered(status, answer.http.headers())
+                    .retry_after(answer.retry_after)
+                    .authorized(answer.authorized)),
                 None => Ok(answer),
             };
         }

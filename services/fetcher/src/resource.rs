@@ -130,8 +130,8 @@ pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
         disposition: Disposition::Refuse,
         evidence: Evidence {
             final_url: Some(web::redacted(response.final_url())),
-            redirects: response.redirects().iter().map(web::redacted).collect(),
-            ..Evidence::default()
+            expected: Some(format!("{limit} bytes at most")),
+            ..response.evidence()
         },
     }
 }

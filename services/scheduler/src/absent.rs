@@ -7,8 +7,8 @@ use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Absence, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason, ResourceRecord,
-    ResourceUri, SetId, Subject, Validators,
+    Absence, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
+    ResourceRecord, ResourceUri, SetId, Subject, Validators, Why,
 };
 use resourcesync::Capability;
 
@@ -226,6 +226,7 @@ impl Harvest {
                 next_attempt_at: None,
                 candidate: None,
                 mend: false,
+                account: Account::of(Why::Absent),
             };
             batch.put_pending(uri, &pending);
             self.has_pending = true;
@@ -280,7 +281,7 @@ impl Harvest {
             allowed_percent,
         };
         let subject = Subject::Document(lists.document.clone());
-        let before = self.catalog.problem(&subject).await?;
+        let before = self.problem_before(&subject).await?;
         let problem = self.problem(before, ProblemReason::Guard, guard.to_string());
         self.has_problems = true;
         let mut batch = Batch::new();

@@ -68,6 +68,8 @@ impl Harvest {
     ) {
         tracing::warn!(resource.uri = %uri, message = failure.message, "a candidate is fetched again");
         again.any = true;
+        let mut pending = pending;
+        pending.account.tried(failure, self.clock.now());
         batch.put_pending(uri, &PendingRecord { seq: self.next_seq(), candidate: None, ..pending });
     }
 
@@ -140,6 +142,7 @@ mod tests {
             next_attempt_at: None,
             candidate: Some(Box::new(candidate)),
             mend: false,
+            account: Default::default(),
         }
     }
 

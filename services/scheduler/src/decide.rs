@@ -2,7 +2,7 @@
 
 use fixity::{Computed, Digest};
 use jiff::Timestamp;
-use model::{Declaration, Listing, PendingRecord, ResourceRecord};
+use model::{Declaration, Listing, PendingRecord, ResourceRecord, Why};
 use resourcesync::Change;
 
 use crate::entry::Moment;
@@ -62,6 +62,29 @@ pub(crate) fn decide(
         Some(record) if was_applied(declaration, listing, record) => Decision::Unchanged,
         Some(record) if describes_what_is_held(declaration, record) => Decision::Unchanged,
         _ => Decision::Fetch,
+    }
+}
+
+/// Why an entry asks for what was decided.
+pub(crate) fn why(decision: Decision, declaration: &Declaration, record: Option<&ResourceRecord>) -> Why {
+    match decision {
+        Decision::Delete => return Why::Deleted,
+        Decision::Ask => return Why::DeletedPerhaps,
+        Decision::Fetch | Decision::Unchanged | Decision::Stale => {}
+    }
+    let Some((record, held)) = record.and_then(|record| Some((record, record.bitstream.as_ref()?))) else {
+        return Why::New;
+    };
+    if agree(&declaration.digests, &held.computed) == Some(false)
+        || declaration.unjudged != record.declaration.unjudged
+    {
+        Why::OtherDigest
+    } else if declaration.length.is_some_and(|length| length != held.computed.length()) {
+        Why::OtherLength
+    } else if declaration.lastmod.is_some() && declaration.lastmod != record.declaration.lastmod {
+        Why::OtherLastmod
+    } else {
+        Why::NothingToCompare
     }
 }
 
@@ -205,6 +228,7 @@ mod tests {
             next_attempt_at: None,
             candidate: None,
             mend: false,
+            account: Default::default(),
         }
     }
 
@@ -216,6 +240,19 @@ mod tests {
     fn an_unknown_resource_is_fetched() {
         let decision = judge(&Declaration::default(), &listing(None, Some(1)), Known::default());
         assert_eq!(decision, Decision::Fetch);
+    }
+
+    #[test]
+    fn why_it_is_fetched_is_told_by_what_differs_from_what_is_held() {
+        let dated = Declaration { lastmod: Some(at(1)), ..Declaration::default() };
+        let record = held(b"x", dated.clone(), Some(1));
+        let why = |declaration: &Declaration| why(Decision::Fetch, declaration, Some(&record));
+        assert_eq!(why(&declares(b"y")), Why::OtherDigest);
+        assert_eq!(why(&Declaration { length: Some(2), ..dated.clone() }), Why::OtherLength);
+        assert_eq!(why(&Declaration { lastmod: Some(at(2)), ..dated }), Why::OtherLastmod);
+        assert_eq!(why(&Declaration::default()), Why::NothingToCompare);
+        assert_eq!(super::why(Decision::Fetch, &declares(b"x"), None), Why::New);
+        assert_eq!(super::why(Decision::Fetch, &declares(b"x"), Some(&tombstone(1))), Why::New);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! One document, from its first entry to its end.
 
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, ProblemReason, Subject, Told, Validators};
+use model::{
+    Disposition, DocumentRecord, DocumentState, Evidence, Failure, ProblemReason, Subject, Told, Validators,
+};
 use resourcesync::{Capability, Datetime, Entry, Header, Item, ReadError, Root, Summary};
 
 use crate::entry::{Context, Horizon};
@@ -47,7 +49,8 @@ impl Harvest {
             match part {
                 Part::Header(header) => {
                     if let Err(why) = expect_kind(&header, &reading.record.capability) {
-                        return self.fail_document(uri, reading.record, ProblemReason::WrongKind, &why).await;
+                        let failure = unreadable(ProblemReason::WrongKind, why, *stream.evidence);
+                        return self.fail_document(uri, reading.record, failure).await;
                     }
                     reading.context = Some(take_header(&mut reading.record, uri, header, reading.horizon));
                     self.expect_names(&reading.record);
@@ -59,13 +62,14 @@ impl Harvest {
                 }
                 Part::Broken(error, summary) => {
                     self.run.counters.add_quirks(&names(&summary.quirks));
-                    let reason = reason_of(&error);
-                    return self.fail_document(uri, reading.record, reason, &error.to_string()).await;
+                    let failure = unreadable(reason_of(&error), error.to_string(), *stream.evidence);
+                    return self.fail_document(uri, reading.record, failure).await;
                 }
             }
         }
         let why = DocumentError::Stopped.to_string();
-        self.fail_document(uri, reading.record, ProblemReason::Malformed, &why).await
+        self.fail_document(uri, reading.record, unreadable(ProblemReason::Malformed, why, *stream.evidence))
+            .await
     }
 
     /// Begins at the document's first entry, or after a crash at the first one of this very version that is not planned.
@@ -89,9 +93,9 @@ impl Harvest {
             _ => (0, Told::default()),
         };
         let mut reading = Reading { record, version, horizon, context: None, skip, planned: skip, told };
+        self.remember_entry_problems(uri, skip == 0).await?;
         if skip == 0 {
             (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
-            self.forget_entry_problems(uri).await?;
             self.read_whole.insert(uri.to_owned());
         }
         Ok(reading)
@@ -142,11 +146,18 @@ impl Harvest {
         }
         (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
         let mut batch = Batch::new();
+        if !self.entry_problems.is_empty() {
+            match self.read_whole.contains(uri) {
+                true => self.settle_entry_problems(&mut batch),
+                // After a crash nobody knows which of them were met before: the next reading tells.
+                false => record.validators = Validators::default(),
+            }
+        }
         batch.put_document(uri, &record);
         if record.leads_to_documents() {
             self.let_go_of_children(&mut batch, uri).await?;
         }
-        self.settle_document_problem(&mut batch, uri);
+        self.settle_document_problem(&mut batch, uri).await?;
         self.commit(batch).await
     }
 
@@ -161,11 +172,6 @@ impl Harvest {
             }
         }
         Ok(())
-    }
-
-    /// A document that was read is no problem any more.
-    pub(crate) fn settle_document_problem(&self, batch: &mut Batch, uri: &str) {
-        batch.delete_problem(&Subject::Document(uri.to_owned()));
     }
 }
 
@@ -240,6 +246,11 @@ pub(crate) fn expect_kind(header: &Header, expected: &Capability) -> Result<(), 
         Some(found) if found == expected => Ok(()),
         Some(found) => Err(format!("it is a {found}, but was announced as a {expected}")),
     }
+}
+
+/// The next run reads it again.
+pub(crate) fn unreadable(reason: ProblemReason, message: String, evidence: Evidence) -> Failure {
+    Failure { reason, message, disposition: Disposition::Retry { after: None }, evidence }
 }
 
 fn reason_of(error: &DocumentError) -> ProblemReason {

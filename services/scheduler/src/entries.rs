@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ResourceRecord, ResourceUri, SetRecord,
-    Subject, Told, Validators,
+    Account, Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
+    ResourceUri, SetId, SetRecord, Subject, Told, Validators,
 };
 use resourcesync::{Datetime, Entry, Item};
 
-use crate::decide::{Decision, Known, decide};
+use crate::decide::{Decision, Known, decide, why};
 use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -62,17 +62,55 @@ impl Harvest {
         // Several changes of one resource may stand in one batch: each sees what the one before it planned.
         let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
             uris.into_iter().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
+        let problems = match self.has_ignored {
+            true => {
+                self.problems_of(&entries.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())
+                    .await?
+            }
+            false => entries.iter().map(|_| None).collect(),
+        };
         let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
-        for (planned, record) in entries.into_iter().zip(&records) {
+        for ((planned, record), problem) in entries.into_iter().zip(&records).zip(&problems) {
             let known = Known {
                 record: record.as_ref(),
                 pending: plans.get(&planned.uri).and_then(Option::as_ref),
                 baseline_at,
             };
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-            self.apply(batch, planned, decision, record.as_ref(), &mut plans);
+            let (record, problem) = (record.as_ref(), problem.as_ref());
+            if !self.leaves_alone(batch, &planned, decision, record, problem, &mut plans) {
+                self.apply(batch, planned, decision, record, &mut plans);
+            }
         }
         Ok(told)
+    }
+
+    /// Whether an entry asks for the very version of a resource whose problem the operator ignores. Nothing is planned for it then.
+    pub(crate) fn leaves_alone(
+        &mut self,
+        batch: &mut Batch,
+        planned: &Planned,
+        decision: Decision,
+        record: Option<&ResourceRecord>,
+        problem: Option<&ProblemRecord>,
+        plans: &mut HashMap<ResourceUri, Option<PendingRecord>>,
+    ) -> bool {
+        // What is held and is not to be relied on is mended all the same.
+        let is_mended =
+            plans.get(&planned.uri).is_some_and(|plan| plan.as_ref().is_some_and(|plan| plan.mend));
+        let is_ignored = decision == Decision::Fetch
+            && !is_mended
+            && problem.is_some_and(|problem| {
+                problem.ignored.is_some() && problem.is_about(&planned.declaration, &planned.listing)
+            });
+        if is_ignored {
+            self.run.counters.ignored += 1;
+            note_listed(batch, &planned.uri, record, planned.listing.set.clone());
+            if let Some(Some(_)) = plans.insert(planned.uri.clone(), None) {
+                batch.delete_pending(&planned.uri);
+            }
+        }
+        is_ignored
     }
 
     pub(crate) fn apply(
@@ -100,14 +138,7 @@ impl Harvest {
                         batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
                     }
                 }
-                let is_news = |r: &&ResourceRecord| !r.sets.contains(&listing.set) || r.absent.is_some();
-                if let Some(record) = record.filter(|r| r.is_present()).filter(is_news) {
-                    let mut record = ResourceRecord { absent: None, ..record.clone() };
-                    if !record.sets.contains(&listing.set) {
-                        record.sets.push(listing.set);
-                    }
-                    batch.put_resource(&uri, &record);
-                }
+                note_listed(batch, &uri, record, listing.set);
                 return;
             }
             Decision::Delete => Action::Delete,
@@ -134,6 +165,8 @@ impl Harvest {
         let earlier = plans.get(&uri).and_then(Option::as_ref);
         let candidate =
             earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
+        let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
+        let account = Account { tried, ..Account::of(why(decision, &declaration, record)) };
         let pending = PendingRecord {
             seq: self.next_seq(),
             action,
@@ -143,6 +176,7 @@ impl Harvest {
             next_attempt_at: None,
             candidate,
             mend: earlier.is_some_and(|plan| plan.mend),
+            account,
         };
         batch.put_pending(&uri, &pending);
         self.has_pending = true;
@@ -181,6 +215,18 @@ impl Harvest {
             batch.put_document(&entry.loc, &child);
         }
         Ok(())
+    }
+}
+
+/// What is held is named by a list of this set: that ends an absence.
+fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: SetId) {
+    let is_news = |r: &&ResourceRecord| !r.sets.contains(&set) || r.absent.is_some();
+    if let Some(record) = record.filter(|r| r.is_present()).filter(is_news) {
+        let mut record = ResourceRecord { absent: None, ..record.clone() };
+        if !record.sets.contains(&set) {
+            record.sets.push(set);
+        }
+        batch.put_resource(uri, &record);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Action, ChangeEvent, Disposition, Evidence, Failure, Lane, PendingRecord, ProblemReason, ProblemRecord,
     ResourceUri,
@@ -14,7 +14,7 @@ use crate::dispatch::earliest;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::options::Next;
-use crate::settle::{Again, Before, subject};
+use crate::settle::{Again, Before, subject, told};
 use crate::window::Down;
 
 /// Pending records that are given up in one batch.
@@ -31,7 +31,7 @@ impl Harvest {
         again: &mut Again,
     ) {
         let now = self.clock.now();
-        let Before { pending, record, problem, .. } = before;
+        let Before { mut pending, record, problem, .. } = before;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
         if pending.listing.change == Some(Change::Deleted)
@@ -51,6 +51,7 @@ impl Harvest {
             Next::Again { .. } => {
                 again.any = true;
                 again.due = earliest(again.due, due);
+                pending.account.tried(&failure, now);
                 batch.put_pending(uri, &PendingRecord { attempts, next_attempt_at: due, ..pending });
             }
             Next::Patience { .. } => {
@@ -79,10 +80,15 @@ impl Harvest {
         self.has_problems = true;
         let mut evidence = failure.evidence;
         if evidence.candidate.is_none() && keeps_candidate(failure.reason, &pending, before.as_ref()) {
-            evidence.candidate = pending.candidate;
+            evidence.candidate.clone_from(&pending.candidate);
         }
         let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
-        batch.append_change(&self.log(uri, event, &pending.listing.document));
+        let (account, document) = told(&pending);
+        batch.append_change(&self.log(uri, event, &document, account));
+        let ignored = before
+            .as_ref()
+            .filter(|before| before.is_about(&pending.declaration, &pending.listing))
+            .and_then(|before| before.still_ignored(failure.reason, &failure.message));
         let problem = ProblemRecord {
             reason: failure.reason,
             message: failure.message,
@@ -90,6 +96,8 @@ impl Harvest {
             last_seen: now,
             attempts: before.map_or(0, |problem| problem.attempts) + attempts,
             retry: matches!(failure.disposition, Disposition::Retry { .. }),
+            next_attempt_at: asked_until(failure.disposition, now),
+            ignored,
             evidence,
             declaration: Some(pending.declaration),
             listing: Some(pending.listing),
@@ -137,6 +145,10 @@ impl Harvest {
                 (ProblemReason::Throttled, "asks to be left alone for longer than a run waits")
             }
         };
+        let after = match why {
+            Down::Silent => None,
+            Down::Resting { until } => Some(until.duration_since(self.clock.now())),
+        };
         let mut given_up = Vec::with_capacity(BATCH);
         let mut pending = self.catalog.scan_pending(None).await?;
         loop {
@@ -152,7 +164,7 @@ impl Harvest {
                 let failure = Failure {
                     reason,
                     message: format!("{lane} {what}, so {uri} was not fetched; the next run tries it again"),
-                    disposition: Disposition::Retry { after: None },
+                    disposition: Disposition::Retry { after },
                     evidence: Evidence::default(),
                 };
                 let attempts = record.attempts;
@@ -163,6 +175,14 @@ impl Harvest {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Until when a server asked to be left alone.
+pub(crate) fn asked_until(disposition: Disposition, now: Timestamp) -> Option<Timestamp> {
+    match disposition {
+        Disposition::Retry { after } => now.checked_add(after?).ok(),
+        Disposition::Refuse => None,
     }
 }
 

@@ -53,7 +53,7 @@ impl Harvest {
             let told_in = [Capability::ChangeList, Capability::ChangeDump];
             let Some(uri) = told_in.iter().find_map(|kind| gap.set.documents(kind).next()) else { continue };
             let subject = Subject::Document(uri.to_owned());
-            let before = self.catalog.problem(&subject).await?;
+            let before = self.problem_before(&subject).await?;
             let message = gap.to_string();
             let problem = self.problem(before, ProblemReason::Gap, message);
             self.has_problems = true;

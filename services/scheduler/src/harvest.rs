@@ -1,13 +1,13 @@
 //! A harvest: the owner of one Source brings it in step.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bus::Bus;
 use catalog::{Batch, Catalog};
-use futures::{StreamExt, TryStreamExt};
 use model::{
-    Clock, Counters, Mode, Phase, ProblemRecord, RunId, RunRecord, Seq, SetId, SetRecord, SourceId, Subject,
+    Clock, Counters, Mode, Phase, ProblemReason, ProblemRecord, RunId, RunRecord, Seq, SetId, SetRecord,
+    SourceId, Subject,
 };
 use store::{Store, View};
 use tokio::sync::watch;
@@ -19,14 +19,12 @@ use crate::absent::Guard;
 use crate::audit::Audit;
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
+use crate::problems::{self, OpenProblems};
 use crate::progress::Progress;
 use crate::seen::Seen;
 use crate::trouble;
 use crate::versions::History;
 use crate::weigh::Waits;
-
-/// Problems shown at the end of a run.
-const SHOWN_PROBLEMS: usize = 5;
 
 /// Everything a harvest works with. One per Source, since a catalog has one writer.
 pub struct Parts {
@@ -78,6 +76,12 @@ pub struct Harvest {
     pub(crate) has_problems: bool,
     /// How many versions of each resource are kept.
     pub(crate) history: History,
+    /// Whether the operator ignores any of them.
+    pub(crate) has_ignored: bool,
+    /// Problems of documents that were settled by reading these in this process, for those that come again.
+    pub(crate) settled_problems: HashMap<String, ProblemRecord>,
+    /// What is known of problems with entries of the document that is read, by their place.
+    pub(crate) entry_problems: HashMap<String, ProblemRecord>,
     /// Problems queued again at the start, by the document that asked for them.
     pub(crate) requeued: HashMap<String, u64>,
     /// What each set's lists named in this process.
@@ -107,17 +111,21 @@ pub struct Report {
     pub resumed: bool,
     /// What it found, if it is an audit.
     pub audit: Option<Audit>,
-    /// Problems that are open, of this run and of earlier ones.
+    /// Problems that are open, of this run and of earlier ones, without those that the operator ignores.
     pub open_problems: u64,
+    /// The same by their reasons.
+    pub problems_by_reason: BTreeMap<ProblemReason, u64>,
+    /// Problems beside them that the operator ignores.
+    pub ignored_problems: u64,
     /// The guard's word, if it kept resources from being deleted.
     pub guard: Option<Guard>,
-    /// The first few of them.
+    /// The first few of those that are open.
     pub first_problems: Vec<(Subject, ProblemRecord)>,
 }
 
 impl Report {
-    /// Whether what is held is what the Source has. After an audit: what differs and could be queued was put right, and
-    /// nothing else differs.
+    /// Whether what is held is what the Source has, but for what the operator ignores. After an audit: what differs and could be queued was put
+    /// right, and nothing else differs.
     pub fn in_sync(&self) -> bool {
         match &self.run.counters.audit {
             Some(found) => {
@@ -158,7 +166,7 @@ impl Harvest {
         for (id, set) in catalog.sets().await? {
             sets.insert(id, set);
         }
-        let has_problems = catalog.scan_problems().await?.try_next().await?.is_some();
+        let (has_problems, has_ignored) = problems::look(&catalog).await?;
         let history = History::open(&catalog, options.history).await?;
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
@@ -202,6 +210,9 @@ impl Harvest {
             has_pending: interrupted.is_some(),
             has_problems,
             history,
+            has_ignored,
+            settled_problems: HashMap::new(),
+            entry_problems: HashMap::new(),
             requeued: HashMap::new(),
             seen: HashMap::new(),
             has_looked,
@@ -244,16 +255,17 @@ impl Harvest {
             Box::pin(self.dispatch()).await?;
             self.finish().await?;
         }
-        let open_problems = self.catalog.count_problems().await?;
-        let first_problems = self.catalog.scan_problems().await?.take(SHOWN_PROBLEMS).try_collect().await?;
+        let problems = OpenProblems::of(&self.catalog).await?;
         self.catalog.close().await?;
         Ok(Report {
             run: self.run,
             resumed: self.is_resumed,
             audit,
-            open_problems,
+            open_problems: problems.by_reason.values().sum(),
+            problems_by_reason: problems.by_reason,
+            ignored_problems: problems.ignored,
             guard: self.guard,
-            first_problems,
+            first_problems: problems.first,
         })
     }
 

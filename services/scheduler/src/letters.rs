@@ -125,6 +125,8 @@ impl Harvest {
             attempts: kept.attempts,
             // The message is not; its resources are.
             retry: false,
+            next_attempt_at: None,
+            ignored: None,
             evidence: Evidence { given_up: Some(Box::new(kept)), ..Evidence::default() },
             declaration: None,
             listing: None,

@@ -42,6 +42,7 @@ mod view;
 mod ways;
 mod weigh;
 mod window;
+mod word;
 
 pub use abandon::abandon;
 pub use absent::Guard;
@@ -57,3 +58,4 @@ pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};
 pub use serve::{Config, Settings, serve};
 pub use weigh::Cost;
+pub use word::{Word, tell};

@@ -4,8 +4,8 @@
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
 use model::{
-    Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, ResourceRecord, ResourceUri,
-    RunId, RunRecord,
+    Account, Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, ResourceRecord,
+    ResourceUri, RunId, RunRecord, Why,
 };
 
 use crate::error::HarvestError;
@@ -144,6 +144,7 @@ fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord
         next_attempt_at: None,
         candidate,
         mend: true,
+        account: Account::of(Why::Mend),
     })
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, ProblemReason, Validators};
+use model::{DocumentRecord, DocumentState, Evidence, ProblemReason, Validators};
 use resourcesync::{Mode as ReadMode, Quirks};
 use tokio::time::Instant;
 use url::Url;
 
+use crate::document::unreadable;
 use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -55,7 +56,9 @@ impl Harvest {
 
     async fn plan_document(&mut self, uri: &str, record: DocumentRecord) -> Result<(), HarvestError> {
         let Ok(url) = Url::parse(uri) else {
-            return self.fail_document(uri, record, ProblemReason::BadUri, "its URI is not absolute").await;
+            let failure =
+                unreadable(ProblemReason::BadUri, "its URI is not absolute".to_owned(), Evidence::default());
+            return self.fail_document(uri, record, failure).await;
         };
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
@@ -102,7 +105,7 @@ impl Harvest {
         }
         record.state = DocumentState::Done;
         batch.put_document(uri, &record);
-        self.settle_document_problem(&mut batch, uri);
+        self.settle_document_problem(&mut batch, uri).await?;
         self.commit(batch).await
     }
 

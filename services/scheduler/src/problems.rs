@@ -1,18 +1,27 @@
 //! Problems of documents and entries: said once, kept until they are settled.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use catalog::Batch;
+use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
-use model::{DocumentRecord, DocumentState, ProblemReason, ProblemRecord, ResourceUri, Subject, Validators};
+use model::{
+    DocumentRecord, DocumentState, Failure, ProblemReason, ProblemRecord, ResourceUri, Subject, Validators,
+};
 use resourcesync::BadEntry;
 use web::WebError;
 
 use crate::discover::Discovery;
 use crate::error::HarvestError;
+use crate::failures::asked_until;
 use crate::harvest::Harvest;
-use crate::queue;
 use crate::settle::subject;
+
+/// Problems shown at the end of a run.
+const SHOWN: usize = 5;
+/// Problems with entries of one document of which is remembered since when they are known; of more, each counts as new.
+const REMEMBERED: usize = 10_000;
+/// Records that travel in one batch.
+const BATCH: usize = 500;
 
 impl Harvest {
     /// What discovery could not read is a problem of this run; what an earlier one could not read is settled by this look.
@@ -50,7 +59,7 @@ impl Harvest {
         error: &WebError,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += u64::from(error.requests());
-        self.fail_document(uri, record, error.reason(), &error.to_string()).await
+        self.fail_document(uri, record, error.to_failure()).await
     }
 
     /// Gives a document up for this run. What was planned of it stays planned.
@@ -58,9 +67,9 @@ impl Harvest {
         &mut self,
         uri: &str,
         mut record: DocumentRecord,
-        reason: ProblemReason,
-        why: &str,
+        failure: Failure,
     ) -> Result<(), HarvestError> {
+        let Failure { reason, message: why, disposition, evidence } = failure;
         if self.is_offered_no_more(uri, &record, reason).await? {
             tracing::info!(document.uri = uri, why, "the Source offers the document no longer");
             return self.forget_document(uri).await;
@@ -73,7 +82,10 @@ impl Harvest {
         let message = format!(
             "the document was not read to its end: {why}. What was read of it is kept; run again to retry"
         );
-        let problem = self.problem(before, reason, message);
+        let mut problem = self.problem(before, reason, message);
+        problem.evidence = evidence;
+        problem.next_attempt_at = asked_until(disposition, problem.last_seen);
+        self.has_problems = true;
         self.run.counters.documents_failed += 1;
         let mut batch = Batch::new();
         batch.put_document(uri, &record);
@@ -95,7 +107,8 @@ impl Harvest {
         reason: ProblemReason,
         message: &str,
     ) {
-        let problem = self.problem(None, reason, message.to_owned());
+        let before = self.entry_problems.remove(&at);
+        let problem = self.problem(before, reason, message.to_owned());
         self.run.counters.failed += 1;
         self.has_problems = true;
         batch.put_problem(&Subject::Entry(at), &problem);
@@ -108,6 +121,7 @@ impl Harvest {
         message: String,
     ) -> ProblemRecord {
         let now = self.clock.now();
+        let ignored = before.as_ref().and_then(|before| before.still_ignored(reason, &message));
         ProblemRecord {
             reason,
             message,
@@ -115,6 +129,8 @@ impl Harvest {
             last_seen: now,
             attempts: before.map_or(0, |before| before.attempts) + 1,
             retry: true,
+            next_attempt_at: None,
+            ignored,
             evidence: Default::default(),
             declaration: None,
             listing: None,
@@ -134,16 +150,124 @@ impl Harvest {
         Ok(self.catalog.problems_many(&subjects).await?)
     }
 
-    /// Entry problems of a document that is read anew are settled by that reading.
+    /// What was known of the problem with a document before this run read it.
+    pub(crate) async fn problem_before(
+        &mut self,
+        subject: &Subject,
+    ) -> Result<Option<ProblemRecord>, HarvestError> {
+        match self.settled_problems.remove(subject.uri()) {
+            Some(before) => Ok(Some(before)),
+            None => Ok(self.catalog.problem(subject).await?),
+        }
+    }
+
+    /// A document that was read is no problem any more. Where it is the one that tells of a gap, or for which the guard stepped in, that may
+    /// come again in this very run, and is the same problem then.
+    pub(crate) async fn settle_document_problem(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+    ) -> Result<(), HarvestError> {
+        let subject = Subject::Document(uri.to_owned());
+        if self.has_problems
+            && let Some(before) = self.catalog.problem(&subject).await?
+            && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard)
+        {
+            self.settled_problems.insert(uri.to_owned(), before);
+        }
+        batch.delete_problem(&subject);
+        Ok(())
+    }
+
+    /// Remembers what is known of the problems with entries of a document that is about to be read. Of more than can be remembered, each
+    /// counts as new; they are forgotten where it is read from its `beginning`, since all that are left will be met again.
+    pub(crate) async fn remember_entry_problems(
+        &mut self,
+        uri: &str,
+        beginning: bool,
+    ) -> Result<(), HarvestError> {
+        self.entry_problems.clear();
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            if self.entry_problems.len() < REMEMBERED {
+                self.entry_problems.insert(subject.uri().to_owned(), problem);
+            } else if beginning {
+                batch.delete_problem(&subject);
+            }
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
+        }
+        drop(problems);
+        self.commit(batch).await
+    }
+
+    /// Now that a document was read from its beginning to its end, the problems with entries that were not met again are settled.
+    pub(crate) fn settle_entry_problems(&mut self, batch: &mut Batch) {
+        for (at, _) in self.entry_problems.drain() {
+            batch.delete_problem(&Subject::Entry(at));
+        }
+    }
+
+    /// Forgets the problems with entries of a document that is of no use any more.
     pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
         let mut batch = Batch::new();
-        let prefix = format!("{uri}#");
-        for subject in queue::entry_problems(&self.catalog, &prefix).await? {
+        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        while let Some((subject, _)) = problems.try_next().await? {
             batch.delete_problem(&subject);
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
         }
+        drop(problems);
         self.commit(batch).await
+    }
+}
+
+/// Whether there are problems, and whether any of them is ignored.
+pub(crate) async fn look(catalog: &Catalog) -> Result<(bool, bool), HarvestError> {
+    let mut problems = catalog.scan_problems().await?;
+    let mut any = false;
+    while let Some((_, problem)) = problems.try_next().await? {
+        if problem.ignored.is_some() {
+            return Ok((true, true));
+        }
+        any = true;
+    }
+    Ok((any, false))
+}
+
+/// The problems at the end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct OpenProblems {
+    pub(crate) by_reason: BTreeMap<ProblemReason, u64>,
+    pub(crate) ignored: u64,
+    /// The first few of those that are open.
+    pub(crate) first: Vec<(Subject, ProblemRecord)>,
+}
+
+impl OpenProblems {
+    /// Those of a catalog.
+    pub(crate) async fn of(catalog: &Catalog) -> Result<Self, HarvestError> {
+        let mut counted = Self::default();
+        let mut problems = catalog.scan_problems().await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            if problem.ignored.is_some() {
+                counted.ignored += 1;
+                continue;
+            }
+            *counted.by_reason.entry(problem.reason).or_default() += 1;
+            if counted.first.len() < SHOWN {
+                counted.first.push((subject, problem));
+            }
+        }
+        Ok(counted)
     }
 }

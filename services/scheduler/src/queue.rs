@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use catalog::Catalog;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{DocumentRecord, DocumentState, RunId, SetId, Subject};
+use model::{DocumentRecord, DocumentState, RunId, SetId};
 use resourcesync::Capability;
 
 use crate::error::HarvestError;
@@ -105,18 +105,6 @@ pub(crate) async fn children(
     while let Some((uri, record)) = documents.try_next().await? {
         if record.parent.as_deref() == Some(index) {
             found.push((uri, record));
-        }
-    }
-    Ok(found)
-}
-
-/// Problems of single entries of a document.
-pub(crate) async fn entry_problems(catalog: &Catalog, prefix: &str) -> Result<Vec<Subject>, HarvestError> {
-    let mut found = Vec::new();
-    let mut problems = catalog.scan_problems().await?;
-    while let Some((subject, _)) = problems.try_next().await? {
-        if matches!(&subject, Subject::Entry(at) if at.starts_with(prefix)) {
-            found.push(subject);
         }
     }
     Ok(found)

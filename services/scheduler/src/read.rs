@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, Bytes};
 use jiff::Timestamp;
-use model::Validators;
+use model::{Evidence, Validators};
 use resourcesync::{Header, Item, Mode, Options, ReadError, Reader, Summary};
 use tokio::sync::mpsc;
 use url::Url;
@@ -40,6 +40,8 @@ pub struct DocumentStream {
     pub validators: Validators,
     /// Requests it took, redirects and retries included.
     pub requests: u32,
+    /// What a problem with it is to be judged by: where it came from, and what the server said of it.
+    pub evidence: Box<Evidence>,
     parts: mpsc::Receiver<Part>,
 }
 
@@ -95,14 +97,14 @@ pub async fn open(
     }
     let url = response.final_url().clone();
     let validators = response.validators();
-    let requests = response.requests();
+    let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
     let options = Options { base: Some(url.clone()), ..options };
 
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
     let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
     tokio::spawn(receive(response, chunks_in));
     tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks_out), options, &parts_in));
-    Ok(Opened::Document(DocumentStream { url, validators, requests, parts }))
+    Ok(Opened::Document(DocumentStream { url, validators, requests, evidence, parts }))
 }
 
 impl DocumentStream {

@@ -2,7 +2,7 @@
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Action, Lane, PendingRecord, Subject};
+use model::{Account, Action, Lane, PendingRecord, Subject, Why};
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -11,15 +11,20 @@ use crate::harvest::Harvest;
 const BATCH: usize = 500;
 
 impl Harvest {
-    /// What failed before is tried again, unless the documents of this run say something newer of it.
+    /// What failed before is tried again, unless the documents of this run say something newer of it. What the operator ignores is left
+    /// alone (docs/adr/0021), and so is what a server asked not to be asked for yet.
     pub(crate) async fn requeue_problems(&mut self) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
+        let now = self.clock.now();
         let mut batch = Batch::new();
         let mut queued = 0;
         let mut problems = self.catalog.scan_problems().await?;
         while let Some((subject, problem)) = problems.try_next().await? {
+            if problem.ignored.is_some() || problem.next_attempt_at.is_some_and(|next| next > now) {
+                continue;
+            }
             let (Subject::Resource(uri), Some(declaration), Some(listing)) =
                 (subject, problem.declaration, problem.listing)
             else {
@@ -37,6 +42,7 @@ impl Harvest {
                 next_attempt_at: None,
                 candidate: problem.evidence.candidate,
                 mend: problem.mend,
+                account: Account::of(Why::Problem),
             };
             self.seq = pending.seq;
             batch.put_pending(&uri, &pending);

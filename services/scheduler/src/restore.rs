@@ -57,8 +57,16 @@ pub async fn restore(
     }
     let event = ChangeEvent::Restored { sha256 };
     let (uri, run) = (uri.clone(), RunId::fresh());
-    let freed_versions = Vec::new();
-    batch.append_change(&ChangeLogEntry { uri, event, at: now, run, document, freed: None, freed_versions });
+    batch.append_change(&ChangeLogEntry {
+        uri,
+        event,
+        at: now,
+        run,
+        document,
+        freed: None,
+        freed_versions: Vec::new(),
+        account: Default::default(),
+    });
     catalog.commit(batch).await?;
     Ok(Restored::Done)
 }

@@ -5,8 +5,8 @@ use catalog::Batch;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane, Listing,
-    Outcome, OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord,
+    Account, Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane,
+    Listing, Outcome, OutcomeResult, Outcomes, PackageOutcome, PendingRecord, ProblemReason, ProblemRecord,
     ResourceRecord, ResourceUri, SetId, StoredBitstream, Subject, Versions,
 };
 use resourcesync::Change;
@@ -171,6 +171,7 @@ impl Harvest {
         }
         // No list has named a resource that was only mended.
         let absent = before.record.as_ref().filter(|record| mend && record.listing == before.pending.listing);
+        let (account, document) = told(&before.pending);
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
@@ -182,7 +183,10 @@ impl Harvest {
             settled_at: now,
         };
         match event {
-            None => self.run.counters.unchanged += 1,
+            None => {
+                self.run.counters.unchanged += 1;
+                self.confirm(batch, uri, sha256, &account, &document, before.problem.is_some());
+            }
             Some(event) => {
                 self.run.counters.stored += 1;
                 self.run.counters.healed += u64::from(matches!(event, ChangeEvent::Healed { .. }));
@@ -193,7 +197,7 @@ impl Harvest {
                     freed = freed.filter(|freed| freed_versions.contains(freed));
                     freed_versions.retain(|gone| Some(gone) != freed.as_ref());
                 }
-                let change = self.log(uri, event, &record.listing.document);
+                let change = self.log(uri, event, &document, account);
                 batch.append_change(&ChangeLogEntry { freed, freed_versions, ..change });
             }
         }
@@ -204,6 +208,11 @@ impl Harvest {
     fn settle_not_modified(&mut self, batch: &mut Batch, uri: &ResourceUri, before: Before) {
         self.run.counters.unchanged += 1;
         if let Some(record) = before.record {
+            if let Some(held) = &record.bitstream {
+                let (account, document) = told(&before.pending);
+                let sha256 = held.computed.sha256();
+                self.confirm(batch, uri, sha256, &account, &document, before.problem.is_some());
+            }
             let record = ResourceRecord {
                 sets: sets_of(Some(&record), &before.pending.listing.set),
                 declaration: before.pending.declaration,
@@ -240,7 +249,8 @@ impl Harvest {
                 let held = ended.bitstream.as_ref().map(|held| &held.location);
                 let mut freed_versions = self.end_version(&mut batch, &uri, ended, versions, now);
                 freed_versions.retain(|location| Some(location) != held);
-                let change = self.log(&uri, ChangeEvent::Deleted { absent }, &pending.listing.document);
+                let (account, document) = told(&pending);
+                let change = self.log(&uri, ChangeEvent::Deleted { absent }, &document, account);
                 batch.append_change(&ChangeLogEntry { freed_versions, ..change });
             }
             let tombstone = ResourceRecord {
@@ -262,7 +272,29 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    pub(crate) fn log(&self, uri: &ResourceUri, event: ChangeEvent, document: &str) -> ChangeLogEntry {
+    /// What is held is what the Source has. That is worth a word where it was in doubt.
+    fn confirm(
+        &self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        sha256: fixity::Sha256,
+        account: &Account,
+        document: &str,
+        was_problem: bool,
+    ) {
+        if was_problem || !account.tried.is_empty() {
+            let event = ChangeEvent::Confirmed { sha256 };
+            batch.append_change(&self.log(uri, event, document, account.clone()));
+        }
+    }
+
+    pub(crate) fn log(
+        &self,
+        uri: &ResourceUri,
+        event: ChangeEvent,
+        document: &str,
+        account: Account,
+    ) -> ChangeLogEntry {
         ChangeLogEntry {
             uri: uri.clone(),
             event,
@@ -271,8 +303,15 @@ impl Harvest {
             document: document.to_owned(),
             freed: None,
             freed_versions: Vec::new(),
+            account,
         }
     }
+}
+
+/// How it came to what is settled now, and the document that asked for it.
+pub(crate) fn told(pending: &PendingRecord) -> (Account, String) {
+    let Listing { change, as_of, document, .. } = &pending.listing;
+    (Account { change: *change, as_of: *as_of, ..pending.account.clone() }, document.clone())
 }
 
 /// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for

@@ -8,13 +8,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use model::ProblemReason;
 use regex::Regex;
 use url::Url;
 
 pub(crate) use crate::cli_fleet::{
     FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
+pub(crate) use crate::cli_problems::{AboutArg, IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
 use crate::cli_wanted::percent;
 pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, WantedArgs};
@@ -54,6 +54,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List what could not be done, why, and since when.
     Problems(ProblemsArgs),
+    /// Have problems tried again by the next run, those that were refused for good or are ignored too.
+    Retry(RetryArgs),
+    /// Leave problems alone, as long as the Source says the same of what they are about. They stay visible.
+    Ignore(IgnoreArgs),
     /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
     Report(ReportArgs),
     /// Write what is held as files, as a tar, as a table of all that is known, or as a Resource Dump. Needs no network.
@@ -288,40 +292,6 @@ pub(crate) struct ResourceArgs {
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
-}
-
-/// `problems`.
-#[derive(Debug, Args)]
-pub(crate) struct ProblemsArgs {
-    #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
-    /// Only what is about these URIs: those that begin with this.
-    pub(crate) prefix: Option<String>,
-    /// Only those of this reason, by its name (digest-mismatch, http-client-error, …). May be given several times.
-    #[arg(long, value_name = "REASON")]
-    pub(crate) reason: Vec<ProblemReason>,
-    /// Only those of this kind. May be given several times.
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub(crate) about: Vec<AboutArg>,
-    /// Count them by reason instead of listing them.
-    #[arg(long)]
-    pub(crate) group: bool,
-    /// Print one JSON object a line.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What a problem is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AboutArg {
-    /// A resource.
-    Resource,
-    /// A document or package.
-    Document,
-    /// An entry of a document.
-    Entry,
-    /// A message that nobody could work on.
-    Message,
 }
 
 /// `report`.

@@ -2,6 +2,7 @@
 
 mod cli;
 mod cli_fleet;
+mod cli_problems;
 mod cli_scrub;
 mod cli_wanted;
 mod commands;
@@ -48,6 +49,8 @@ async fn run(command: Command) -> CommandResult {
         Command::Cat(args) => commands::cat::run(args).await,
         Command::Explain(args) => commands::explain::run(args).await,
         Command::Problems(args) => commands::problems::run(args).await,
+        Command::Retry(args) => commands::retry::run(args).await,
+        Command::Ignore(args) => commands::ignore::run(args).await,
         Command::Report(args) => commands::report::run(args).await,
         Command::Export(args) => commands::export::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,

@@ -132,6 +132,10 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     if report.open_problems > 0 {
         eprintln!("  {:>12}  problems open", count(report.open_problems));
     }
+    if report.ignored_problems > 0 {
+        let counted = if report.ignored_problems == 1 { "problem" } else { "problems" };
+        eprintln!("  {:>12}  ignored {counted}", count(report.ignored_problems));
+    }
     for (name, times) in &counters.quirks {
         eprintln!("  {:>12}  times tolerated: {name}", count(*times));
     }

@@ -1,11 +1,11 @@
 //! What is said of bytes that are not what was declared.
 
 use fixity::Mismatch;
-use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream};
+use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream, Validators};
 
 /// It may have been damaged on its way, or the Source lists or serves it wrongly: another attempt can tell.
 pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
-    let (noun, evidence) = seen(what, stored.final_url);
+    let (noun, evidence) = seen(what, &stored);
     let reason = match what {
         Mismatch::Length { .. } => ProblemReason::LengthMismatch,
         Mismatch::Digest { .. } => ProblemReason::DigestMismatch,
@@ -23,7 +23,7 @@ pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstre
 
 /// A later version than the one listed. Asking again would give the same bytes; a later list will declare them.
 pub(crate) fn changed_again(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
-    let (noun, evidence) = seen(what, stored.final_url.clone());
+    let (noun, evidence) = seen(what, &stored);
     let modified = stored.modified.map_or(String::new(), |time| format!(" (last modified {time})"));
     Failure {
         reason: ProblemReason::ChangedAgain,
@@ -36,15 +36,29 @@ pub(crate) fn changed_again(uri: &ResourceUri, what: &Mismatch, stored: StoredBi
     }
 }
 
-fn seen(what: &Mismatch, final_url: Option<String>) -> (&'static str, Evidence) {
+fn seen(what: &Mismatch, stored: &StoredBitstream) -> (&'static str, Evidence) {
     let (noun, expected, computed) = match what {
         Mismatch::Length { expected, computed } => {
             ("length", format!("{expected} bytes"), format!("{computed} bytes"))
         }
         Mismatch::Digest { expected, computed } => ("digest", expected.to_string(), computed.to_string()),
     };
-    let evidence =
-        Evidence { final_url, expected: Some(expected), computed: Some(computed), ..Evidence::default() };
+    let Validators { etag, last_modified } = stored.validators.clone();
+    let length = Some(stored.computed.length().to_string());
+    let said = [
+        ("content-type", stored.media_type.clone()),
+        ("content-length", length),
+        ("etag", etag),
+        ("last-modified", last_modified),
+    ];
+    let headers = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let evidence = Evidence {
+        final_url: stored.final_url.clone(),
+        headers,
+        expected: Some(expected),
+        computed: Some(computed),
+        ..Evidence::default()
+    };
     (noun, evidence)
 }
 

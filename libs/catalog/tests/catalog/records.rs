@@ -59,6 +59,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
         next_attempt_at: None,
         candidate: None,
         mend: false,
+        account: Default::default(),
     }
 }
 
@@ -81,6 +82,8 @@ pub(crate) fn problem(message: &str) -> ProblemRecord {
         last_seen: Timestamp::UNIX_EPOCH,
         attempts: 1,
         retry: true,
+        next_attempt_at: None,
+        ignored: None,
         evidence: Default::default(),
         declaration: None,
         listing: None,
@@ -108,6 +111,7 @@ pub(crate) fn change(path: &str) -> ChangeLogEntry {
         document: listing().document,
         freed: None,
         freed_versions: Vec::new(),
+        account: Default::default(),
     }
 }
 

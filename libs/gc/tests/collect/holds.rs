@@ -102,6 +102,7 @@ fn change(name: &str, at: Timestamp, freed: Option<&model::Location>) -> ChangeL
         document: listing().document,
         freed: freed.cloned(),
         freed_versions: Vec::new(),
+        account: Default::default(),
     }
 }
 

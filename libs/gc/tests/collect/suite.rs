@@ -44,6 +44,8 @@ pub(crate) fn problem(candidate: &Location, content: &str) -> ProblemRecord {
         last_seen: jiff::Timestamp::now(),
         attempts: 1,
         retry: true,
+        next_attempt_at: None,
+        ignored: None,
         evidence: Evidence { candidate: Some(Box::new(stored(candidate, content))), ..Evidence::default() },
         declaration: None,
         listing: None,
@@ -77,6 +79,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
         next_attempt_at: None,
         candidate: Some(Box::new(stored(&queued, "a candidate that is pending"))),
         mend: false,
+        account: Default::default(),
     };
     let contents = Contents {
         manifest: ManifestHeader::default(),

@@ -13,6 +13,7 @@ use super::receive::{End, Receiving};
 use crate::resource;
 
 /// How the body of an answer ended.
+#[expect(clippy::large_enum_variant, reason = "there is one for each answer, and it is gone at once")]
 pub(super) enum Ended {
     /// What was wanted of it has come.
     Come,

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{
-    Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri, Seq, SetId,
-    SetRecord,
+    Account, Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri,
+    Seq, SetId, SetRecord, Why,
 };
 use resourcesync::{Capability, Mode as ReadMode};
 use tokio::sync::mpsc;
 
 use crate::absent::is_newer;
-use crate::decide::Decision;
+use crate::decide::{self, Decision};
 use crate::discover;
 use crate::entry::{Horizon, Planned};
 use crate::error::HarvestError;
@@ -244,7 +244,7 @@ impl Harvest {
             Finding::Differs { kind, decision, why } => {
                 let document = Some(word.listing.document.clone());
                 let difference = Difference { difference: kind, uri: word.uri.clone(), why, document };
-                let plan = decision.and_then(|decision| plan(word, kind, decision));
+                let plan = decision.and_then(|decision| plan(word, kind, decision, record));
                 comparison.note(Found { difference, plan, absent_from: None })?;
             }
         }
@@ -310,12 +310,19 @@ impl Comparison {
 }
 
 /// What would put a difference right.
-fn plan(word: Planned, kind: DifferenceKind, decision: Decision) -> Option<PendingRecord> {
+fn plan(
+    word: Planned,
+    kind: DifferenceKind,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+) -> Option<PendingRecord> {
     let action = match decision {
         Decision::Delete => Action::Delete,
         Decision::Fetch | Decision::Ask => Action::Fetch { lane: Lane::of(&word.uri.to_url()).ok()? },
         Decision::Unchanged | Decision::Stale => return None,
     };
+    let mend = kind == DifferenceKind::Differing;
+    let why = if mend { Why::Mend } else { decide::why(decision, &word.declaration, record) };
     Some(PendingRecord {
         seq: Seq::default(),
         action,
@@ -324,6 +331,7 @@ fn plan(word: Planned, kind: DifferenceKind, decision: Decision) -> Option<Pendi
         attempts: 0,
         next_attempt_at: None,
         candidate: None,
-        mend: kind == DifferenceKind::Differing,
+        mend,
+        account: Account::of(why),
     })
 }

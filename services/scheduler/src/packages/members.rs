@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Action, Assurance, Bitstream, Contents, Failure, Lane, MemberOutcome, MemberResult, PackageRecord,
-    PendingRecord, ProblemReason, ResourceRecord, ResourceUri, StoredBitstream,
+    Account, Action, Assurance, Bitstream, Contents, Failure, Lane, MemberOutcome, MemberResult,
+    PackageRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use resourcesync::{Entry, Position};
 
 use super::contents::record_context;
-use crate::decide::{Decision, Known, agree, decide};
+use crate::decide::{Decision, Known, agree, decide, why};
 use crate::entries::baseline_for_changes;
 use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
@@ -64,16 +64,46 @@ impl Harvest {
                     self.take_verified(batch, &uri, stored, assurance, before);
                 }
                 Step::Plan { planned, decision, failure } => {
+                    if self.leaves_alone(
+                        batch,
+                        &planned,
+                        decision,
+                        held.as_ref(),
+                        problem.as_ref(),
+                        &mut plans,
+                    ) {
+                        continue;
+                    }
                     self.apply(batch, planned, decision, held.as_ref(), &mut plans);
                     if let (Decision::Fetch, Some(failure)) = (decision, failure) {
-                        let fresh = self.problem(problem, failure.reason, failure.message);
-                        self.has_problems = true;
-                        batch.put_problem(&subject(&uri), &fresh);
+                        self.note_bad_member(batch, &uri, failure, problem, plans.get_mut(&uri));
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// A member that cannot be taken is a problem until the resource was asked for by itself, and an attempt that its story tells of.
+    fn note_bad_member(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        before: Option<ProblemRecord>,
+        plan: Option<&mut Option<PendingRecord>>,
+    ) {
+        let plan = plan.and_then(Option::as_mut);
+        let mut problem = self.problem(before, failure.reason, failure.message.clone());
+        problem.evidence = failure.evidence.clone();
+        problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
+        problem.listing = plan.as_ref().map(|plan| plan.listing.clone());
+        self.has_problems = true;
+        batch.put_problem(&subject(uri), &problem);
+        if let Some(plan) = plan {
+            plan.account.tried(&failure, self.clock.now());
+            batch.put_pending(uri, plan);
+        }
     }
 
     /// The entries that can be read and are wanted, in the plan's words.
@@ -146,6 +176,7 @@ impl Harvest {
             // Nobody will ever ask for it, and it need not be: `apply` says what is wrong with it.
             Err(_) => return Step::Plan { planned, decision, failure: None },
         };
+        let account = Account::of(why(decision, &planned.declaration, held));
         let pending = PendingRecord {
             seq: self.next_seq(),
             action: Action::Fetch { lane },
@@ -155,6 +186,7 @@ impl Harvest {
             next_attempt_at: None,
             candidate: None,
             mend,
+            account,
         };
         Step::Take { pending, stored, assurance }
     }

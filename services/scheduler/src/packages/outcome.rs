@@ -14,6 +14,7 @@ use super::indexes::Indexes;
 use super::uploads::{is_about_bytes, is_worth_keeping};
 use super::{InHand, queue, send};
 use crate::error::HarvestError;
+use crate::failures::asked_until;
 use crate::harvest::Harvest;
 use crate::window::Window;
 
@@ -284,6 +285,7 @@ impl Harvest {
         let before = self.catalog.problem(&subject).await?;
         let mut problem = self.problem(before, failure.reason, failure.message);
         problem.evidence = failure.evidence;
+        problem.next_attempt_at = asked_until(failure.disposition, problem.last_seen);
         problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
         self.has_problems = true;
         batch.put_problem(&subject, &problem);

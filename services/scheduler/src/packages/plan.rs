@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use catalog::Batch;
 use model::{
     Declaration, DocumentRecord, Lane, PackageRecord, PackageState, ProblemReason, ResourceUri,
-    SettledPackage,
+    SettledPackage, Subject,
 };
 use resourcesync::{Datetime, Entry, Metadata};
 
@@ -38,6 +38,8 @@ impl Harvest {
                 .map_or_else(|| named_before(known.as_ref(), &fresh), |record| record.named);
             let fresh = PackageRecord { named: named + 1, ..fresh };
             // What was settled when other resources were wanted says nothing of those that are wanted now.
+            let known_version =
+                known.as_ref().map(|known| (known.declaration.clone(), known.metadata.clone()));
             let before = known.filter(|_| self.may_trust_validators);
             let record = match before {
                 Some(before) => {
@@ -50,6 +52,7 @@ impl Harvest {
                 }
                 None => fresh,
             };
+            let record = self.unless_ignored(&entry.loc, known_version.as_ref(), record).await?;
             if record.state == PackageState::Done {
                 // It needs no other look, so nobody hears again which resources it names.
                 self.seen.insert(record.set.clone(), None);
@@ -63,6 +66,27 @@ impl Harvest {
             batch.put_package(uri, record);
         }
         Ok(())
+    }
+
+    /// A package whose problem the operator ignores is not received, as long as its dump says the same of it (docs/adr/0021).
+    async fn unless_ignored(
+        &mut self,
+        uri: &str,
+        known: Option<&(Declaration, Metadata)>,
+        record: PackageRecord,
+    ) -> Result<PackageRecord, HarvestError> {
+        let is_same = known.is_some_and(|(declaration, metadata)| {
+            *declaration == record.declaration && *metadata == record.metadata
+        });
+        if !self.has_ignored || record.state != PackageState::Wanted || !is_same {
+            return Ok(record);
+        }
+        let problem = self.catalog.problem(&Subject::Document(uri.to_owned())).await?;
+        if problem.is_none_or(|problem| problem.ignored.is_none()) {
+            return Ok(record);
+        }
+        self.run.counters.ignored += 1;
+        Ok(PackageRecord { state: PackageState::Failed, ..record })
     }
 
     fn wanted(

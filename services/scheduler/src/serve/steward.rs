@@ -28,6 +28,8 @@ pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToke
             steward.recover().await;
         }
     }
+    // Whoever looks after it from now on counts them.
+    steward.crew.metrics.forget_problems(&steward.source);
 }
 
 struct Steward {

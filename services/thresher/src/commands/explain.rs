@@ -1,16 +1,20 @@
 //! `thresher explain`: the story of one resource, or of a message that was given up.
 
+mod history;
 mod message;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::CatalogReader;
 use futures::TryStreamExt;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
-    ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject,
+    Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
+    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject,
 };
 use serde::Serialize;
 use store::Key;
 
+use super::problems;
 use crate::cli::ExplainArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
@@ -24,6 +28,8 @@ struct Story {
     pending: Option<PendingRecord>,
     problem: Option<ProblemRecord>,
     changes: Vec<ChangeLogEntry>,
+    /// Documents that speak of it and are problems themselves.
+    concerns: BTreeMap<String, ProblemRecord>,
 }
 
 /// Runs the command.
@@ -65,14 +71,21 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
 }
 
 async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Failed> {
-    Ok(Story {
+    let mut story = Story {
         uri: uri.clone(),
         source: source.to_owned(),
         record: catalog.resource(uri).await?,
         pending: catalog.pending(uri).await?,
         problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
         changes: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
-    })
+        concerns: BTreeMap::new(),
+    };
+    for document in story.documents() {
+        if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
+            story.concerns.insert(document, problem);
+        }
+    }
+    Ok(story)
 }
 
 impl Story {
@@ -83,7 +96,7 @@ impl Story {
     fn tell(&self) -> String {
         let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source), String::new()];
         lines.push("History".to_owned());
-        lines.extend(self.changes.iter().map(|entry| format!("  {}", history(entry))));
+        lines.extend(self.changes.iter().flat_map(history::told).map(|line| format!("  {line}")));
         if self.changes.is_empty() {
             lines.push("  nothing has happened to it here yet".to_owned());
         }
@@ -97,10 +110,7 @@ impl Story {
             lines.extend(listed(&record.listing));
             lines.extend(declared(&record.declaration));
             if let Some(absence) = &record.absent {
-                lines.push(format!(
-                    "  {} did not name it any more, seen {}; it is kept until a later list confirms that",
-                    absence.document, absence.seen_at
-                ));
+                lines.push(self.absent(absence));
             }
         }
         if let Some(pending) = &self.pending {
@@ -113,6 +123,7 @@ impl Story {
             lines.extend(listed(&pending.listing));
             lines.extend(declared(&pending.declaration));
             lines.extend(pending.candidate.iter().flat_map(|kept| candidate(kept)));
+            lines.extend(pending.account.tried.iter().map(|tried| format!("  {}", history::attempt(tried))));
             if let Some(next) = pending.next_attempt_at {
                 lines.push(format!("  {} attempts failed; the next is due at {next}", pending.attempts));
             }
@@ -121,18 +132,18 @@ impl Story {
             lines.push(String::new());
             lines.push(format!("Problem: {}", problem.reason));
             lines.push(format!("  {}", problem.message));
+            let subject = Subject::Resource(self.uri.to_string());
             lines.push(format!(
-                "  first seen {}, last seen {}, {} attempts; the next run tries it again",
-                problem.first_seen, problem.last_seen, problem.attempts
+                "  first seen {}, last seen {}, {} attempts; {}",
+                problem.first_seen,
+                problem.last_seen,
+                problem.attempts,
+                problems::next(&subject, problem)
             ));
             if problem.mend {
                 lines.push("  what is held of it is not to be relied on, and is to be replaced".to_owned());
             }
-            lines.extend(problem.evidence.status.map(|status| format!("  HTTP status {status}")));
-            lines.extend(problem.evidence.redirects.iter().map(|url| format!("  sent on by {url}")));
-            lines.extend(problem.evidence.final_url.iter().map(|url| format!("  answered by {url}")));
-            lines.extend(problem.evidence.expected.iter().map(|value| format!("  declared {value}")));
-            lines.extend(problem.evidence.computed.iter().map(|value| format!("  received {value}")));
+            lines.extend(problems::evidence(&problem.evidence).iter().map(|line| format!("  {line}")));
             if let Some(kept) = &problem.evidence.candidate {
                 lines.extend(candidate(kept));
                 lines.push(
@@ -142,30 +153,38 @@ impl Story {
                 );
             }
         }
+        for (document, problem) in &self.concerns {
+            lines.push(String::new());
+            lines.push(format!("Concerns it: {} is a problem ({})", document, problem.reason));
+            lines.push(format!("  {}", problem.message));
+        }
         lines.join("\n") + "\n"
     }
-}
 
-fn history(entry: &ChangeLogEntry) -> String {
-    let what = match &entry.event {
-        ChangeEvent::Created { sha256 } => format!("stored and verified, sha-256 {sha256}"),
-        ChangeEvent::Updated { sha256, before } => {
-            format!("new version stored and verified, sha-256 {sha256} (before: {before})")
-        }
-        ChangeEvent::Deleted { absent: false } => "deleted, as the Source says".to_owned(),
-        ChangeEvent::Deleted { absent: true } => {
-            "deleted: its Source's lists do not name it any more".to_owned()
-        }
-        ChangeEvent::Healed { sha256, before } if sha256 == before => {
-            format!("fetched and verified anew, since what was held was damaged, sha-256 {sha256}")
-        }
-        ChangeEvent::Healed { sha256, before } => format!(
-            "fetched and verified anew, since what was held was not to be relied on, sha-256 {sha256} (before: {before})"
-        ),
-        ChangeEvent::Restored { sha256 } => format!("restored by the operator, sha-256 {sha256}"),
-        ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
-    };
-    format!("{}  {what}\n      asked for by {}, in run {}", entry.at, entry.document, entry.run)
+    /// Absence alone deletes nothing.
+    fn absent(&self, absence: &Absence) -> String {
+        let guard = self.concerns.iter().any(|(document, problem)| {
+            *document == absence.document && problem.reason == ProblemReason::Guard
+        });
+        let kept = match guard {
+            true => "the guard keeps it, since too many would go at once",
+            false => "it is kept until a later list confirms that",
+        };
+        format!("  {} did not name it any more, seen {}; {kept}", absence.document, absence.seen_at)
+    }
+
+    /// Documents that speak of it.
+    fn documents(&self) -> BTreeSet<String> {
+        let record = self.record.as_ref();
+        let listings = [
+            record.map(|record| &record.listing),
+            self.pending.as_ref().map(|pending| &pending.listing),
+            self.problem.as_ref().and_then(|problem| problem.listing.as_ref()),
+        ];
+        let absence = record.and_then(|record| record.absent.as_ref());
+        let listed = listings.into_iter().flatten().map(|listing| listing.document.clone());
+        listed.chain(absence.map(|absence| absence.document.clone())).collect()
+    }
 }
 
 fn gone(record: &ResourceRecord) -> String {

@@ -6,10 +6,10 @@ use std::io::{BufWriter, Write};
 use comfy_table::{Table, presets};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Evidence, ProblemReason, ProblemRecord, SourceId, Subject};
+use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject};
 use serde::Serialize;
 
-use crate::cli::{AboutArg, ProblemsArgs};
+use crate::cli::ProblemsArgs;
 use crate::exit::{CommandResult, Exit};
 use crate::target;
 
@@ -24,8 +24,12 @@ struct Line<'a> {
     first_seen: Timestamp,
     last_seen: Timestamp,
     attempts: u32,
-    /// Whether the next run tries it again.
+    /// Whether another attempt may end otherwise.
     retry: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<&'a Ignored>,
     evidence: &'a Evidence,
 }
 
@@ -49,7 +53,7 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     for (note, catalog) in &harvested.sources {
         let mut problems = catalog.scan_problems().await?;
         while let Some((subject, record)) = problems.try_next().await? {
-            if !is_wanted(&args, &subject, record.reason) {
+            if !is_wanted(&args, &subject, &record) {
                 continue;
             }
             if args.group {
@@ -74,29 +78,51 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-fn is_wanted(args: &ProblemsArgs, subject: &Subject, reason: ProblemReason) -> bool {
-    let about = |about: &AboutArg| {
-        matches!(
-            (about, subject),
-            (AboutArg::Resource, Subject::Resource(_))
-                | (AboutArg::Document, Subject::Document(_))
-                | (AboutArg::Entry, Subject::Entry(_))
-                | (AboutArg::Message, Subject::Message(_))
-        )
-    };
-    (args.reason.is_empty() || args.reason.contains(&reason))
-        && (args.about.is_empty() || args.about.iter().any(about))
+fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> bool {
+    record.ignored.is_some() == args.ignored
+        && args.kind.take(subject, record.reason)
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
 /// A paragraph for a person.
 fn text(subject: &Subject, record: &ProblemRecord) -> String {
-    let ProblemRecord { reason, message, first_seen, last_seen, attempts, retry, .. } = record;
+    let ProblemRecord { reason, message, first_seen, last_seen, attempts, .. } = record;
     let counted = if *attempts == 1 { "attempt" } else { "attempts" };
-    let next = if *retry { "the next run tries again" } else { "not tried again by itself" };
-    format!(
-        "{subject}\n    {reason}, {attempts} {counted}, {first_seen:.0} to {last_seen:.0}; {next}\n    {message}\n"
-    )
+    let mut text = format!(
+        "{subject}\n    {reason}, {attempts} {counted}, {first_seen:.0} to {last_seen:.0}; {}\n    {message}\n",
+        next(subject, record)
+    );
+    for line in evidence(&record.evidence) {
+        text += &format!("    {line}\n");
+    }
+    text
+}
+
+/// When it is tried again.
+pub(super) fn next(subject: &Subject, record: &ProblemRecord) -> String {
+    match (record, subject) {
+        (ProblemRecord { ignored: Some(Ignored { note, at }), .. }, _) => {
+            format!("ignored since {at:.0}: {note}")
+        }
+        (_, Subject::Message(_)) => "not tried again by itself".to_owned(),
+        (ProblemRecord { next_attempt_at: Some(next), .. }, _) => {
+            format!("tried again by the first run after {next:.0}, as the server asked")
+        }
+        _ => "the next run tries again".to_owned(),
+    }
+}
+
+/// What was seen, a line each.
+pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
+    let Evidence { final_url, redirects, status, headers, expected, computed, .. } = evidence;
+    let mut lines = Vec::new();
+    lines.extend(status.map(|status| format!("HTTP status {status}")));
+    lines.extend(redirects.iter().map(|url| format!("sent on by {url}")));
+    lines.extend(final_url.iter().map(|url| format!("answered by {url}")));
+    lines.extend(expected.iter().map(|value| format!("declared {value}")));
+    lines.extend(computed.iter().map(|value| format!("received {value}")));
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines
 }
 
 /// Counts by reason and kind of subject: there are never many, however many problems there are.
@@ -142,9 +168,19 @@ fn kind(subject: &Subject) -> &'static str {
 
 impl<'a> Line<'a> {
     fn new(source: &'a SourceId, subject: &'a Subject, record: &'a ProblemRecord) -> Self {
-        let ProblemRecord { reason, message, first_seen, last_seen, attempts, retry, evidence, .. } = record;
-        let (reason, first_seen, last_seen) = (*reason, *first_seen, *last_seen);
-        let (attempts, retry) = (*attempts, *retry);
-        Self { source, subject, reason, message, first_seen, last_seen, attempts, retry, evidence }
+        let ProblemRecord { message, evidence, .. } = record;
+        Self {
+            source,
+            subject,
+            reason: record.reason,
+            message,
+            first_seen: record.first_seen,
+            last_seen: record.last_seen,
+            attempts: record.attempts,
+            retry: record.retry,
+            next_attempt_at: record.next_attempt_at,
+            ignored: record.ignored.as_ref(),
+            evidence,
+        }
     }
 }

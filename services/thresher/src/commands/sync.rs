@@ -43,6 +43,8 @@ pub(crate) struct Outcome {
     deleted: u64,
     failed: u64,
     absent: u64,
+    /// Problems that the operator ignores.
+    ignored: u64,
     bytes: u64,
     requests: u64,
     quirks: BTreeMap<String, u64>,
@@ -234,6 +236,7 @@ impl Outcome {
             deleted: counters.deleted,
             failed: counters.failed,
             absent: counters.absent,
+            ignored: report.ignored_problems,
             bytes: counters.bytes,
             requests: counters.requests,
             quirks: counters.quirks.clone(),

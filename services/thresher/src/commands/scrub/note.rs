@@ -3,7 +3,7 @@
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use jiff::Timestamp;
 use model::{
-    ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
+    Account, ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
     ResourceRecord, ResourceUri, RunId, SourceId, Subject,
 };
 use store::{Store, StoreOptions, StoreTarget};
@@ -104,7 +104,9 @@ impl Noting<'_> {
             // Its history is told once, however often it is scrubbed.
             if known != Some(problem.reason) {
                 let (freed, freed_versions) = (None, Vec::new());
-                batch.append_change(&ChangeLogEntry { uri, event, at, run, document, freed, freed_versions });
+                let account = Account::default();
+                let change = ChangeLogEntry { uri, event, at, run, document, freed, freed_versions, account };
+                batch.append_change(&change);
             }
             batch.put_problem(&subject, &problem);
             self.noted += 1;
@@ -146,6 +148,8 @@ fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage
         last_seen: now,
         attempts,
         retry: true,
+        next_attempt_at: None,
+        ignored: None,
         evidence: Evidence { damage: Some(Box::new(damage)), candidate, ..Evidence::default() },
         declaration: Some(declaration),
         listing: Some(listing),

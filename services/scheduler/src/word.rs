@@ -1,0 +1,89 @@
+//! The operator's word about problems: to be tried again, or to be left alone (docs/adr/0021).
+
+use catalog::{Batch, Catalog};
+use futures::TryStreamExt;
+use model::{ChangeEvent, ChangeLogEntry, Clock, Ignored, ProblemRecord, ResourceUri, RunId, Subject};
+
+use crate::error::HarvestError;
+
+/// Records that travel in one batch.
+const BATCH: usize = 500;
+
+/// What the operator wants of problems.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// They are queued again by the next run, whatever was said of them before.
+    Retry,
+    /// Nothing is to be done about them.
+    Ignore {
+        /// Why.
+        note: String,
+    },
+    /// They are not ignored any more.
+    Undo,
+}
+
+/// Takes the operator's word about each problem that is `wanted`; returns what these are about. Where the word was given before, it is
+/// given anew. May be repeated after a crash.
+///
+/// # Errors
+/// When the catalog fails.
+pub async fn tell(
+    catalog: &Catalog,
+    clock: &dyn Clock,
+    word: &Word,
+    mut wanted: impl FnMut(&Subject, &ProblemRecord) -> bool,
+) -> Result<Vec<Subject>, HarvestError> {
+    let run = RunId::fresh();
+    let mut told = Vec::new();
+    let mut batch = Batch::new();
+    let mut problems = catalog.scan_problems().await?;
+    while let Some((subject, mut problem)) = problems.try_next().await? {
+        if !wanted(&subject, &problem) || *word == Word::Undo && problem.ignored.is_none() {
+            continue;
+        }
+        let now = clock.now();
+        problem.ignored = match word {
+            Word::Ignore { note } => Some(Ignored { note: note.clone(), at: now }),
+            Word::Retry | Word::Undo => None,
+        };
+        if *word == Word::Retry {
+            problem.next_attempt_at = None;
+        }
+        batch.put_problem(&subject, &problem);
+        if let (Subject::Resource(uri), Some(listing)) = (&subject, &problem.listing)
+            && let Ok(uri) = ResourceUri::try_from(uri.clone())
+        {
+            let event = match word {
+                Word::Ignore { note } => ChangeEvent::Ignored { note: note.clone() },
+                Word::Retry | Word::Undo => ChangeEvent::Retried,
+            };
+            let (document, account) = (listing.document.clone(), Default::default());
+            batch.append_change(&ChangeLogEntry {
+                uri: uri.clone(),
+                event,
+                at: now,
+                run,
+                document,
+                freed: None,
+                freed_versions: Vec::new(),
+                account,
+            });
+            // A run that was interrupted has it planned already.
+            if problem.ignored.is_some()
+                && let Some(pending) = catalog.pending(&uri).await?
+                && !pending.mend
+                && problem.is_about(&pending.declaration, &pending.listing)
+            {
+                batch.delete_pending(&uri);
+            }
+        }
+        told.push(subject);
+        if batch.len() >= BATCH {
+            catalog.commit(std::mem::take(&mut batch)).await?;
+        }
+    }
+    drop(problems);
+    catalog.commit(batch).await?;
+    Ok(told)
+}

@@ -1,0 +1,32 @@
+//! `thresher ignore`: leave problems alone, visibly.
+
+use scheduler::Word;
+
+use super::select;
+use crate::cli::IgnoreArgs;
+use crate::exit::{CommandResult, Exit, usage};
+
+/// Runs the command.
+pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
+    let IgnoreArgs { select, note, undo } = &args;
+    let note = note.as_deref().map(str::trim).unwrap_or_default();
+    if note.is_empty() && !undo {
+        return Err(usage("--note has to say why nothing is to be done about it"));
+    }
+    let word = if *undo { Word::Undo } else { Word::Ignore { note: note.to_owned() } };
+    let told = select::tell(select, &word, |_, _| true).await?;
+    let counted = if told.len() == 1 { "problem" } else { "problems" };
+    match undo {
+        true => println!("{} {counted} not ignored any more: the next run tries again", told.len()),
+        false => println!(
+            "{} {counted} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
+             `thresher retry` or `ignore --undo` takes that back",
+            told.len()
+        ),
+    }
+    let missed = select::missed(select, &told);
+    for uri in &missed {
+        eprintln!("{uri}: {}", if *undo { "nothing of it is ignored" } else { "no problem is known of it" });
+    }
+    Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
+}

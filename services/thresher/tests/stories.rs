@@ -1,0 +1,157 @@
+//! `thresher explain`: the whole story of a resource, in order.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{Destination, Site, resource, urlset};
+use serde_json::json;
+use testkit::scripted::Reply;
+
+fn hash(bytes: &str) -> String {
+    format!("hash=\"sha-256:{}\" length=\"{}\"", fixity::Sha256::of(bytes.as_bytes()), bytes.len())
+}
+
+fn list(site: &Site, day: u32, entries: &[String]) -> String {
+    let md = format!("capability=\"resourcelist\" at=\"2026-01-{day:02}T00:00:00Z\"");
+    site.serve("/list.xml", urlset(&md, entries))
+}
+
+/// Checks that a story tells all of these, one after the other.
+#[track_caller]
+fn tells(story: &str, parts: &[&str]) {
+    let mut rest = story;
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else {
+            panic!("{part:?} is not told, or too early: {story}")
+        };
+        rest = after;
+    }
+}
+
+fn sha(bytes: &str) -> String {
+    fixity::Sha256::of(bytes.as_bytes()).to_string()
+}
+
+#[tokio::test]
+async fn of_a_verified_resource_and_its_versions() {
+    let site = Site::start().await;
+    let uri = site.serve("/a", "one");
+    let url = list(&site, 1, &[resource(&uri, &hash("one"))]);
+    let copy = Destination::directory();
+    copy.sync(&url).exits(0);
+    site.serve("/a", "two");
+    list(&site, 2, &[resource(&uri, &hash("two"))]);
+    copy.sync(&url).exits(0);
+    let (one, two) = (sha("one"), sha("two"));
+    tells(
+        &copy.explain(&uri),
+        &[
+            "History",
+            &format!("stored and verified, sha-256 {one}"),
+            &format!("listed as of 2026-01-01T00:00:00Z by {url}, and nothing was held of it; run "),
+            &format!("new version stored and verified, sha-256 {two} (before: {one})"),
+            &format!(
+                "listed as of 2026-01-02T00:00:00Z by {url}, and declared with another digest than that of what was held; run "
+            ),
+            "Held",
+            "its digest is the one declared",
+            "lies in ",
+            &format!("computed sha-256:{two}"),
+            &format!("declared sha-256:{two}"),
+        ],
+    );
+}
+
+#[tokio::test]
+async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_healed() {
+    let site = Site::start().await;
+    let uri = site.serve("/a", "good");
+    site.next("/a", Reply::ok("BAD!"));
+    let url = list(&site, 1, &[resource(&uri, &hash("good"))]);
+    let copy = Destination::directory();
+    copy.sync(&url).exits(0);
+    let (good, bad) = (sha("good"), sha("BAD!"));
+    let failed =
+        format!("an attempt failed (digest-mismatch): declared sha-256:{good}, received sha-256:{bad}");
+    tells(
+        &copy.explain(&uri),
+        &["History", &failed, &format!("stored and verified, sha-256 {good}"), "Held"],
+    );
+    let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
+    assert_eq!(story["changes"][0]["account"]["tried"][0]["reason"], "digest-mismatch");
+    assert_eq!(story["changes"][0]["account"]["why"], "new");
+
+    // The next version fails in one run, and heals in the next.
+    list(&site, 2, &[resource(&uri, &hash("newer"))]);
+    site.reply("/a", Reply::status(404));
+    copy.sync(&url).exits(1);
+    site.serve("/a", "newer");
+    copy.sync(&url).exits(0);
+    let newer = sha("newer");
+    tells(
+        &copy.explain(&uri),
+        &[
+            &failed,
+            "problem (http-client-error)",
+            "declared with another digest than that of what was held",
+            &format!("new version stored and verified, sha-256 {newer}"),
+            "Held",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn of_doubts_that_what_is_held_has_settled() {
+    let site = Site::start().await;
+    let uri = site.serve("/a", "good");
+    let url = list(&site, 1, &[resource(&uri, "")]);
+    let copy = Destination::directory();
+    copy.sync(&url).exits(0);
+    site.reply("/a", Reply::status(404));
+    list(&site, 2, &[resource(&uri, "")]);
+    copy.sync(&url).exits(1);
+    site.serve("/a", "good");
+    copy.sync(&url).exits(0);
+    let confirmed = format!("what is held was found to be what the Source has, sha-256 {}", sha("good"));
+    tells(&copy.explain(&uri), &["stored and verified", "problem (http-client-error)", &confirmed, "Held"]);
+}
+
+#[tokio::test]
+async fn of_a_deletion_that_the_guard_holds_back() {
+    let site = Site::start().await;
+    let uris: Vec<String> = (0..4).map(|n| site.serve(&format!("/{n}"), n.to_string())).collect();
+    let entries: Vec<String> = uris.iter().map(|uri| resource(uri, "")).collect();
+    let url = list(&site, 1, &entries);
+    let copy = Destination::directory();
+    copy.sync(&url).exits(0);
+    list(&site, 2, &entries[..1]);
+    copy.sync(&url).exits(0);
+    let story = copy.explain(&uris[3]);
+    tells(&story, &["Held", "did not name it any more", "it is kept until a later list confirms that"]);
+    list(&site, 3, &entries[..1]);
+    copy.sync(&url).exits(3);
+    tells(
+        &copy.explain(&uris[3]),
+        &[
+            "stored and verified",
+            "Held",
+            "did not name it any more, seen ",
+            "the guard keeps it, since too many would go at once",
+            &format!("Concerns it: {url} is a problem (guard)"),
+            "does not name 3 of the 4 resources held",
+            "--max-deletes 100%",
+        ],
+    );
+    let first =
+        copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["concerns"][&url]["first_seen"].clone();
+    // It is the same problem when the next list trips the guard too.
+    list(&site, 4, &entries[..1]);
+    copy.sync(&url).exits(3);
+    let again = copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["concerns"][&url].clone();
+    assert_eq!((&again["first_seen"], &again["attempts"]), (&first, &json!(2)));
+    copy.sync_with(&url, &["--max-deletes", "100%"]).exits(0);
+    tells(
+        &copy.explain(&uris[3]),
+        &["deleted: its Source's lists do not name it any more", "not named any more for the second time"],
+    );
+}
