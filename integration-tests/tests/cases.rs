@@ -2,7 +2,7 @@
 
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
-use simulation::{Summary, simulate_plan};
+use simulation::{Summary, simulate, simulate_plan};
 
 /// A Source with a Resource List and nothing else, of so many resources.
 fn listed(resources: u32) -> SiteSpec {
@@ -57,4 +57,18 @@ fn a_resource_that_was_gone_before_it_was_fetched_is_no_problem_for_ever() {
 fn a_process_whose_clock_is_behind_that_of_the_one_before_can_write_the_catalog() {
     let slow = HttpFault { on: On::Resources, skip: 0, times: 2, what: What::Slow(70) };
     holds(plan(listed(5), vec![sync_with(vec![slow])]));
+}
+
+/// Seed 1254: an incremental run read the deletion of a resource that was never held, and kept no word of it. A baseline of an older list brought it back.
+#[test]
+fn a_deletion_of_what_was_never_held_outlasts_an_older_list() {
+    simulate(1254).unwrap();
+}
+
+/// Seeds 1658 and 1887: a list of a later moment did not name what was held, and was not let delete it. The deletion in the Change List lay before that list,
+/// so it was passed over too, and what the Source had deleted was held for ever.
+#[test]
+fn a_deletion_before_a_baseline_that_deleted_nothing_is_heard() {
+    simulate(1658).unwrap();
+    simulate(1887).unwrap();
 }

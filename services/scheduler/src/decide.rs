@@ -53,6 +53,8 @@ pub(crate) fn decide(
         let is_vague =
             moment.is_vague && newest.is_some_and(|newest| listing.as_of.is_none_or(|first| first < newest));
         return match held || known.pending.is_some() {
+            // Nothing is there to be deleted, and still it has to be known: an older list would bring it back.
+            false if is_news(listing, known.record) && !is_vague => Decision::Delete,
             false => Decision::Unchanged,
             true if is_vague => Decision::Ask,
             true => Decision::Delete,
@@ -94,9 +96,16 @@ fn newest_known(listing: &Listing, known: Known<'_>) -> Option<Timestamp> {
         known.record.and_then(|record| record.listing.as_of),
         known.pending.and_then(|pending| pending.listing.as_of),
         // Only changes are measured against the baseline: its own entries carry its `at`.
-        known.baseline_at.filter(|_| listing.change.is_some()),
+        known.baseline_at.filter(|_| listing.change.is_some() && !is_unheard(listing, known.record)),
     ];
     newest_known.into_iter().flatten().max()
+}
+
+/// Whether a deletion is of something that is held from before it. A baseline of a later moment did not name it then, and its silence has deleted nothing, whether
+/// the operator keeps what is absent or it waits to be confirmed: now it is said.
+fn is_unheard(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
+    let held = record.filter(|record| record.is_present()).and_then(|record| record.listing.as_of);
+    listing.change == Some(Change::Deleted) && held.zip(listing.as_of).is_some_and(|(held, gone)| held < gone)
 }
 
 /// Whether this very change was applied already: an open Change List is read again and again.
@@ -107,6 +116,12 @@ fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRe
         && listing.as_of == record.listing.as_of
         && listing.change == record.listing.change
         && *declaration == record.declaration
+}
+
+/// Whether a deletion tells of a later moment than is known of a resource that is not held.
+fn is_news(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
+    let known = record.map(|record| record.listing.as_of.filter(|_| !record.is_present()));
+    listing.as_of.is_some() && known.is_none_or(|known| known.is_some() && known < listing.as_of)
 }
 
 /// Whether this very deletion was applied already, and undone by the operator.
@@ -343,15 +358,36 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_applies_to_what_is_held_or_planned_and_to_nothing_else() {
+    fn a_deletion_applies_to_what_is_held_or_planned_and_is_known_of_what_is_not() {
         let deleted = listing(Some(Change::Deleted), Some(20));
         let record = held(b"x", declares(b"x"), Some(1));
         assert_eq!(judge(&Declaration::default(), &deleted, with(&record)), Decision::Delete);
         let planned = pending(10);
         let known = Known { pending: Some(&planned), ..Known::default() };
         assert_eq!(judge(&Declaration::default(), &deleted, known), Decision::Delete);
-        assert_eq!(judge(&Declaration::default(), &deleted, Known::default()), Decision::Unchanged);
-        assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(5))), Decision::Unchanged);
+        // An older list that names it would bring it back.
+        assert_eq!(judge(&Declaration::default(), &deleted, Known::default()), Decision::Delete);
+        assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(5))), Decision::Delete);
+        assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(20))), Decision::Unchanged);
+        let undated = listing(Some(Change::Deleted), None);
+        assert_eq!(judge(&Declaration::default(), &undated, Known::default()), Decision::Unchanged);
+        assert_eq!(judge(&Declaration::default(), &undated, with(&tombstone(5))), Decision::Unchanged);
+    }
+
+    #[test]
+    fn a_deletion_before_the_baseline_applies_to_what_is_held_from_before_it_and_to_nothing_else() {
+        let deleted = listing(Some(Change::Deleted), Some(20));
+        let decision = |record: Option<&ResourceRecord>| {
+            let known = Known { record, pending: None, baseline_at: Some(at(30)) };
+            judge(&Declaration::default(), &deleted, known)
+        };
+        let held = |as_of| held(b"x", declares(b"x"), as_of);
+        assert_eq!(decision(Some(&held(Some(10)))), Decision::Delete);
+        // The baseline named it, or nobody knows of when it is.
+        assert_eq!(decision(Some(&held(Some(30)))), Decision::Stale);
+        assert_eq!(decision(Some(&held(None))), Decision::Stale);
+        assert_eq!(decision(None), Decision::Stale);
+        assert_eq!(decision(Some(&tombstone(10))), Decision::Stale);
     }
 
     #[test]
