@@ -142,9 +142,13 @@ async fn harvest_over(
             request.url
         )));
     }
-    let store = Store::open(&target::parse(&request.into)?, StoreOptions::default()).await?;
+    let (place, is_audit) = (target::parse(&request.into)?, request.options.mode == Some(Mode::Audit));
+    if is_audit {
+        target::must_hold_a_harvest(&place)?;
+    }
+    let store = Store::open(&place, StoreOptions::default()).await?;
     let source = SourceId::of_entry(&request.url);
-    let (is_audit, path) = (request.options.mode == Some(Mode::Audit), target::catalog_path(&source));
+    let path = target::catalog_path(&source);
     if is_audit && !Catalog::exists(&store.object_store(), &path).await? {
         return Err(HarvestError::NothingHeld { source_url: request.url.to_string() }.into());
     }
