@@ -149,7 +149,7 @@ impl Fleet {
 
     /// What the processes of one service have counted so far under `metric`, all its labels together.
     pub(crate) fn counted(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
-        self.named(service).map(|service| Ok(sum_of(&service.metrics()?, metric))).sum()
+        self.counted_with(service, metric, "")
     }
 
     /// The same, of the samples that carry `label`.

@@ -150,6 +150,23 @@ pub struct ChangeLogEntry {
     pub account: Account,
 }
 
+impl ChangeLogEntry {
+    /// A line that frees nothing, and has no account.
+    #[must_use]
+    pub fn new(uri: ResourceUri, event: ChangeEvent, at: Timestamp, run: RunId, document: String) -> Self {
+        Self {
+            uri,
+            event,
+            at,
+            run,
+            document,
+            freed: None,
+            freed_versions: Vec::new(),
+            account: Account::default(),
+        }
+    }
+}
+
 /// What happened to a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]

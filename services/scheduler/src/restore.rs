@@ -56,17 +56,7 @@ pub async fn restore(
         batch.put_versions(uri, &Versions { since: Some(now), ..versions });
     }
     let event = ChangeEvent::Restored { sha256 };
-    let (uri, run) = (uri.clone(), RunId::fresh());
-    batch.append_change(&ChangeLogEntry {
-        uri,
-        event,
-        at: now,
-        run,
-        document,
-        freed: None,
-        freed_versions: Vec::new(),
-        account: Default::default(),
-    });
+    batch.append_change(&ChangeLogEntry::new(uri.clone(), event, now, RunId::fresh(), document));
     catalog.commit(batch).await?;
     Ok(Restored::Done)
 }

@@ -295,16 +295,9 @@ impl Harvest {
         document: &str,
         account: Account,
     ) -> ChangeLogEntry {
-        ChangeLogEntry {
-            uri: uri.clone(),
-            event,
-            at: self.clock.now(),
-            run: self.run.id,
-            document: document.to_owned(),
-            freed: None,
-            freed_versions: Vec::new(),
-            account,
-        }
+        let (now, run) = (self.clock.now(), self.run.id);
+        let change = ChangeLogEntry::new(uri.clone(), event, now, run, document.to_owned());
+        ChangeLogEntry { account, ..change }
     }
 }
 

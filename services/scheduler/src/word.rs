@@ -58,17 +58,8 @@ pub async fn tell(
                 Word::Ignore { note } => ChangeEvent::Ignored { note: note.clone() },
                 Word::Retry | Word::Undo => ChangeEvent::Retried,
             };
-            let (document, account) = (listing.document.clone(), Default::default());
-            batch.append_change(&ChangeLogEntry {
-                uri: uri.clone(),
-                event,
-                at: now,
-                run,
-                document,
-                freed: None,
-                freed_versions: Vec::new(),
-                account,
-            });
+            let document = listing.document.clone();
+            batch.append_change(&ChangeLogEntry::new(uri.clone(), event, now, run, document));
             // A run that was interrupted has it planned already.
             if problem.ignored.is_some()
                 && let Some(pending) = catalog.pending(&uri).await?

@@ -1,6 +1,5 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use regex::Regex;
 use url::Url;
 
 pub(crate) use crate::cli_fleet::{
@@ -16,8 +14,7 @@ pub(crate) use crate::cli_fleet::{
 };
 pub(crate) use crate::cli_problems::{AboutArg, IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
-use crate::cli_wanted::percent;
-pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, WantedArgs};
+pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs};
 use crate::http::HttpArgs;
 
 /// Keeps a verified copy of what ResourceSync Sources offer.
@@ -106,9 +103,8 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_enum)]
     pub(crate) view: Option<ViewArg>,
 
-    /// Requests open at one origin at the same time.
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub(crate) concurrency: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
 
     /// Print one JSON object with the result as the last line on standard output.
     #[arg(long)]
@@ -136,29 +132,11 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Refuse documents that break the specification instead of tolerating and counting it.
-    #[arg(long)]
-    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
 
-    /// Compare only resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) include: Option<Regex>,
-
-    /// Leave out resources whose URI matches this regular expression.
-    #[arg(long, value_name = "RE")]
-    pub(crate) exclude: Option<Regex>,
-
-    /// With --repair: what becomes of resources that a Resource List does not name any more.
-    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
-    pub(crate) absent: AbsentArg,
-
-    /// With --repair: the most resources deleted for their absence, in percent of what is held.
-    #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
-    pub(crate) max_deletes: u8,
-
-    /// Requests open at one origin at the same time.
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub(crate) concurrency: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
 
     /// Print one JSON object with the result as the last line; with --list, one line for each difference before it.
     #[arg(long)]
@@ -181,9 +159,8 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
 
-    /// Requests open at one origin at the same time.
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub(crate) concurrency: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
 
     /// Print one JSON object.
     #[arg(long)]

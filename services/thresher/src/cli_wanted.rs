@@ -1,8 +1,15 @@
 //! What is wanted of a Source, whoever harvests it: this process or a fleet.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
 use regex::Regex;
 use scheduler::AbsentPolicy;
+use url::Url;
+use web::WebConfig;
+
+use crate::exit::Failed;
+use crate::http::HttpArgs;
 
 /// What is wanted of a Source.
 #[derive(Debug, Args)]
@@ -15,6 +22,18 @@ pub(crate) struct WantedArgs {
     #[arg(long, value_enum)]
     pub(crate) prefer: Option<PreferArg>,
 
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+
+    /// Keep the last N versions of each resource beside the one that is held: for `cat --at` and `ls --at`. Without it, as many as before; none
+    /// at first.
+    #[arg(long, value_name = "N")]
+    pub(crate) history: Option<u32>,
+}
+
+/// What of a Source counts, and what may be concluded from its lists.
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArgs {
     /// Refuse documents that break the specification instead of tolerating and counting it.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -36,11 +55,21 @@ pub(crate) struct WantedArgs {
     /// run asks for your word.
     #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
     pub(crate) max_deletes: u8,
+}
 
-    /// Keep the last N versions of each resource beside the one that is held: for `cat --at` and `ls --at`. Without it, as many as before; none
-    /// at first.
-    #[arg(long, value_name = "N")]
-    pub(crate) history: Option<u32>,
+/// How much is asked for at the same time.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct RoomArgs {
+    /// Requests open at one origin at the same time.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) concurrency: NonZeroUsize,
+}
+
+impl RoomArgs {
+    /// How Sources are asked that are entered at `entry`.
+    pub(crate) fn web(self, http: &HttpArgs, entry: &Url) -> Result<WebConfig, Failed> {
+        Ok(WebConfig { per_origin: self.concurrency.get(), ..http.config(entry)? })
+    }
 }
 
 /// The way to go.

@@ -103,16 +103,8 @@ pub(crate) fn run() -> RunRecord {
 }
 
 pub(crate) fn change(path: &str) -> ChangeLogEntry {
-    ChangeLogEntry {
-        uri: uri(path),
-        event: ChangeEvent::Created { sha256: Sha256::of(path.as_bytes()) },
-        at: Timestamp::UNIX_EPOCH,
-        run: RunId::fresh(),
-        document: listing().document,
-        freed: None,
-        freed_versions: Vec::new(),
-        account: Default::default(),
-    }
+    let event = ChangeEvent::Created { sha256: Sha256::of(path.as_bytes()) };
+    ChangeLogEntry::new(uri(path), event, Timestamp::UNIX_EPOCH, RunId::fresh(), listing().document)
 }
 
 /// The paths of all resources whose URI begins with `https://example.org/<prefix>`.

@@ -94,16 +94,9 @@ pub(crate) async fn what_was_let_go_of_lately_stays_for_its_readers(store: Store
 }
 
 fn change(name: &str, at: Timestamp, freed: Option<&model::Location>) -> ChangeLogEntry {
-    ChangeLogEntry {
-        uri: uri(name),
-        event: ChangeEvent::Deleted { absent: false },
-        at,
-        run: RunId::fresh(),
-        document: listing().document,
-        freed: freed.cloned(),
-        freed_versions: Vec::new(),
-        account: Default::default(),
-    }
+    let event = ChangeEvent::Deleted { absent: false };
+    let change = ChangeLogEntry::new(uri(name), event, at, RunId::fresh(), listing().document);
+    ChangeLogEntry { freed: freed.cloned(), ..change }
 }
 
 pub(crate) async fn a_source_without_a_catalog_is_left_alone(store: Store) {

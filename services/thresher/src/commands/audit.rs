@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration};
 use model::{AuditCounts, DifferenceKind, Mode, Terms};
-use scheduler::{Difference, Filter, HarvestOptions, Progress, Report};
+use scheduler::{Difference, HarvestOptions, Progress, Report};
 use serde::Serialize;
 use store::{Store, StoreOptions};
 use tokio::sync::watch;
 use url::Url;
-use web::WebConfig;
 
 use crate::cli::AuditArgs;
 use crate::commands::sync::{self, Request};
@@ -60,18 +59,14 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         Some(url) => url,
         None => only_source(&into).await?,
     };
-    let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&url)? };
+    let web = args.room.web(&args.http, &url)?;
     let options = HarvestOptions {
         mode: Some(Mode::Audit),
         repair: args.repair,
         terms: Terms::default(),
-        jobs_per_lane: args.concurrency,
+        jobs_per_lane: args.room.concurrency,
         retries: sync::retries(args.http.attempts()),
-        strict: args.strict,
-        filter: Filter { include: args.include, exclude: args.exclude },
-        absent: args.absent.into(),
-        max_deletes_percent: args.max_deletes,
-        ..HarvestOptions::default()
+        ..sync::within(args.scope)
     };
     let request = Request { url: url.clone(), into, view: None, web, options };
     let (progress, watched) = watch::channel(Progress::default());

@@ -23,10 +23,9 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
         None => target::default_directory(&args.url)?,
     };
     let held = held(&into, &SourceId::of_entry(&args.url)).await?;
-    let web = web::WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&args.url)? };
-    let client = http::client(web)?;
+    let client = http::client(args.room.web(&args.http, &args.url)?)?;
     let notices = Notices::of(&client);
-    let options = HarvestOptions { jobs_per_lane: args.concurrency, ..sync::wanted(args.wanted) };
+    let options = HarvestOptions { jobs_per_lane: args.room.concurrency, ..sync::wanted(args.wanted) };
     let lookups = held.as_deref();
     let estimate = scheduler::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;

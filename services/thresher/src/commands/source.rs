@@ -68,6 +68,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         (None, None) => None,
     };
     let wanted = &args.wanted;
+    let scope = &wanted.scope;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
     Ok(SourceSpec {
         enabled: !args.disabled,
@@ -78,16 +79,16 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
             PreferArg::List => control::Prefer::List,
             PreferArg::Dump => control::Prefer::Dump,
         }),
-        absent: match wanted.absent {
+        absent: match scope.absent {
             AbsentArg::Confirm => control::Absent::Confirm,
             AbsentArg::Delete => control::Absent::Delete,
             AbsentArg::Keep => control::Absent::Keep,
         },
-        max_deletes_percent: wanted.max_deletes,
+        max_deletes_percent: scope.max_deletes,
         history: wanted.history,
-        include: text(&wanted.include),
-        exclude: text(&wanted.exclude),
-        strict: wanted.strict,
+        include: text(&scope.include),
+        exclude: text(&scope.exclude),
+        strict: scope.strict,
         concurrency: args.concurrency,
         requests_per_second: args.max_rate,
         robots: match args.robots {

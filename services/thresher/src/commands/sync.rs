@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{ModeArg, PreferArg, SyncArgs, ViewArg, WantedArgs};
+use crate::cli::{ModeArg, PreferArg, ScopeArgs, SyncArgs, ViewArg, WantedArgs};
 use crate::commands::audit::{self, Telling};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
@@ -68,13 +68,13 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         Some(into) => into.clone(),
         None => target::default_directory(&args.url)?,
     };
-    let web = WebConfig { per_origin: args.concurrency.get(), ..args.http.config(&args.url)? };
+    let web = args.room.web(&args.http, &args.url)?;
     let options = HarvestOptions {
         // The one client of this process is told already how the Source is asked.
         terms: model::Terms::default(),
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
-        jobs_per_lane: args.concurrency,
+        jobs_per_lane: args.room.concurrency,
         retries: retries(args.http.attempts()),
         ..wanted(args.wanted)
     };
@@ -114,11 +114,18 @@ pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
             PreferArg::List => Prefer::List,
             PreferArg::Dump => Prefer::Dump,
         }),
-        strict: args.strict,
-        filter: Filter { include: args.include, exclude: args.exclude },
-        absent: args.absent.into(),
-        max_deletes_percent: args.max_deletes,
         history: args.history,
+        ..within(args.scope)
+    }
+}
+
+/// What of the Source counts, as a harvest is told.
+pub(crate) fn within(scope: ScopeArgs) -> HarvestOptions {
+    HarvestOptions {
+        strict: scope.strict,
+        filter: Filter { include: scope.include, exclude: scope.exclude },
+        absent: scope.absent.into(),
+        max_deletes_percent: scope.max_deletes,
         ..HarvestOptions::default()
     }
 }

@@ -3,7 +3,7 @@
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use jiff::Timestamp;
 use model::{
-    Account, ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
+    ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
     ResourceRecord, ResourceUri, RunId, SourceId, Subject,
 };
 use store::{Store, StoreOptions, StoreTarget};
@@ -103,10 +103,7 @@ impl Noting<'_> {
             let (at, run) = (problem.last_seen, self.run);
             // Its history is told once, however often it is scrubbed.
             if known != Some(problem.reason) {
-                let (freed, freed_versions) = (None, Vec::new());
-                let account = Account::default();
-                let change = ChangeLogEntry { uri, event, at, run, document, freed, freed_versions, account };
-                batch.append_change(&change);
+                batch.append_change(&ChangeLogEntry::new(uri, event, at, run, document));
             }
             batch.put_problem(&subject, &problem);
             self.noted += 1;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bus::{Bus, MemoryBus};
+use bus::MemoryBus;
 use catalog::Catalog;
 use futures::{StreamExt as _, stream};
-use model::{Clock, SourceId, SystemClock};
-use pipeline::Pipeline;
-use scheduler::{Harvest, HarvestError, HarvestOptions, Parts, Progress};
+use model::{SourceId, SystemClock};
+use scheduler::{HarvestError, HarvestOptions, Parts, Progress};
 use store::{Store, StoreError};
 use tokio::sync::watch;
 
@@ -30,11 +29,8 @@ pub(super) async fn mend(
     let entry: url::Url = url.parse().map_err(usage)?;
     let client = http::client(http.config(&entry)?)?;
     let has_view = catalog.last_run().await?.is_some_and(|run| run.view);
-    let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(BUS_CAPACITY));
     let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let pipeline = Pipeline::start(bus, &client, &store, Arc::clone(&clock)).await?;
     let (progress, watched) = watch::channel(Progress::default());
     let shown = show::watch(watched);
     let parts = Parts {
@@ -44,8 +40,8 @@ pub(super) async fn mend(
         view: store.view().filter(|_| has_view),
         store,
         client,
-        bus: Arc::clone(&pipeline.bus),
-        clock,
+        bus: Arc::new(MemoryBus::new(BUS_CAPACITY)),
+        clock: Arc::new(SystemClock),
         options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
         progress,
         stop,
@@ -57,14 +53,8 @@ pub(super) async fn mend(
             source: Box::new(error),
         })),
     });
-    let mended = tokio::select! {
-        mended = Harvest::mend(parts, uris) => mended.map_err(Failed::from),
-        () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
-        why = pipeline.trouble() => Err(Failed::from(anyhow::anyhow!("{why}. Nothing is lost: the next `thresher sync` goes on with it"))),
-    };
+    let mended = pipeline::mend(parts, uris, &at_once).await;
     notices.finish().await;
     shown.finish().await;
-    let (_, report) = mended?;
-    pipeline.finish().await;
-    Ok(report.map_or(0, |report| report.run.counters.healed))
+    Ok(mended?.map_or(0, |report| report.run.counters.healed))
 }
