@@ -7,10 +7,12 @@ use fixity::Computed;
 use jiff::Timestamp;
 use model::{ResourceUri, SourceId};
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
-use crate::work::{Format, Summary};
-use crate::{ExportError, Selection};
+use crate::work::{DATA, Format, Summary};
+use crate::{ExportError, Selection, parts};
+
+/// How the names of notes begin that are not whole.
+pub(crate) const TEMPORARY: &str = ".export-";
 
 /// What an export is asked to be. One that was begun is gone on with only by the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +54,37 @@ pub(crate) struct Closed {
     pub(crate) computed: Computed,
 }
 
+impl Note {
+    /// Refuses to go on where a file of `directory` that was whole is gone, or not as long as it was.
+    pub(crate) fn must_be_there(&self, directory: &Path) -> Result<(), ExportError> {
+        let packages =
+            self.packages.iter().map(|closed| (closed.name.clone(), Some(closed.computed.length())));
+        let tables = (1..=self.parts).map(|number| (parts::name(number), None));
+        for (name, length) in packages.chain(tables) {
+            let path = directory.join(name);
+            match (fs_err::metadata(&path), length) {
+                (Ok(found), Some(length)) if found.len() != length => {
+                    return Err(changed(&path, &format!("has {} bytes instead of {length}", found.len())));
+                }
+                (Ok(_), _) => {}
+                (Err(error), _) if error.kind() == ErrorKind::NotFound => {
+                    return Err(changed(&path, "is not there any more"));
+                }
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was written of an export that was interrupted is not what its note tells of.
+pub(crate) fn changed(path: &Path, how: &str) -> ExportError {
+    let place = path.display();
+    ExportError::Refused(format!(
+        "{place} {how}: it was changed after the export was interrupted. Remove what was begun, or give another place"
+    ))
+}
+
 /// Where a note lies, and what it says.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -91,7 +124,7 @@ impl Kept {
     pub(crate) fn keep(&self) -> Result<(), ExportError> {
         let Some(path) = &self.path else { return Ok(()) };
         let directory = path.parent().unwrap_or(Path::new("."));
-        let mut file = NamedTempFile::new_in(directory)?;
+        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
         serde_json::to_writer(&mut file, &self.note).map_err(|error| ExportError::Format(error.into()))?;
         file.flush()?;
         file.as_file().sync_all()?;
@@ -99,12 +132,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Removes it: the export is whole.
+    /// Removes it, with all that lies beside it in a directory of its own: the export is whole.
     pub(crate) fn forget(self) -> Result<(), ExportError> {
-        match self.path.map(fs_err::remove_file) {
-            Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
+        let Some(path) = self.path else { return Ok(()) };
+        match path.parent() {
+            Some(directory) if directory.ends_with(DATA) => fs_err::remove_dir_all(directory)?,
+            _ => fs_err::remove_file(path)?,
         }
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
     let mut is_over = false;
     // Even nothing is a table.
     while !is_over || work.kept.note.parts == 0 {
-        let name = format!("part-{:05}.parquet", work.kept.note.parts + 1);
+        let name = name(work.kept.note.parts + 1);
         let aside = directory.join(DATA).join(&name);
         let mut part = Part::create(&aside, &schema)?;
         let mut rows = 0;
@@ -50,6 +50,11 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
         work.kept.keep()?;
     }
     Ok(())
+}
+
+/// The file of the `number`th part; they are counted from one.
+pub(crate) fn name(number: u32) -> String {
+    format!("part-{number:05}.parquet")
 }
 
 /// A file that is being written.

@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Seek as _, Write};
 use std::path::Path;
 use std::pin::pin;
 
-use fs_err::OpenOptions;
 use futures::TryStreamExt as _;
 use model::{ResourceRecord, ResourceUri};
 
@@ -14,10 +13,7 @@ use crate::work::Work;
 
 /// Into a file, behind what is safely there.
 pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
-    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-    file.set_len(work.kept.note.bytes)?;
-    file.seek(io::SeekFrom::End(0))?;
-    let mut out = BufWriter::new(file);
+    let mut out = work.file(path)?;
     let mut rest = pin!(work.rest().await?);
     let mut lines = 0;
     while let Some((uri, record)) = rest.try_next().await? {

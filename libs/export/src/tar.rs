@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
 use std::pin::pin;
 
-use fs_err::{File, OpenOptions};
+use fs_err::File;
 use futures::TryStreamExt as _;
 use model::ResourceRecord;
 use store::{StoreError, view};
@@ -16,10 +16,7 @@ use crate::work::Work;
 
 /// Into a file, behind what is safely there.
 pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
-    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-    file.set_len(work.kept.note.bytes)?;
-    file.seek(io::SeekFrom::End(0))?;
-    let mut tar = Builder::new(BufWriter::new(file));
+    let mut tar = Builder::new(work.file(path)?);
     let mut held = pin!(work.held().await?);
     let (mut members, mut bytes) = (0, 0);
     while let Some(resource) = held.try_next().await? {

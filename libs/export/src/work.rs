@@ -1,9 +1,11 @@
 //! What an export is asked to be, and the way all kinds of it go.
 
+use std::io::{self, BufWriter, Seek as _, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use catalog::CatalogReader;
+use fs_err::{File, OpenOptions};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{ResourceUri, SourceId};
@@ -13,7 +15,7 @@ use url::Url;
 
 use crate::note::{Asked, Kept};
 use crate::selection::Taken;
-use crate::{ExportError, Selection, dump, parts, table, tar, tree};
+use crate::{ExportError, Selection, dump, note, parts, table, tar, tree};
 
 /// What an export is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +135,9 @@ impl Export {
         let Self { format, to, selection, sizes } = self;
         let asked = Asked { format: format.clone(), source: source.clone(), selection: selection.clone() };
         let kept = Kept::open(self.prepare()?, asked, now)?;
+        if let Destination::Path(path) = to {
+            kept.note.must_be_there(path)?;
+        }
         let mut work = Work { store, catalog, kept, sizes: *sizes, see };
         if work.kept.note.after.is_some() {
             work.saw(Seen::Resumed(work.kept.note.done))?;
@@ -156,11 +161,6 @@ impl Export {
         }
         let done = work.kept.note.done;
         work.kept.forget()?;
-        if let (Format::Tree | Format::ResourceDump { .. } | Format::Parquet, Destination::Path(path)) =
-            (format, to)
-        {
-            remove_data_directory(path)?;
-        }
         Ok(done)
     }
 
@@ -175,7 +175,7 @@ impl Export {
             Format::ResourceDump { .. } | Format::Tree | Format::Parquet => {
                 let note = path.join(DATA).join("export.json");
                 fs_err::create_dir_all(path)?;
-                if !note.exists() && fs_err::read_dir(path)?.next().is_some() {
+                if !note.exists() && !is_untouched(path)? {
                     return refuse("is not empty");
                 }
                 fs_err::create_dir_all(path.join(DATA))?;
@@ -194,11 +194,36 @@ impl Export {
 /// Where a directory keeps what is no part of the export, as long as it is not whole.
 pub(crate) const DATA: &str = ".thresher";
 
-fn remove_data_directory(directory: &Path) -> Result<(), ExportError> {
-    Ok(fs_err::remove_dir_all(directory.join(DATA))?)
+/// Whether a directory holds nothing, or only what an export leaves that was cut off before its first note.
+fn is_untouched(directory: &Path) -> io::Result<bool> {
+    let data = directory.join(DATA);
+    Ok(has_only(directory, |name| name == DATA)?
+        && (!data.exists() || has_only(&data, |name| name.starts_with(note::TEMPORARY))?))
+}
+
+/// Whether all that lies in a directory has such a name.
+fn has_only(directory: &Path, ours: fn(&str) -> bool) -> io::Result<bool> {
+    for entry in fs_err::read_dir(directory)? {
+        if !entry?.file_name().to_str().is_some_and(ours) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl Work<'_> {
+    /// The file of an export that is one, to be written behind what is safely there.
+    pub(crate) fn file(&self, path: &Path) -> Result<BufWriter<File>, ExportError> {
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let (kept, there) = (self.kept.note.bytes, file.metadata()?.len());
+        if there < kept {
+            return Err(note::changed(path, &format!("has {there} bytes of {kept} that were written")));
+        }
+        file.set_len(kept)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(BufWriter::new(file))
+    }
+
     /// Resources that are selected and still to come, in the catalog's order.
     pub(crate) async fn rest(
         &self,

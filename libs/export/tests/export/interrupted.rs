@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use export::{ExportError, Format, Seen};
+use export::{Destination, ExportError, Format, Seen};
 
 use crate::read::read;
 use crate::world::World;
@@ -48,6 +48,51 @@ async fn stopped_after_any_resource_and_asked_for_again_it_is_the_same_export() 
         }
         assert!(resumed > 0, "{format:?} was never gone on with");
     }
+}
+
+#[tokio::test]
+async fn what_was_changed_meanwhile_is_not_gone_on_with() {
+    let world = World::with(RESOURCES).await;
+    let base = "http://e.org/dump/".parse().unwrap();
+    for format in [Format::Tar, Format::JsonLines, Format::Parquet, Format::ResourceDump { base }] {
+        let folder = tempfile::tempdir().unwrap();
+        let export = World::export(format.clone(), &folder.path().join("begun"));
+        let Destination::Path(place) = &export.to else { panic!("a path") };
+        let mut seen = 0;
+        let mut see = |_: Seen<'_>| {
+            seen += 1;
+            if seen == 8 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        assert!(matches!(world.watched(&export, &mut see).await, Err(ExportError::Stopped)));
+        let written = match &format {
+            Format::Parquet => place.join("part-00001.parquet"),
+            Format::ResourceDump { .. } => place.join("package-00001.zip"),
+            _ => place.clone(),
+        };
+        let bytes = std::fs::read(&written).unwrap();
+        std::fs::remove_file(&written).unwrap();
+        let refused = world.run(&export).await.unwrap_err().to_string();
+        assert!(refused.contains("was changed after the export was interrupted"), "{format:?}: {refused}");
+        std::fs::write(&written, &bytes).unwrap();
+        assert_eq!(world.run(&export).await.unwrap().0.resources, RESOURCES as u64, "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_cut_off_before_its_first_note_is_begun_anew_and_a_harvest_is_left_alone() {
+    let (world, folder) = (World::with(5).await, tempfile::tempdir().unwrap());
+    let place = folder.path().join("tree");
+    std::fs::create_dir_all(place.join(".thresher")).unwrap();
+    std::fs::write(place.join(".thresher/.export-1"), "{").unwrap();
+    let export = World::export(Format::Tree, &place);
+    assert_eq!(world.run(&export).await.unwrap().0.resources, 5);
+    assert!(!place.join(".thresher").exists());
+
+    let harvest = folder.path().join("harvest");
+    std::fs::create_dir_all(harvest.join(".thresher/packs")).unwrap();
+    let refused = world.run(&World::export(Format::Tree, &harvest)).await.unwrap_err();
+    assert!(refused.to_string().contains("is not empty"), "{refused}");
+    assert!(harvest.join(".thresher/packs").exists());
 }
 
 #[tokio::test]

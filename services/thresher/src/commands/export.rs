@@ -8,10 +8,10 @@ use export::{Destination, Export, ExportError, Format, Seen, Selection, Sizes};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
 use store::SourceNote;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::cli::{ExportArgs, ExportFormat};
+use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 
@@ -20,8 +20,8 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     let export = asked_for(&args)?;
     let harvested = target::open_for_reading(&args.harvest.into).await?;
     let (note, catalog) = one_of(&harvested.sources, args.source.as_deref())?;
-    let stop = CancellationToken::new();
-    let _interrupt = tokio::spawn(stop_at_interrupt(stop.clone()));
+    // The first Ctrl-C lets it end where it can be gone on with.
+    let (stop, _) = stop_on_interrupt();
     let mut see = |seen: Seen<'_>| {
         match seen {
             Seen::Taken(_) => {}
@@ -68,13 +68,6 @@ fn asked_for(args: &ExportArgs) -> Result<Export, Failed> {
     let (prefix, types) = (prefix.clone(), types.clone());
     let selection = Selection { prefix, since: *since, until: *until, types };
     Ok(Export { format, to, selection, sizes: Sizes::default() })
-}
-
-/// The first Ctrl-C lets the export end where it can be gone on with.
-async fn stop_at_interrupt(stop: CancellationToken) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.cancel();
-    }
 }
 
 /// The Source to be exported: the only one, or the one that was named.
