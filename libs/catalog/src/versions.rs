@@ -1,6 +1,5 @@
 //! Versions of resources that were held once, where the operator wants them kept. Keyed by the resource's URI.
 
-use futures::TryStreamExt as _;
 use model::{ResourceUri, Versions};
 
 use crate::keyspace::{Key, text_space};
@@ -51,20 +50,12 @@ impl Lookups {
         self.scan::<History>(prefix.unwrap_or_default().as_bytes(), None).await
     }
 
-    /// How many versions of each resource are kept beside the one that is held.
+    /// How many versions of each resource are kept beside the one that is held. None where none ever were: then there are none.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
-    pub async fn history(&self) -> Result<u32, CatalogError> {
-        Ok(self.meta(HISTORY).await?.unwrap_or_default())
-    }
-
-    /// Whether any versions are kept.
-    ///
-    /// # Errors
-    /// When the store fails or a record cannot be read.
-    pub async fn has_versions(&self) -> Result<bool, CatalogError> {
-        Ok(self.scan_versions(None).await?.try_next().await?.is_some())
+    pub async fn history(&self) -> Result<Option<u32>, CatalogError> {
+        self.meta(HISTORY).await
     }
 }
 

@@ -167,10 +167,11 @@ impl Harvest {
             sets.insert(id, set);
         }
         let (has_problems, has_ignored) = problems::look(&catalog).await?;
-        let history = History::open(&catalog, options.history).await?;
+        let is_audit = options.mode == Some(Mode::Audit);
+        // An audit changes no setting.
+        let history = History::open(&catalog, options.history.filter(|_| !is_audit)).await?;
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
-        let is_audit = options.mode == Some(Mode::Audit);
         if is_audit {
             may_audit(&entry, last.as_ref(), interrupted.as_ref())?;
         }

@@ -19,14 +19,14 @@ pub(crate) struct History {
 impl History {
     /// What was wanted last, or is from now on.
     pub(crate) async fn open(catalog: &Catalog, wanted: Option<u32>) -> Result<Self, CatalogError> {
-        let before = catalog.history().await?;
-        let keep = wanted.unwrap_or(before);
-        if keep != before {
+        let noted = catalog.history().await?;
+        let keep = wanted.or(noted).unwrap_or_default();
+        if keep != noted.unwrap_or_default() {
             let mut batch = Batch::new();
             batch.put_history(keep);
             catalog.commit(batch).await?;
         }
-        Ok(Self { keep, is_looked_up: keep > 0 || catalog.has_versions().await? })
+        Ok(Self { keep, is_looked_up: keep > 0 || noted.is_some() })
     }
 }
 

@@ -96,3 +96,13 @@ async fn what_was_deleted_is_given_for_its_time_and_not_for_the_time_it_was_gone
     assert_eq!(case.cat("a", restored).as_deref(), Some("a 1"));
     assert_eq!((case.cat("a", there).as_deref(), case.cat("a", gone)), (Some("a 1"), None));
 }
+
+#[tokio::test]
+async fn an_audit_changes_no_setting() {
+    let case = Case::new().await;
+    case.harvest(1, &[("a", "a 1")], &["--history", "1"]);
+    case.harvest(1, &[("a", "a 1")], &["--mode", "audit", "--history", "0"]);
+    let held = Timestamp::now();
+    case.harvest(2, &[("a", "a 22")], &[]);
+    assert_eq!(case.cat("a", held).as_deref(), Some("a 1"), "one version is kept as before");
+}
