@@ -75,6 +75,16 @@ pub(crate) enum Command {
     Run(RunCommand),
     /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
     Demo(DemoArgs),
+    /// Print what a shell needs to complete this command line.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page; with a directory, write one for each command into it.
+    Man {
+        /// A directory for thresher.1, thresher-sync.1 and all others, such as /usr/local/share/man/man1
+        directory: Option<PathBuf>,
+    },
 }
 
 /// `sync`.

@@ -60,6 +60,8 @@ async fn run(command: Command) -> CommandResult {
         Command::Run(command) => commands::run::run(command).await,
         Command::Serve(_) => unreachable!("it was run by its caller"),
         Command::Demo(args) => commands::demo::run(args).await,
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man { directory } => commands::manual::man(directory.as_deref()),
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod gc;
 pub(crate) mod ignore;
 pub(crate) mod inspect;
 pub(crate) mod ls;
+pub(crate) mod manual;
 mod moment;
 pub(crate) mod plan;
 pub(crate) mod problems;

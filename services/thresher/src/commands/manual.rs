@@ -1,0 +1,38 @@
+//! `thresher completions` and `thresher man`: the command line, for shells and for people, made from what it is.
+
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+use crate::exit::{CommandResult, Exit};
+
+/// Prints the completions for a shell.
+pub(crate) fn completions(shell: Shell) -> CommandResult {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "thresher", &mut script);
+    print(&script)
+}
+
+/// Prints the manual page, or writes one for each command into a directory.
+pub(crate) fn man(directory: Option<&Path>) -> CommandResult {
+    if let Some(directory) = directory {
+        fs_err::create_dir_all(directory)?;
+        clap_mangen::generate_to(Cli::command(), directory)?;
+        return Ok(Exit::Good);
+    }
+    let mut page = Vec::new();
+    Man::new(Cli::command()).render(&mut page)?;
+    print(&page)
+}
+
+/// Whoever reads it may have seen enough of it.
+fn print(text: &[u8]) -> CommandResult {
+    match io::stdout().write_all(text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(Exit::Good),
+    }
+}
