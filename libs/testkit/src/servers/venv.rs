@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 
 const SERVERS: &str = include_str!("../../python/servers.txt");
 const PEERS: &str = include_str!("../../python/peers.txt");
+const DEPLOY: &str = include_str!("../../python/deploy.txt");
 
 /// A virtual environment with pinned packages.
 #[derive(Debug, Clone)]
@@ -32,6 +33,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn peers() -> anyhow::Result<Venv> {
         Venv::with("peers-venv", PEERS, &[])
+    }
+
+    /// What checks the files of `deploy/`: schemas of Kubernetes and parsers (`python` with them), in `deploy-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn deploy() -> anyhow::Result<Venv> {
+        Venv::with("deploy-venv", DEPLOY, &["--only-binary=:all:", "--no-deps"])
     }
 
     /// The path of a program, or of `python` itself.

@@ -1,0 +1,28 @@
+"""Where things lie, and what is read of them by several tests."""
+
+import re
+import sys
+from pathlib import Path
+
+DEPLOY = Path(__file__).resolve().parents[1]
+ROOT = DEPLOY.parent
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("overlays/*/kustomization.yaml"))
+
+# The builder is a program of its own folder, which people run without these tests.
+sys.path.insert(0, str(KUBERNETES))
+
+
+def services():
+    """The services that a fleet has: each crate of services/ with a configuration in deploy/config."""
+    return sorted(path.stem for path in (DEPLOY / "config").glob("*.yaml") if (ROOT / "services" / path.stem / "src/main.rs").is_file() and path.stem != "serve")
+
+
+def read(path):
+    return (ROOT / path).read_text()
+
+
+def stage_names():
+    """The names of the streams' stages, from the code that makes them."""
+    names = read("libs/bus/src/jetstream/names.rs")
+    return set(re.findall(r'Self::\w+ => "(\w+)"', names.split("fn name(self)")[1].split("pub(super) fn of")[0]))

@@ -1,0 +1,184 @@
+"""Our own rules for manifests, beside those of Kubernetes. Each takes the objects of a build and yields what is wrong."""
+
+import re
+
+import places  # noqa: F401 - puts the builder on the path
+from build import containers, name_of, pods
+
+# Our own services' probes: the paths of the admin port (libs/service/src/admin.rs).
+PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+# Who asks strangers' servers.
+OUTWARD = {"fetcher", "scheduler"}
+
+
+def workloads(objects):
+    return [one for one in objects if any(pods(one))]
+
+
+def is_service(one):
+    """Whether it is one of Thresher's own."""
+    return one["metadata"].get("labels", {}).get("app.kubernetes.io/part-of") == "thresher"
+
+
+def probes(objects):
+    """Each container has probes; those of our services ask the admin port for its pages."""
+    for one in workloads(objects):
+        for container in containers(one):
+            for probe, path in PROBES.items():
+                asked = container.get(probe)
+                if not asked:
+                    yield f"{name_of(one)} has no {probe}"
+                elif is_service(one) and asked.get("httpGet") != {"path": path, "port": "admin"}:
+                    yield f"{name_of(one)}: {probe} asks for {asked}, and not for {path} of the admin port"
+
+
+def resources(objects):
+    """Each container says what memory it wants and may have, and what processor time it wants. It has no limit of that: one would
+    make it slow while the machine is idle."""
+    for one in workloads(objects):
+        for container in containers(one):
+            told = container.get("resources", {})
+            for kind, what in (("requests", "cpu"), ("requests", "memory"), ("limits", "memory")):
+                if what not in told.get(kind, {}):
+                    yield f"{name_of(one)} has no {kind}.{what}"
+
+
+def rights(objects):
+    """No container has any right that it does not need."""
+    for one in workloads(objects):
+        for pod in pods(one):
+            if pod.get("automountServiceAccountToken") is not False:
+                yield f"{name_of(one)} is given a token of its service account"
+            context = pod.get("securityContext", {})
+            if context.get("runAsNonRoot") is not True:
+                yield f"{name_of(one)} may run as root"
+            if context.get("seccompProfile") != {"type": "RuntimeDefault"}:
+                yield f"{name_of(one)} has no seccomp profile"
+            for key in ("hostNetwork", "hostPID", "hostIPC"):
+                if pod.get(key):
+                    yield f"{name_of(one)} has {key}"
+            for volume in pod.get("volumes", []):
+                if "hostPath" in volume:
+                    yield f"{name_of(one)} reaches into its machine: {volume['name']}"
+        for container in containers(one):
+            context = container.get("securityContext", {})
+            if context.get("allowPrivilegeEscalation") is not False:
+                yield f"{name_of(one)} may gain rights"
+            if context.get("readOnlyRootFilesystem") is not True:
+                yield f"{name_of(one)} may write to its own files"
+            if context.get("capabilities") != {"drop": ["ALL"]}:
+                yield f"{name_of(one)} keeps capabilities"
+
+
+def volumes(objects):
+    """What is mounted is there, what is there is mounted, and what grows has a limit."""
+    for one in workloads(objects):
+        for pod in pods(one):
+            there = {volume["name"] for volume in pod.get("volumes", [])}
+            mounted = {mount["name"] for container in containers(one) for mount in container.get("volumeMounts", [])}
+            for name in sorted(there ^ mounted):
+                yield f"{name_of(one)}: volume {name} is {'not mounted' if name in there else 'not there'}"
+            for volume in pod.get("volumes", []):
+                if "emptyDir" in volume and "sizeLimit" not in volume["emptyDir"]:
+                    yield f"{name_of(one)}: volume {volume['name']} has no limit"
+            if is_service(one) and "spool" not in there:
+                yield f"{name_of(one)} has no spool"
+
+
+def references(objects):
+    """ConfigMaps, their keys and service accounts that are referred to are there."""
+    maps = {name_of(one): one.get("data", {}) for one in objects if one["kind"] == "ConfigMap"}
+    accounts = {name_of(one) for one in objects if one["kind"] == "ServiceAccount"}
+    for one in workloads(objects):
+        for pod in pods(one):
+            if is_service(one) and pod.get("serviceAccountName") not in accounts:
+                yield f"{name_of(one)} has no service account of its own"
+            for volume in pod.get("volumes", []):
+                if "configMap" in volume and volume["configMap"]["name"] not in maps:
+                    yield f"{name_of(one)}: there is no ConfigMap {volume['configMap']['name']}"
+        for container in containers(one):
+            for variable in container.get("env", []):
+                reference = variable.get("valueFrom", {}).get("configMapKeyRef")
+                if reference and reference["key"] not in maps.get(reference["name"], {}):
+                    yield f"{name_of(one)}: {variable['name']}: there is no {reference['key']} in {reference['name']}"
+
+
+def secrets(objects):
+    """All keys of Secrets that are referred to, as (secret, key); the key is empty where the whole Secret is mounted."""
+    for one in workloads(objects):
+        for pod in pods(one):
+            for volume in pod.get("volumes", []):
+                if "secret" in volume:
+                    items = volume["secret"].get("items") or [{"key": ""}]
+                    for item in items:
+                        yield volume["secret"]["secretName"], item["key"]
+        for container in containers(one):
+            for variable in container.get("env", []):
+                reference = variable.get("valueFrom", {}).get("secretKeyRef")
+                if reference:
+                    yield reference["name"], reference["key"]
+
+
+def written_secrets(objects):
+    """No Secret is written down, nor anything that looks like one."""
+    for one in objects:
+        if one["kind"] == "Secret":
+            yield f"the Secret {name_of(one)} is written down; only refer to it"
+    for one in workloads(objects):
+        for container in containers(one):
+            for variable in container.get("env", []):
+                if "value" in variable and re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY", variable["name"]):
+                    yield f"{name_of(one)}: {variable['name']} is written down"
+
+
+def spread_and_budgets(objects):
+    """Each service is spread over machines, and drained one by one."""
+    budgets = {name_of(one): one["spec"] for one in objects if one["kind"] == "PodDisruptionBudget"}
+    for one in filter(is_service, workloads(objects)):
+        for pod in pods(one):
+            if not pod.get("topologySpreadConstraints"):
+                yield f"{name_of(one)} is not spread"
+        if budgets.get(name_of(one), {}).get("selector") != one["spec"]["selector"]:
+            yield f"{name_of(one)} has no disruption budget of its own pods"
+
+
+def network(objects):
+    """Nothing may talk but where a policy lets it; only those reach strangers that have to."""
+    policies = {name_of(one): one["spec"] for one in objects if one["kind"] == "NetworkPolicy"}
+    if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
+        yield "nothing is denied by default"
+    for needed in ("to-dns", "to-nats", "to-store", "to-sources", "from-prometheus"):
+        if needed not in policies:
+            yield f"there is no policy {needed}"
+    for name, spec in policies.items():
+        blocks = [to["ipBlock"] for rule in spec.get("egress", []) for to in rule.get("to", []) if "ipBlock" in to]
+        for block in blocks:
+            private = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
+            if block["cidr"] == "0.0.0.0/0" and not private <= set(block.get("except", [])):
+                yield f"{name} reaches private addresses"
+        if any(not rule.get("to") for rule in spec.get("egress", [])):
+            yield f"{name} reaches everything"
+        if name == "to-sources":
+            (expression,) = spec["podSelector"]["matchExpressions"]
+            if set(expression["values"]) != OUTWARD:
+                yield f"{name} is for {expression['values']}"
+
+
+def autoscaling(objects):
+    """Each workload has one autoscaler at most, which concerns a workload that is there."""
+    seen = set()
+    names = {name_of(one) for one in workloads(objects)}
+    for one in objects:
+        if one["kind"] in ("HorizontalPodAutoscaler", "ScaledObject"):
+            target = one["spec"]["scaleTargetRef"]["name"]
+            if target in seen:
+                yield f"{target} has two autoscalers"
+            if target not in names:
+                yield f"an autoscaler is for {target}, which is not there"
+            seen.add(target)
+    for one in filter(is_service, workloads(objects)):
+        if (name_of(one) in seen) == ("replicas" in one["spec"]):
+            yield f"{name_of(one)}: either an autoscaler or a number says how many there are"
+
+
+RULES = [probes, resources, rights, volumes, references, written_secrets, spread_and_budgets, network, autoscaling]
