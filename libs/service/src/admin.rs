@@ -69,6 +69,11 @@ impl Metrics {
         self.memory.bound(part, bytes);
     }
 
+    /// Says too whether the service is ready, and which parts it waits for.
+    pub(crate) fn tell_of(&self, readiness: &Readiness) {
+        self.register(|registry| registry.register_collector(Box::new(readiness.clone())));
+    }
+
     /// Registers metrics, under the prefix `thresher_`.
     pub fn register<T>(&self, register: impl FnOnce(&mut Registry) -> T) -> T {
         // A registration that panicked left out its own metric and nothing else.

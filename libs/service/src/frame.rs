@@ -95,6 +95,7 @@ where
     }
     tracing::info!(service.name = about.name, service.version = about.version, ?config, "starting");
     let (readiness, metrics) = (Readiness::default(), Metrics::new(about));
+    metrics.tell_of(&readiness);
     let admin = match Admin::bind(frame.admin.listen, readiness.clone(), metrics.clone()).await {
         Ok(admin) => admin,
         Err(error) => return refuse(about, COULD_NOT_RUN, &error),

@@ -1,7 +1,13 @@
 //! Readiness: the parts of a service say when they can work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
 
 /// Whether a service is ready: once each of its parts has released its latch, and until it drains. Cheap to clone.
 ///
@@ -79,6 +85,25 @@ impl Latch {
     }
 }
 
+/// What `/readyz` says, for alerts: the reasons stand there, the parts here.
+impl Collector for Readiness {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let waiting_for = self.waiting_for();
+        let (help, kind) = ("Whether the service is ready", MetricType::Gauge);
+        let ready = ConstGauge::new(u64::from(waiting_for.is_empty()));
+        ready.encode(encoder.encode_descriptor("service_ready", help, None, kind)?)?;
+        let help = "The parts that the service waits for";
+        let mut family = encoder.encode_descriptor("service_waiting_for", help, None, kind)?;
+        // A part may have several latches.
+        let parts: BTreeSet<&str> =
+            waiting_for.iter().filter_map(|reason| reason.split(':').next()).collect();
+        for part in parts {
+            ConstGauge::new(1_u64).encode(family.encode_family(&[("part", part)])?)?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +136,30 @@ mod tests {
         assert!(readiness.is_ready());
         readiness.drain();
         assert!(!readiness.is_ready());
+    }
+
+    #[test]
+    fn metrics_say_whether_it_is_ready_and_name_each_part_that_is_not_once() {
+        let (readiness, metrics) =
+            (Readiness::default(), crate::Metrics::new(crate::About { name: "test", version: "0" }));
+        metrics.tell_of(&readiness);
+        let lines = || -> Vec<String> {
+            let all = metrics.encode();
+            all.lines().filter(|line| line.starts_with("thresher_service_")).map(str::to_owned).collect()
+        };
+        assert_eq!(lines(), ["thresher_service_ready 0", "thresher_service_waiting_for{part=\"service\"} 1"]);
+        let latches = ["bus", "bus", "store"].map(|part| readiness.latch(part, "connecting"));
+        assert_eq!(
+            lines(),
+            [
+                "thresher_service_ready 0",
+                "thresher_service_waiting_for{part=\"bus\"} 1",
+                "thresher_service_waiting_for{part=\"store\"} 1",
+            ]
+        );
+        for latch in latches {
+            latch.release();
+        }
+        assert_eq!(lines(), ["thresher_service_ready 1"]);
     }
 }

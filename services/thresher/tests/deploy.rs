@@ -72,6 +72,11 @@ fn the_containerfile_is_one_and_what_it_copies_is_there() {
     passes("test_containerfile.py");
 }
 
+#[test]
+fn alerts_pass_their_tests_and_ask_for_series_that_there_are() {
+    passes("test_rules.py");
+}
+
 /// Reads what a service is told as the service does, and checks what it must be in a cluster.
 fn read<C: DeserializeOwned + ServiceConfig>(name: &str, told: &Told) -> C {
     let folder = tempfile::tempdir().unwrap();

@@ -44,6 +44,10 @@ impl SchedulerMetrics {
     /// Registers them with a service.
     pub(super) fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
+        // Shown as zero before the first one ends: a rate does not see a number that begins with one.
+        for end in ["in-sync", "with-problems", "failed"] {
+            drop(counted.runs.get_or_create(&EndLabel { end }));
+        }
         metrics.register(|registry| {
             registry.register(
                 "scheduler_sources",
