@@ -3,10 +3,13 @@
 //! Writes do not go through the client's own calls, since these drop the lifetime of a value when its key had been
 //! deleted before, and cannot renew one. They are publications to the bucket's subjects, which is what KV is made of.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::context::{
+    GetStreamError, GetStreamErrorKind, KeyValueError, PublishError, PublishErrorKind,
+};
 use async_nats::jetstream::kv::{self, Operation, Store};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
@@ -17,6 +20,8 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 
 use crate::ControlError;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long the trace of a value that expired stays. The server raises shorter lifetimes of values to this.
 const EXPIRY_TRACE: Duration = Duration::from_secs(1);
@@ -51,6 +56,8 @@ pub(crate) struct Layout<'a> {
     /// Revisions kept of each key.
     pub(crate) revisions: u8,
     pub(crate) replicas: usize,
+    /// A bucket that is there is taken as it is kept.
+    pub(crate) as_found: bool,
 }
 
 /// What is at a key.
@@ -88,8 +95,29 @@ pub(crate) struct Feed {
     pub(crate) held: u64,
 }
 
+/// The bucket as it is kept; made where there is none.
+async fn as_found(context: &Context, config: kv::Config) -> Result<Store, BoxError> {
+    let name = config.bucket.clone();
+    match context.get_key_value(&name).await {
+        Ok(store) => return Ok(store),
+        Err(error) if !is_missing(&error) => return Err(error.into()),
+        Err(_) => {}
+    }
+    match context.create_key_value(config).await {
+        Ok(store) => Ok(store),
+        // Somebody was quicker, and keeps it in another way.
+        Err(error) => context.get_key_value(name).await.map_err(|_| error.into()),
+    }
+}
+
+/// Whether there is no such bucket, and not merely no answer.
+fn is_missing(error: &KeyValueError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<GetStreamError>());
+    matches!(cause.map(|cause| cause.kind()), Some(GetStreamErrorKind::JetStream(answer)) if answer.code() == 404)
+}
+
 impl Bucket {
-    /// Opens a bucket; creates it, or brings its configuration up to date, where need be.
+    /// Opens a bucket; creates it, or brings its configuration up to date, where need be. One that is taken as found is never changed.
     pub(crate) async fn open(
         client: &Client,
         context: &Context,
@@ -106,10 +134,11 @@ impl Bucket {
             limit_markers: Some(EXPIRY_TRACE),
             ..kv::Config::default()
         };
-        let store = context
-            .create_or_update_key_value(config)
-            .await
-            .map_err(ControlError::unavailable(format!("open the bucket {name}")))?;
+        let opened = match layout.as_found {
+            true => as_found(context, config).await,
+            false => context.create_or_update_key_value(config).await.map_err(BoxError::from),
+        };
+        let store = opened.map_err(ControlError::unavailable(format!("open the bucket {name}")))?;
         Ok(Self { name, client: client.clone(), context: context.clone(), store, line: line.clone() })
     }
 

@@ -50,6 +50,19 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
+        Self::open(config, options, false).await
+    }
+
+    /// Connects to look, or to say something, as operators do: buckets that are there stay as their fleet keeps them, whatever
+    /// `config.replicas` says.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn visit(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
+        Self::open(config, options, true).await
+    }
+
+    async fn open(config: &Config, options: ConnectOptions, as_found: bool) -> Result<Self, ControlError> {
         config.check()?;
         // A connection of its own: what others send in bulk must not hold up the renewal of a lease.
         let (tell, line) = watch::channel(Line::default());
@@ -73,7 +86,8 @@ impl Control {
             .build(client.clone());
         let open = async |name, revisions, description| {
             let namespace = config.namespace.as_str();
-            let layout = Layout { namespace, name, description, revisions, replicas: config.replicas };
+            let replicas = config.replicas;
+            let layout = Layout { namespace, name, description, revisions, replicas, as_found };
             Bucket::open(&client, &context, &line, layout).await
         };
         let runs = Table::new(open("runs", 1, "The present or last run of each Source").await?);

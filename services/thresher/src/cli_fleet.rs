@@ -51,6 +51,12 @@ pub(crate) struct FleetArgs {
     /// The name under which the fleet shares the server.
     #[arg(long, env = "THRESHER_NAMESPACE", default_value = "thresher")]
     pub(crate) namespace: String,
+    /// The user at NATS, where it asks for one. The password stands in THRESHER_NATS_PASSWORD.
+    #[arg(long, value_name = "NAME", env = "THRESHER_NATS_USER", conflicts_with = "nats_credentials")]
+    pub(crate) nats_user: Option<String>,
+    /// The credentials file (.creds) of a user at NATS, instead.
+    #[arg(long, value_name = "FILE", env = "THRESHER_NATS_CREDENTIALS")]
+    pub(crate) nats_credentials: Option<PathBuf>,
 }
 
 /// What to do with the fleet's Sources.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Destination, Fleet, asked_for, source, truth};
 use serde_json::Value;
-use testkit::servers::{NatsFixture, S3Fixture};
+use testkit::servers::{NatsFixture, NatsServer, S3Fixture};
 use testkit::source::{Changes, Fault, Size, SourceSpec};
 use testkit::waiting::until;
 
@@ -302,6 +302,24 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     // What was still to be done is found out again.
     fleet.harvest(&url).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
+}
+
+#[tokio::test]
+async fn an_operator_shows_the_password_that_nats_asks_for() {
+    let server =
+        NatsServer::start_with("authorization { user: operator, password: open-sesame }").await.unwrap();
+    let ls = |user: Option<&str>, password: Option<&str>| {
+        let mut command = common::thresher();
+        command.args(["source", "ls", "--nats", server.url()]);
+        command.args(user.iter().flat_map(|user| ["--nats-user", user]));
+        command.envs(password.map(|password| ("THRESHER_NATS_PASSWORD", password)));
+        common::Run::of(&mut command)
+    };
+    ls(Some("operator"), Some("open-sesame")).exits(0);
+    ls(None, None).exits(3);
+    ls(Some("operator"), Some("guessed")).exits(3);
+    let said = ls(Some("operator"), None).exits(2).to_string();
+    assert!(said.contains("THRESHER_NATS_PASSWORD"), "{said}");
 }
 
 #[tokio::test]
