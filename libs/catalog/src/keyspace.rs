@@ -3,6 +3,7 @@
 //! A key is one byte that names its space, then the name of the thing in it. The bytes are stable: they are the format.
 
 use std::marker::PhantomData;
+use std::ops::Bound;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -89,6 +90,13 @@ pub(crate) fn end_of(prefix: &[u8]) -> Bytes {
     }
     // A space's byte is a letter, so something is always left.
     end.into()
+}
+
+/// All keys of a space.
+pub(crate) fn all_of<S: KeySpace>() -> (Bound<Bytes>, Bytes) {
+    let first = Key::<S>::of("").bytes().clone();
+    let end = end_of(&first);
+    (Bound::Included(first), end)
 }
 
 /// A name part that is text.

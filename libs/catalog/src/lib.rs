@@ -19,6 +19,7 @@ mod resources;
 mod runs;
 mod scan;
 mod sets;
+mod unread;
 mod versions;
 mod writer;
 
@@ -28,6 +29,9 @@ pub use error::CatalogError;
 pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
-pub use scan::{ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan};
+pub use scan::{
+    ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan, UnreadScan,
+};
+pub use unread::UnreadResource;
 pub use versions::VersionScan;
 pub use writer::Catalog;

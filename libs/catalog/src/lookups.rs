@@ -92,9 +92,8 @@ impl Lookups {
 
     /// Counts the records of a space without looking into them.
     pub(crate) async fn count<S: KeySpace>(&self) -> Result<u64, CatalogError> {
-        let first = Key::<S>::of("").bytes().clone();
-        let end = keyspace::end_of(&first);
-        let mut records = self.iterate(Bound::Included(first), end).await?;
+        let (from, end) = keyspace::all_of::<S>();
+        let mut records = self.iterate(from, end).await?;
         let mut count = 0;
         while records.next().await.map_err(|error| CatalogError::reading(&self.path, error))?.is_some() {
             count += 1;
@@ -120,6 +119,18 @@ impl Lookups {
         value: &[u8],
     ) -> Result<S::Record, CatalogError> {
         serde_json::from_slice(value).map_err(|error| self.corrupt::<S>(name, error))
+    }
+
+    /// Reads a key with what lies under it.
+    pub(crate) fn read_entry<S: KeySpace>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(S::Name, S::Record), CatalogError> {
+        let name = &key[1..];
+        let record = self.read_record::<S>(name, value)?;
+        let name = S::read_name(name).map_err(|why| self.corrupt::<S>(name, why))?;
+        Ok((name, record))
     }
 
     pub(crate) fn corrupt<S: KeySpace>(&self, name: &[u8], why: impl ToString) -> CatalogError {

@@ -15,6 +15,7 @@ use slatedb::DbIterator;
 use tokio::time::Instant;
 
 use crate::keyspace::KeySpace;
+use crate::unread::UnreadResource;
 use crate::{CatalogError, Lookups};
 
 /// How long a scan may read from one state of the catalog. Files that were replaced meanwhile are swept a quarter of
@@ -23,6 +24,8 @@ const ONE_STATE: Duration = Duration::from_secs(120);
 
 /// Resources with their URIs.
 pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
+/// Resources as they lie in the catalog, some at a time.
+pub type UnreadScan = Scan<Vec<UnreadResource>>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.
@@ -62,13 +65,34 @@ impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
         from: Bound<Bytes>,
         end: Bytes,
     ) -> Result<Self, CatalogError> {
-        let iterator = lookups.iterate(from, end.clone()).await?;
-        let cursor = Cursor { lookups, iterator, opened: Instant::now(), last: None, end };
+        let cursor = Cursor::open(lookups, from, end).await?;
         let records = stream::try_unfold(cursor, |mut cursor| async move {
             let next = cursor.next::<S>().await?;
             Ok(next.map(|record| (record, cursor)))
         });
         Ok(Self(records.boxed()))
+    }
+}
+
+impl Scan<Vec<UnreadResource>> {
+    /// Records as they lie there, so many at a time.
+    pub(crate) async fn unread(
+        lookups: Lookups,
+        from: Bound<Bytes>,
+        end: Bytes,
+        at_a_time: usize,
+    ) -> Result<Self, CatalogError> {
+        let cursor = Cursor::open(lookups, from, end).await?;
+        let batches = stream::try_unfold(cursor, move |mut cursor| async move {
+            let mut batch = Vec::with_capacity(at_a_time);
+            while batch.len() < at_a_time
+                && let Some((key, value)) = cursor.found().await?
+            {
+                batch.push(UnreadResource::new(&cursor.lookups, key, value));
+            }
+            Ok((!batch.is_empty()).then_some((batch, cursor)))
+        });
+        Ok(Self(batches.boxed()))
     }
 }
 
@@ -87,7 +111,19 @@ impl<T> std::fmt::Debug for Scan<T> {
 }
 
 impl Cursor {
+    /// In a box: it is large, and moves with each record.
+    async fn open(lookups: Lookups, from: Bound<Bytes>, end: Bytes) -> Result<Box<Self>, CatalogError> {
+        let iterator = lookups.iterate(from, end.clone()).await?;
+        Ok(Box::new(Self { lookups, iterator, opened: Instant::now(), last: None, end }))
+    }
+
     async fn next<S: KeySpace>(&mut self) -> Result<Option<(S::Name, S::Record)>, CatalogError> {
+        let Some((key, value)) = self.found().await? else { return Ok(None) };
+        self.lookups.read_entry::<S>(&key, &value).map(Some)
+    }
+
+    /// The next key, and what lies under it.
+    async fn found(&mut self) -> Result<Option<(Bytes, Bytes)>, CatalogError> {
         if let Some(last) = &self.last
             && self.opened.elapsed() > ONE_STATE
         {
@@ -97,10 +133,7 @@ impl Cursor {
         let next =
             self.iterator.next().await.map_err(|error| CatalogError::reading(self.lookups.path(), error))?;
         let Some(found) = next else { return Ok(None) };
-        let name = &found.key[1..];
-        let record = self.lookups.read_record::<S>(name, &found.value)?;
-        let name = S::read_name(name).map_err(|why| self.lookups.corrupt::<S>(name, why))?;
-        self.last = Some(found.key);
-        Ok(Some((name, record)))
+        self.last = Some(found.key.clone());
+        Ok(Some((found.key, found.value)))
     }
 }

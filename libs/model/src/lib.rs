@@ -45,7 +45,8 @@ pub use package::{
 pub use pending::{Action, PendingRecord};
 pub use problem::{Ignored, ProblemReason, ProblemRecord, Subject, UnknownReason};
 pub use resource::{
-    Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, ResourceRecord,
+    Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, HeldBitstream, Holding, Listing,
+    ResourceRecord,
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord};

@@ -113,6 +113,25 @@ pub struct ResourceRecord {
     pub settled_at: Timestamp,
 }
 
+/// What is held of a resource: the few fields of its [`ResourceRecord`] that a comparison of all resources needs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Holding {
+    /// The verified bitstream; absent in a tombstone.
+    #[serde(default)]
+    pub bitstream: Option<HeldBitstream>,
+    /// The sets that list it.
+    pub sets: Vec<SetId>,
+}
+
+/// Where a bitstream lies, and what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct HeldBitstream {
+    /// As in [`Bitstream`].
+    pub location: Location,
+    /// As in [`Bitstream`].
+    pub computed: Computed,
+}
+
 /// The first sighting of a resource's absence. Alone it deletes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::{StreamExt, TryStreamExt};
-use model::{LookRecord, ResourceUri, Seq, SetId, SetRecord, Subject};
+use model::{LookRecord, ResourceRecord, ResourceUri, Seq, SetId, SetRecord, Subject};
 use object_store::ObjectStore;
 use slatedb::Db;
 use testkit::waiting::found;
@@ -17,6 +17,7 @@ type Store = Arc<dyn ObjectStore>;
 pub(crate) async fn all(store: Store) {
     every_record_comes_back_as_it_was_put(&store).await;
     scans_are_in_order_and_keep_to_their_prefix(&store).await;
+    what_is_not_read_at_once_can_be_read_later(&store).await;
     what_was_committed_survives_a_crash_and_nothing_else(&store).await;
     the_change_log_counts_on_over_openings(&store).await;
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
@@ -127,6 +128,36 @@ async fn scans_are_in_order_and_keep_to_their_prefix(store: &Store) {
         catalog.scan_pending(Some(&uri("c"))).await.unwrap().try_collect().await.unwrap();
     assert_eq!(after_c.len(), 1);
     assert_eq!(after_c[0].0, uri("é"));
+    catalog.close().await.unwrap();
+}
+
+async fn what_is_not_read_at_once_can_be_read_later(store: &Store) {
+    let catalog = open(store, "catalogs/unread").await;
+    let mut batch = Batch::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        let bitstream = resource(name).bitstream.filter(|_| name != "b");
+        batch.put_resource(&uri(name), &ResourceRecord { bitstream, ..resource(name) });
+    }
+    // Neither is a resource.
+    batch.put_pending(&uri("f"), &pending(1));
+    batch.put_document("https://example.org/list.xml", &document());
+    catalog.commit(batch).await.unwrap();
+
+    let batches: Vec<_> = catalog.scan_resources_unread(2).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1]);
+    let read: Vec<_> = catalog.scan_resources(None, None).await.unwrap().try_collect().await.unwrap();
+    for (unread, (uri, record)) in batches.iter().flatten().zip(&read) {
+        assert_eq!(unread.uri().unwrap(), uri.as_str());
+        assert_eq!(&unread.read().unwrap(), &(uri.clone(), record.clone()));
+        let holding = unread.holding().unwrap();
+        let held = record.bitstream.clone();
+        assert_eq!(holding.sets, record.sets);
+        assert_eq!(
+            holding.bitstream.map(|held| (held.location, held.computed)),
+            held.map(|held| (held.location, held.computed)),
+            "{uri}"
+        );
+    }
     catalog.close().await.unwrap();
 }
 

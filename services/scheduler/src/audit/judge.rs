@@ -1,7 +1,7 @@
 //! The comparison of what is held with the last word on it. Pure, so that every case is a test.
 
-use fixity::Verdict;
-use model::{Bitstream, Declaration, DifferenceKind, Location, Method, ResourceRecord};
+use fixity::{Computed, Verdict};
+use model::{Declaration, DifferenceKind, HeldBitstream, Location, Method, ResourceRecord};
 use resourcesync::Change;
 
 use crate::decide::{Decision, Known, agree, decide};
@@ -50,7 +50,7 @@ pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding 
             }
         };
     }
-    if let Some(why) = contradiction(bitstream) {
+    if let Some(why) = contradiction(&bitstream.location, &bitstream.computed) {
         return differs(DifferenceKind::Differing, Some(Decision::Fetch), why);
     }
     let declared = &word.declaration;
@@ -77,9 +77,8 @@ pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding 
 }
 
 /// What a record says of itself that cannot be: an object is named by its content, and what is stored as it is has the length of it.
-pub(super) fn contradiction(bitstream: &Bitstream) -> Option<String> {
-    let computed = &bitstream.computed;
-    match &bitstream.location {
+fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
+    match location {
         Location::Object { sha256 } if *sha256 != computed.sha256() => Some(format!(
             "its record contradicts itself: it lies in the object of sha-256 {sha256}, and is said to have {}",
             computed.sha256()
@@ -101,13 +100,12 @@ pub(super) fn contradiction(bitstream: &Bitstream) -> Option<String> {
 pub(super) fn is_plainly_held(
     sha256: fixity::Sha256,
     length: Option<u64>,
-    record: Option<&ResourceRecord>,
+    held: Option<&HeldBitstream>,
 ) -> bool {
-    let held = record.and_then(|record| record.bitstream.as_ref());
-    held.is_some_and(|held| {
-        held.computed.sha256() == sha256
-            && length.is_none_or(|length| length == held.computed.length())
-            && contradiction(held).is_none()
+    held.is_some_and(|HeldBitstream { location, computed }| {
+        computed.sha256() == sha256
+            && length.is_none_or(|length| length == computed.length())
+            && contradiction(location, computed).is_none()
     })
 }
 
@@ -153,9 +151,9 @@ fn differs(kind: DifferenceKind, decision: Option<Decision>, why: String) -> Fin
 
 #[cfg(test)]
 mod tests {
-    use fixity::{Computed, Sha256};
+    use fixity::Sha256;
     use jiff::Timestamp;
-    use model::{Assurance, Listing, PackId, SetId};
+    use model::{Assurance, Bitstream, Listing, PackId, SetId};
 
     use super::*;
     use crate::entry::Moment;
@@ -283,7 +281,9 @@ mod tests {
         };
         let finding = judge(&word(modified(1), None, 5), Some(&record));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
-        assert!(!is_plainly_held(Sha256::of(b"a"), Some(1), Some(&record)));
+        let Bitstream { location, computed, .. } = record.bitstream.unwrap();
+        let held = HeldBitstream { location, computed };
+        assert!(!is_plainly_held(Sha256::of(b"a"), Some(1), Some(&held)));
     }
 
     #[test]

@@ -13,11 +13,11 @@ mod words;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use catalog::Batch;
-use futures::TryStreamExt;
+use catalog::{Batch, CatalogError, UnreadResource};
+use futures::StreamExt as _;
 use model::{
-    Account, Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri,
-    Seq, SetId, SetRecord, Why,
+    Account, Action, AuditCounts, DifferenceKind, Holding, Lane, PendingRecord, Phase, ResourceRecord,
+    ResourceUri, Seq, SetId, SetRecord, Why,
 };
 use resourcesync::{Capability, Mode as ReadMode};
 use tokio::sync::mpsc;
@@ -28,6 +28,7 @@ use crate::discover;
 use crate::entry::{Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::options::Filter;
 use crate::plan::names;
 use crate::{continuity, ways};
 pub use differences::{Difference, Differences};
@@ -67,8 +68,14 @@ struct Comparison {
     notes: Notes,
 }
 
+/// A record of the catalog, of which what is held was read.
+struct Known {
+    unread: UnreadResource,
+    holding: Holding,
+}
+
 /// Records of the catalog, in batches.
-type Records = mpsc::Receiver<Result<Vec<(ResourceUri, ResourceRecord)>, HarvestError>>;
+type Records = mpsc::Receiver<Result<Vec<Known>, HarvestError>>;
 
 impl Harvest {
     /// Compares, and queues what differs where that is wished for. The catalog is not written otherwise.
@@ -150,28 +157,24 @@ impl Harvest {
 
     /// The catalog's records of wanted resources, in the order of URIs. Tombstones too.
     async fn records(&self) -> Result<Records, HarvestError> {
-        let mut resources = self.catalog.scan_resources(None, None).await?;
+        let mut scan = self.catalog.scan_resources_unread(BATCH).await?;
         let filter = self.options.filter.clone();
+        // Two tasks: to read the records takes as long as to find them.
+        let (found, mut unread) = mpsc::channel(BATCHES_AHEAD);
+        tokio::spawn(async move {
+            while let Some(batch) = scan.next().await {
+                // Whoever listens no more has no use for it.
+                if found.send(batch).await.is_err() {
+                    return;
+                }
+            }
+        });
         let (records, receiver) = mpsc::channel(BATCHES_AHEAD);
         tokio::spawn(async move {
-            let mut batch = Vec::with_capacity(BATCH);
-            loop {
-                let next = resources.try_next().await;
-                let is_over = !matches!(next, Ok(Some(_)));
-                match next {
-                    Ok(Some((uri, record))) if filter.takes(uri.as_str()) => batch.push((uri, record)),
-                    Ok(_) => {}
-                    Err(error) => {
-                        // Whoever listens no more has no use for it.
-                        let _ = records.send(Err(error.into())).await;
-                        return;
-                    }
-                }
-                if batch.len() == BATCH || is_over {
-                    let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
-                    if records.send(Ok(full)).await.is_err() || is_over {
-                        return;
-                    }
+            while let Some(batch) = unread.recv().await {
+                let known = batch.and_then(|batch| look_at(batch, &filter));
+                if records.send(known.map_err(HarvestError::from)).await.is_err() {
+                    return;
                 }
             }
         });
@@ -207,7 +210,7 @@ impl Harvest {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(LastWord { uri, .. }), Some((held, _))) => uri.as_bytes().cmp(held.as_str().as_bytes()),
+                (Some(LastWord { uri, .. }), Some(Known { unread, .. })) => uri.as_str().cmp(unread.uri()?),
             };
             let said = if order.is_le() { word.take() } else { None };
             let known = if order.is_ge() { record.take() } else { None };
@@ -219,23 +222,25 @@ impl Harvest {
         &self,
         comparison: &mut Comparison,
         word: Option<LastWord>,
-        known: Option<(ResourceUri, ResourceRecord)>,
+        known: Option<Known>,
     ) -> Result<(), HarvestError> {
-        let held = known.as_ref().is_some_and(|(_, record)| record.is_present());
-        comparison.counts.held += u64::from(held);
-        if let Some((_, record)) = known.as_ref().filter(|_| held) {
-            comparison.count_held(record);
+        let held = known.as_ref().and_then(|known| known.holding.bitstream.as_ref());
+        if let Some(known) = known.as_ref().filter(|_| held.is_some()) {
+            comparison.count_held(&known.holding.sets);
         }
         let Some(word) = word else {
-            let Some((uri, record)) = known.filter(|_| held) else { return Ok(()) };
-            return self.not_listed(comparison, uri, &record);
+            return match known.as_ref().filter(|_| held.is_some()) {
+                Some(known) => self.not_listed(comparison, known.unread.read()?),
+                None => Ok(()),
+            };
         };
-        let record = known.as_ref().map(|(_, record)| record);
-        if word.plain.is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, record)) {
+        if word.plain.is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, held)) {
             comparison.counts.agreeing += 1;
             return Ok(());
         }
         let word = word.read(&comparison.documents)?;
+        let record = known.map(|known| known.unread.read()).transpose()?.map(|(_, record)| record);
+        let record = record.as_ref();
         match judge(&word, record) {
             Finding::InSync => comparison.counts.agreeing += 1,
             Finding::WithoutFixity => comparison.counts.without_fixity += 1,
@@ -255,10 +260,9 @@ impl Harvest {
     fn not_listed(
         &self,
         comparison: &mut Comparison,
-        uri: ResourceUri,
-        record: &ResourceRecord,
+        (uri, record): (ResourceUri, ResourceRecord),
     ) -> Result<(), HarvestError> {
-        let of_sets: Vec<usize> = comparison.sets_of(record).collect();
+        let of_sets: Vec<usize> = comparison.sets_of(&record).collect();
         if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
             comparison.counts.unjudged += 1;
             return Ok(());
@@ -279,7 +283,7 @@ impl Harvest {
         let absent_from = of_sets.first().copied();
         if let Some(set) = absent_from {
             let set = &mut comparison.sets[set];
-            set.to_delete += u64::from(self.is_confirmed(record, set.lists.at));
+            set.to_delete += u64::from(self.is_confirmed(&record, set.lists.at));
         }
         let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
         let difference = Difference { difference: DifferenceKind::Extra, uri, why: why.to_owned(), document };
@@ -293,8 +297,10 @@ impl Comparison {
         (0..self.sets.len()).filter(|n| record.sets.contains(&self.sets[*n].id))
     }
 
-    fn count_held(&mut self, record: &ResourceRecord) {
-        for set in self.sets.iter_mut().filter(|set| record.sets.contains(&set.id)) {
+    /// Counts a resource of these sets that is held.
+    fn count_held(&mut self, sets: &[SetId]) {
+        self.counts.held += 1;
+        for set in self.sets.iter_mut().filter(|set| sets.contains(&set.id)) {
             set.held += 1;
         }
     }
@@ -307,6 +313,18 @@ impl Comparison {
         }
         Ok(self.notes.add(&found)?)
     }
+}
+
+/// Reads what is held of each resource that is wanted.
+fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<Known>, CatalogError> {
+    let mut known = Vec::with_capacity(batch.len());
+    for unread in batch {
+        if filter.takes(unread.uri()?) {
+            let holding = unread.holding()?;
+            known.push(Known { unread, holding });
+        }
+    }
+    Ok(known)
 }
 
 /// What would put a difference right.

@@ -30,12 +30,19 @@ const NO_LENGTH: u64 = u64::MAX;
 
 /// Words as they come.
 pub(super) struct Words {
-    portion: Vec<u8>,
-    /// Where each word of the portion lies.
-    places: Vec<(usize, usize)>,
+    portion: Portion,
     limit: usize,
     runs: Vec<File>,
-    writing: Option<JoinHandle<io::Result<File>>>,
+    /// The portion before, which is empty again when it is written.
+    writing: Option<JoinHandle<io::Result<(File, Portion)>>>,
+}
+
+/// Words that are sorted in memory.
+#[derive(Default)]
+struct Portion {
+    bytes: Vec<u8>,
+    /// Where each word lies.
+    places: Vec<(usize, usize)>,
 }
 
 /// The last word on one resource.
@@ -75,19 +82,20 @@ impl Words {
     }
 
     fn with(limit: usize) -> Self {
-        Self { portion: Vec::new(), places: Vec::new(), limit, runs: Vec::new(), writing: None }
+        Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None }
     }
 
     /// Takes the word of an entry of the document with this number.
     pub(super) async fn add(&mut self, word: &Planned, document: usize) -> io::Result<()> {
-        if self.portion.capacity() == 0 {
+        let Portion { bytes, places } = &mut self.portion;
+        if bytes.capacity() == 0 {
             // At once: a portion that doubles in size takes twice the memory at its end.
-            self.portion.reserve_exact(self.limit + SPARE);
+            bytes.reserve_exact(self.limit + SPARE);
         }
-        let begin = self.portion.len();
-        encode(&mut self.portion, word, document)?;
-        self.places.push((begin, self.portion.len()));
-        if self.portion.len() >= self.limit {
+        let begin = bytes.len();
+        encode(bytes, word, document)?;
+        places.push((begin, bytes.len()));
+        if bytes.len() >= self.limit {
             self.spill().await?;
         }
         Ok(())
@@ -109,19 +117,20 @@ impl Words {
     }
 
     async fn spill(&mut self) -> io::Result<()> {
-        self.written().await?;
-        let (portion, places) = (std::mem::take(&mut self.portion), std::mem::take(&mut self.places));
-        if !places.is_empty() {
-            self.writing = Some(spawn_blocking(move || write(&portion, places)));
+        let empty = self.written().await?;
+        let full = std::mem::replace(&mut self.portion, empty);
+        if !full.places.is_empty() {
+            self.writing = Some(spawn_blocking(move || write(full)));
         }
         Ok(())
     }
 
-    async fn written(&mut self) -> io::Result<()> {
-        if let Some(writing) = self.writing.take() {
-            self.runs.push(writing.await.map_err(io::Error::other)??);
-        }
-        Ok(())
+    /// Waits for the portion before. Gives its room.
+    async fn written(&mut self) -> io::Result<Portion> {
+        let Some(writing) = self.writing.take() else { return Ok(Portion::default()) };
+        let (run, empty) = writing.await.map_err(io::Error::other)??;
+        self.runs.push(run);
+        Ok(empty)
     }
 }
 
@@ -181,20 +190,21 @@ fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a portion in the order of URIs; words on one resource stay in the order in which they came.
-fn write(portion: &[u8], mut places: Vec<(usize, usize)>) -> io::Result<File> {
+/// Writes a portion in the order of URIs; words on one resource stay in the order in which they came. Gives its room back.
+fn write(Portion { mut bytes, mut places }: Portion) -> io::Result<(File, Portion)> {
     let uri = |(begin, end): &(usize, usize)| {
-        let word = &portion[*begin..*end];
+        let word = &bytes[*begin..*end];
         &word[HEAD..HEAD + length_at(word, 0)]
     };
     places.sort_by(|a, b| uri(a).cmp(uri(b)));
     let mut file = BufWriter::with_capacity(256 * 1024, tempfile::tempfile()?);
-    for (begin, end) in places {
-        file.write_all(&portion[begin..end])?;
+    for (begin, end) in places.drain(..) {
+        file.write_all(&bytes[begin..end])?;
     }
+    bytes.clear();
     let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
-    Ok(file)
+    Ok((file, Portion { bytes, places }))
 }
 
 fn length_at(head: &[u8], at: usize) -> usize {

@@ -1,0 +1,65 @@
+//! Resources as they lie in the catalog: whoever goes through all of them and needs little of most reads only that little.
+
+use bytes::Bytes;
+use model::{Holding, ResourceRecord, ResourceUri};
+
+use crate::resources::Resources;
+use crate::scan::{Scan, UnreadScan};
+use crate::{CatalogError, Lookups};
+
+/// A resource that was not read yet.
+#[derive(Debug, Clone)]
+pub struct UnreadResource {
+    lookups: Lookups,
+    key: Bytes,
+    value: Bytes,
+}
+
+impl UnreadResource {
+    pub(crate) fn new(lookups: &Lookups, key: Bytes, value: Bytes) -> Self {
+        Self { lookups: lookups.clone(), key, value }
+    }
+
+    /// Its URI, as its Source writes it.
+    ///
+    /// # Errors
+    /// When the key cannot be read.
+    pub fn uri(&self) -> Result<&str, CatalogError> {
+        std::str::from_utf8(self.name()).map_err(|error| self.corrupt(error))
+    }
+
+    /// What is held of it: the rest of the record is passed over.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn holding(&self) -> Result<Holding, CatalogError> {
+        serde_json::from_slice(&self.value).map_err(|error| self.corrupt(error))
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn read(&self) -> Result<(ResourceUri, ResourceRecord), CatalogError> {
+        self.lookups.read_entry::<Resources>(&self.key, &self.value)
+    }
+
+    fn name(&self) -> &[u8] {
+        &self.key[1..]
+    }
+
+    fn corrupt(&self, why: impl ToString) -> CatalogError {
+        self.lookups.corrupt::<Resources>(self.name(), why)
+    }
+}
+
+impl Lookups {
+    /// All resources in the order of their URIs' bytes, `at_a_time` in a batch, tombstones included.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn scan_resources_unread(&self, at_a_time: usize) -> Result<UnreadScan, CatalogError> {
+        let (from, end) = crate::keyspace::all_of::<Resources>();
+        Scan::unread(self.clone(), from, end, at_a_time).await
+    }
+}
