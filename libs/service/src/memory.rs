@@ -7,6 +7,12 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
+use tikv_jemallocator::Jemalloc;
+
+/// The allocator of every process that has this frame. The stages hand each other what they allocate, so most of it is freed by another thread
+/// than made it; with the C library's allocator threads wait for each other's locks then.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// The process's memory as metrics: what it takes, read when somebody asks, beside what its configuration bounds.
 #[derive(Debug, Clone, Default)]
