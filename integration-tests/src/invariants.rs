@@ -168,7 +168,7 @@ fn nothing_is_guessed_away(
             ));
         }
     }
-    if !listed || world.kept {
+    if !listed || sync.absent == scheduler::AbsentPolicy::Keep {
         return Ok(());
     }
     for (uri, record) in &held.records {

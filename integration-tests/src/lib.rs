@@ -12,14 +12,15 @@ pub mod world;
 pub use clock::SimClock;
 pub use effects::{Effects, Halt, Rates};
 use invariants::Held;
-use model::Mode;
 use plan::{Plan, Sync};
 use world::{Ended, World};
 
 /// The most runs in which a copy has to be in step once nothing goes wrong any more: an absence is believed when it was seen twice.
 const LAST_RUNS: u32 = 6;
-/// The time between them, in seconds: longer than what a Source offers is gone by without asking.
+/// The time between the first of them, in seconds: longer than what a Source offers is gone by without asking.
 const BETWEEN: u32 = 4_000;
+/// The time between the last of them: longer than anything waits for another look.
+const LONG_BETWEEN: u32 = 8 * 24 * 3_600;
 
 /// What came of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,11 +72,10 @@ fn run(world: &mut World) -> Result<Summary, String> {
     }
     let mut last = Ok(());
     for number in 0..LAST_RUNS {
-        world.clock.advance(BETWEEN);
+        world.clock.advance(if number < LAST_RUNS / 2 { BETWEEN } else { LONG_BETWEEN });
         world.site.publish(true, true);
-        // What changes do not tell, as an absence that was seen once, only another look at everything settles.
-        let mode = (number >= LAST_RUNS / 2).then_some(Mode::Baseline);
-        let step = plan::Step::Sync(Sync { mode, ..Sync::clean() });
+        // Nobody tells it to look at everything again: that it has to is for itself to know.
+        let step = plan::Step::Sync(Sync::clean());
         let ended = world.step(&step);
         let held = Held::of(world)?;
         invariants::always(world, &held)?;

@@ -10,7 +10,7 @@ use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
 use jiff::SignedDuration;
 use model::{ResourceUri, SourceId};
-use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report};
+use scheduler::{HarvestOptions, Parts, Progress, Report};
 use store::{Key, SourceNote, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -54,8 +54,6 @@ pub struct World {
     pub restored: BTreeSet<String>,
     /// The most messages that were under way at a time.
     pub most_under_way: usize,
-    /// Whether absences were left alone once: a list that is not modified since is not compared again.
-    pub kept: bool,
     /// Effects of all processes.
     pub effects: u64,
 }
@@ -95,7 +93,6 @@ impl World {
             last_effects: Vec::new(),
             restored: BTreeSet::new(),
             most_under_way: 0,
-            kept: false,
             effects: 0,
         }
     }
@@ -137,7 +134,6 @@ impl World {
 
     /// Runs a process that brings the copy in step.
     pub fn sync(&mut self, sync: &Sync) -> Ended {
-        self.kept |= sync.absent == AbsentPolicy::Keep;
         self.site.set_faults(sync.http.clone());
         let effects = self.process(sync.halt, sync.rates);
         let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));
@@ -150,7 +146,6 @@ impl World {
 
     /// Lets a process fall asleep where it would be stopped, another one do something, and the first one wake up.
     fn take_over(&mut self, first: &Sync, second: &Step) -> Ended {
-        self.kept |= first.absent == AbsentPolicy::Keep;
         self.site.set_faults(first.http.clone());
         let effects = self.process(first.halt, first.rates);
         let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));

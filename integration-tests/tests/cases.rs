@@ -72,3 +72,48 @@ fn a_deletion_before_a_baseline_that_deleted_nothing_is_heard() {
     simulate(1658).unwrap();
     simulate(1887).unwrap();
 }
+
+/// Seeds 125, 597 and 635: a resource was gone when a gap was closed with the list. Its absence waited for a second list, and no run read one
+/// that was not told to.
+#[test]
+fn an_absence_that_was_seen_while_a_gap_was_closed_is_confirmed_by_a_run_that_nobody_tells_to_look() {
+    for seed in [125, 597, 635] {
+        simulate(seed).unwrap();
+    }
+}
+
+/// The same as a short plan: what was told of the deletion is forgotten before anybody has read it.
+#[test]
+fn what_a_change_list_has_forgotten_is_deleted_by_runs_that_follow_it() {
+    let site = SiteSpec { change_list: true, ..listed(5) };
+    let steps = vec![
+        Step::Sync(Sync::clean()),
+        Step::Change { created: 0, updated: 0, deleted: 1 },
+        Step::Forget,
+        Step::Publish { snapshots: true, changes: true },
+        Step::Sync(Sync::clean()),
+    ];
+    assert_eq!(holds(plan(site, steps)).resources, 4);
+}
+
+/// Seeds 352, 381 and 613: a package of a dump could not be read by a run that was told to read it, and no later run looked at the dump again.
+#[test]
+fn a_package_that_could_not_be_read_is_tried_again_by_a_run_that_follows_changes() {
+    for seed in [352, 381, 613] {
+        simulate(seed).unwrap();
+    }
+}
+
+/// The same as a short plan, of a Source whose dump nothing else tells.
+#[test]
+fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes() {
+    let site = SiteSpec { list_parts: 0, packages: 1, change_list: true, ..listed(5) };
+    let gone = HttpFault { on: On::Packages, skip: 0, times: 1_000, what: What::Status(404, None) };
+    let steps = vec![
+        Step::Sync(Sync::clean()),
+        Step::Change { created: 1, updated: 1, deleted: 0 },
+        Step::Publish { snapshots: true, changes: true },
+        Step::Sync(Sync { mode: Some(model::Mode::Baseline), http: vec![gone], ..Sync::clean() }),
+    ];
+    holds(plan(site, steps));
+}

@@ -49,7 +49,7 @@ pub use resource::{
     ResourceRecord,
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
-pub use set::{CapabilityLink, SetRecord};
+pub use set::{CapabilityLink, SetRecord, Waiting, wait_again};
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};

@@ -3,6 +3,8 @@
 
 mod unlisted;
 
+use std::collections::HashSet;
+
 use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -90,6 +92,8 @@ impl Harvest {
                     ..record
                 };
                 batch.put_document(&uri, &queued);
+            } else {
+                self.unmodified.insert(uri);
             }
         }
         let any = !batch.is_empty();
@@ -99,13 +103,16 @@ impl Harvest {
 
     /// Compares what is held with what the lists named.
     pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
+        let mut compared = HashSet::new();
         for (set, seen) in std::mem::take(&mut self.seen) {
             let Some(Ok(named)) = seen.map(Seen::finish) else { continue };
-            if let Some(lists) = self.whole_lists(&set).await? {
-                self.compare(&set, &lists, named).await?;
+            if let Some(lists) = self.whole_lists(&set).await?
+                && self.compare(&set, &lists, named).await?
+            {
+                compared.insert(set);
             }
         }
-        Ok(())
+        self.note_uncompared(&compared).await
     }
 
     /// The set's lists, if all of them were read whole in this very run and nothing about them is doubtful.
@@ -138,15 +145,16 @@ impl Harvest {
         }))
     }
 
-    async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<(), HarvestError> {
+    /// Tells whether there was room for it.
+    async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<bool, HarvestError> {
         let mut count = Count::default();
         let (Ok(mut absentees), Ok(mut unlisted)) = (Absentees::new(), Absentees::new()) else {
-            return Ok(());
+            return Ok(false);
         };
         for number in 0..named.portions() {
-            let Ok(portion) = named.portion(number) else { return Ok(()) };
+            let Ok(portion) = named.portion(number) else { return Ok(false) };
             if self.note_unlisted_failures(set, lists, &portion, &mut unlisted).await?.is_err() {
-                return Ok(());
+                return Ok(false);
             }
             let mut resources = self.catalog.scan_resources(None, None).await?;
             while let Some((uri, record)) = resources.try_next().await? {
@@ -157,21 +165,18 @@ impl Harvest {
                 if !is_named && !is_newer(&record.listing, lists.at) {
                     count.absent += 1;
                     if absentees.note(&uri).is_err() {
-                        return Ok(());
+                        return Ok(false);
                     }
                     count.to_delete += u64::from(self.is_confirmed(&record, lists.at));
                 }
             }
         }
         self.settle_unlisted_failures(set, lists, unlisted).await?;
-        if count.absent == 0 {
-            return Ok(());
-        }
-        let is_guarded = self.is_too_many(&count);
+        let (before, is_guarded) = (self.run.counters.absent, self.is_too_many(&count));
         if is_guarded {
             self.trip(lists, &count).await?;
         }
-        let Ok(absentees) = absentees.all() else { return Ok(()) };
+        let Ok(absentees) = absentees.all() else { return Ok(false) };
         let mut batch = Batch::new();
         for uri in absentees {
             let Some(record) = self.catalog.resource(&uri).await? else { continue };
@@ -180,7 +185,10 @@ impl Harvest {
                 self.commit(std::mem::take(&mut batch)).await?;
             }
         }
-        self.commit(batch).await
+        let waits = self.run.counters.absent > before;
+        self.note_waiting(&mut batch, set, lists, waits, is_guarded);
+        self.commit(batch).await?;
+        Ok(true)
     }
 
     pub(crate) async fn settle_absence(
@@ -198,7 +206,9 @@ impl Harvest {
         let delete = self.is_confirmed(&record, lists.at) && !is_guarded;
         if !delete {
             self.run.counters.absent += 1;
-            if record.absent.is_none() {
+            // One that was seen in a list without a moment is never confirmed.
+            let is_noted = record.absent.as_ref().is_some_and(|seen| seen.at.is_some() || lists.at.is_none());
+            if !is_noted {
                 let seen_at = self.clock.now();
                 record.absent = Some(Absence { document: lists.document.clone(), at: lists.at, seen_at });
                 batch.put_resource(uri, &record);

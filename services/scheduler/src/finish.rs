@@ -15,11 +15,14 @@ impl Harvest {
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         let mut documents = queue::by_set(&self.catalog).await?;
-        let (mut listed, mut told) = (HashSet::new(), HashSet::new());
+        let (mut listed, mut told, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());
         for (id, set) in &mut self.sets {
             let documents = documents.remove(id).unwrap_or_default();
             if ways::advance(set, self.run.id, &documents) {
                 batch.put_set(id, set);
+            }
+            if ways::is_followed(set, self.run.id, &documents) {
+                followed.insert(id.clone());
             }
             if ways::is_listed(self.run.id, &documents) {
                 listed.insert(id.clone());
@@ -28,8 +31,8 @@ impl Harvest {
                 told.insert(id.clone());
             }
         }
-        self.forget_packages(&mut batch, &listed).await?;
-        self.forget_documents(&mut batch, &told).await?;
+        self.forget_packages(&mut batch, &listed, &followed).await?;
+        self.forget_documents(&mut batch, &told, &followed).await?;
         self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
@@ -37,15 +40,21 @@ impl Harvest {
     }
 
     /// A document that an earlier run could not read, and this one did not ask for, is nothing to be put right once its set is told whole by
-    /// others: a dump where the list is read, for instance.
-    async fn forget_documents(&self, batch: &mut Batch, told: &HashSet<SetId>) -> Result<(), HarvestError> {
-        if !self.has_problems || told.is_empty() {
+    /// others: a dump where the list is read, for instance. So is one that told of changes, once others told of all of them.
+    async fn forget_documents(
+        &self,
+        batch: &mut Batch,
+        told: &HashSet<SetId>,
+        followed: &HashSet<SetId>,
+    ) -> Result<(), HarvestError> {
+        if !self.has_problems || told.is_empty() && followed.is_empty() {
             return Ok(());
         }
         let mut documents = self.catalog.scan_documents().await?;
         while let Some((uri, record)) = documents.try_next().await? {
             let was_failed = record.state == DocumentState::Failed && record.run != self.run.id;
-            if was_failed && told.contains(&record.set) {
+            let is_followed = ways::is_changes(&record.capability) && followed.contains(&record.set);
+            if was_failed && (is_followed || told.contains(&record.set)) {
                 batch.delete_problem(&Subject::Document(uri));
             }
         }

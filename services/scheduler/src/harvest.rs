@@ -84,6 +84,8 @@ pub struct Harvest {
     pub(crate) entry_problems: HashMap<String, ProblemRecord>,
     /// Problems queued again at the start, by the document that asked for them.
     pub(crate) requeued: HashMap<String, u64>,
+    /// Sets that are looked at as a whole although their changes are followed.
+    pub(crate) again: HashSet<SetId>,
     /// What each set's lists named in this process.
     pub(crate) seen: HashMap<SetId, Option<Seen>>,
     /// Whether the Source was asked in this run what it offers, so that there is no sense in asking again.
@@ -215,6 +217,7 @@ impl Harvest {
             settled_problems: HashMap::new(),
             entry_problems: HashMap::new(),
             requeued: HashMap::new(),
+            again: HashSet::new(),
             seen: HashMap::new(),
             has_looked,
             read_whole: HashSet::new(),

@@ -3,6 +3,7 @@
 mod abandon;
 mod absent;
 mod absentees;
+mod again;
 mod audit;
 mod candidate;
 mod continuity;

@@ -3,7 +3,7 @@
 
 use catalog::Batch;
 use jiff::SignedDuration;
-use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject};
+use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject, Validators};
 use resourcesync::Mode as ReadMode;
 
 use crate::discover;
@@ -17,6 +17,7 @@ use crate::{look, queue};
 impl Harvest {
     /// Queues the documents of a new run.
     pub(crate) async fn begin(&mut self) -> Result<(), HarvestError> {
+        self.again = self.sets_again().await?;
         let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
         let remembered = match known.as_ref().filter(|known| self.is_current(known)) {
             Some(known) => self.choose(&known.sets),
@@ -123,7 +124,7 @@ impl Harvest {
 
     fn choose(&self, sets: &[SetId]) -> Option<Ways> {
         let sets = sets.iter().filter_map(|id| Some((id, self.sets.get(id)?)));
-        ways::choose(sets, self.options.mode, self.options.prefer, !self.may_trust_validators)
+        ways::choose(sets, self.options.mode, self.options.prefer, !self.may_trust_validators, &self.again)
     }
 
     /// Queues documents that are not of this run yet.
@@ -136,7 +137,11 @@ impl Harvest {
             if before.as_ref().is_some_and(|before| before.run == self.run.id) {
                 continue;
             }
-            batch.put_document(&uri, &queue::queued(self.run.id, &set, &capability, before));
+            let mut queued = queue::queued(self.run.id, &set, &capability, before);
+            if ways::is_baseline(&capability) && self.is_uncompared(&set) {
+                queued.validators = Validators::default();
+            }
+            batch.put_document(&uri, &queued);
         }
         if ways.mode == Mode::Baseline {
             self.run.mode = Mode::Baseline;

@@ -1,5 +1,7 @@
 //! Which way each set is brought in step, and how far it has come afterwards. Pure.
 
+use std::collections::HashSet;
+
 use model::{DocumentRecord, Mode, RunId, SetId, SetRecord};
 use resourcesync::Capability;
 
@@ -17,12 +19,14 @@ pub(crate) struct Ways {
 
 /// Chooses for each set: a baseline while it has none (or when asked for), else its changes. After a baseline the
 /// changes since its `at` are read too. `afresh` says that other resources are wanted than last time, so what is held
-/// says nothing about them. None when no set offers a document that can be used.
+/// says nothing about them; the sets of `again` have to be looked at as a whole once more (`again`). None when no set offers a document
+/// that can be used.
 pub(crate) fn choose<'a>(
     sets: impl Iterator<Item = (&'a SetId, &'a SetRecord)>,
     asked: Option<Mode>,
     prefer: Option<Prefer>,
     afresh: bool,
+    again: &HashSet<SetId>,
 ) -> Option<Ways> {
     let mut ways = Ways { mode: Mode::Incremental, documents: Vec::new() };
     for (id, set) in sets {
@@ -37,7 +41,7 @@ pub(crate) fn choose<'a>(
         let wants_baseline = match asked {
             Some(Mode::Baseline) => true,
             Some(Mode::Incremental | Mode::Audit | Mode::Mend) => false,
-            None => !set.has_baseline || changes.is_none() || afresh,
+            None => !set.has_baseline || changes.is_none() || afresh || again.contains(id),
         };
         let baseline = wants_baseline && add(baseline_kind(set, prefer));
         add(changes);
@@ -116,6 +120,15 @@ fn whole_snapshots(run: RunId, documents: &[DocumentRecord]) -> Vec<&DocumentRec
     if lists.iter().all(|record| record.is_read_whole()) { lists } else { Vec::new() }
 }
 
+/// Whether `run` read all changes of a set whole, and nothing is missing between them and what is synchronized: so whatever else
+/// tells of changes tells nothing new.
+pub(crate) fn is_followed(set: &SetRecord, run: RunId, documents: &[DocumentRecord]) -> bool {
+    let mut changes = of_run(documents, run, is_changes).peekable();
+    changes.peek().is_some()
+        && changes.all(DocumentRecord::is_read_whole)
+        && continuity::follow(set.synchronized_to, run, documents.iter()).holes.is_empty()
+}
+
 /// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
 pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
     let lists = whole_snapshots(run, documents);
@@ -153,7 +166,7 @@ mod tests {
     }
 
     fn chosen(set: &(SetId, SetRecord), asked: Option<Mode>) -> Option<(Mode, Vec<Capability>)> {
-        let ways = choose([(&set.0, &set.1)].into_iter(), asked, None, false)?;
+        let ways = choose([(&set.0, &set.1)].into_iter(), asked, None, false, &HashSet::new())?;
         Some((ways.mode, ways.documents.into_iter().map(|(_, capability, _)| capability).collect()))
     }
 
@@ -189,8 +202,14 @@ mod tests {
         known.1.has_baseline = true;
         assert_eq!(chosen(&known, None), Some((Mode::Incremental, vec![Capability::ChangeList])));
         assert_eq!(chosen(&known, Some(Mode::Baseline)), Some((Mode::Baseline, BOTH.to_vec())));
-        let afresh = choose([(&known.0, &known.1)].into_iter(), None, None, true).unwrap();
-        assert_eq!(afresh.mode, Mode::Baseline);
+        let chosen = |asked, afresh, again: &[&SetId]| {
+            let again = again.iter().copied().cloned().collect();
+            choose([(&known.0, &known.1)].into_iter(), asked, None, afresh, &again).unwrap().mode
+        };
+        assert_eq!(chosen(None, true, &[]), Mode::Baseline);
+        assert_eq!(chosen(None, false, &[&known.0]), Mode::Baseline);
+        assert_eq!(chosen(None, false, &[&SetId::new("http://h/other.xml")]), Mode::Incremental);
+        assert_eq!(chosen(Some(Mode::Incremental), false, &[&known.0]), Mode::Incremental);
     }
 
     #[test]
@@ -220,7 +239,8 @@ mod tests {
         assert_eq!(chosen(&dumps, None), Some((Mode::Baseline, vec![ResourceDump, ChangeDump])));
         let all = set(&[ResourceDump, ResourceList, ChangeDump, ChangeList]);
         assert_eq!(chosen(&all, None), Some((Mode::Baseline, vec![ResourceList, ChangeList])));
-        let preferred = choose([(&all.0, &all.1)].into_iter(), None, Some(Prefer::Dump), false).unwrap();
+        let one = [(&all.0, &all.1)].into_iter();
+        let preferred = choose(one, None, Some(Prefer::Dump), false, &HashSet::new()).unwrap();
         let kinds: Vec<_> = preferred.documents.into_iter().map(|(_, kind, _)| kind).collect();
         assert_eq!(kinds, [ResourceDump, ChangeDump]);
     }

@@ -48,7 +48,8 @@ pub async fn tell(
             Word::Retry | Word::Undo => None,
         };
         if *word == Word::Retry {
-            problem.next_attempt_at = None;
+            // A document is asked for by the next run that needs it, however long it has failed.
+            problem.next_attempt_at = matches!(subject, Subject::Document(_)).then_some(now);
         }
         batch.put_problem(&subject, &problem);
         if let (Subject::Resource(uri), Some(listing)) = (&subject, &problem.listing)

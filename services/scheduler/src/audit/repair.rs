@@ -30,6 +30,7 @@ impl Harvest {
             guarded.push(is_guarded);
         }
         let before = self.run.counters.planned;
+        let mut waits = vec![false; sets.len()];
         let mut batch = Batch::new();
         for found in audit.all.found()? {
             let Found { difference, plan, absent_from } = found?;
@@ -52,12 +53,17 @@ impl Harvest {
                     // It is absent from all of them.
                     record.sets = vec![set.id.clone()];
                 }
+                let absent = self.run.counters.absent;
                 self.settle_absence(&mut batch, &set.id, &set.lists, uri, record, is_guarded).await?;
+                waits[n] |= self.run.counters.absent > absent;
             }
             if batch.len() >= BATCH {
                 self.count_queued(audit, before);
                 self.commit(std::mem::take(&mut batch)).await?;
             }
+        }
+        for (n, set) in sets.iter().enumerate().filter(|(n, _)| waits[*n]) {
+            self.note_waiting(&mut batch, &set.id, &set.lists, true, guarded[n]);
         }
         self.count_queued(audit, before);
         self.commit(batch).await

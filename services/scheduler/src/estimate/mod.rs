@@ -17,8 +17,8 @@ use crate::discover::discover;
 use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
-use crate::ways;
 use crate::weigh::{Cost, Pace, Waits, is_dump_cheaper};
+use crate::{again, ways};
 use look::Look;
 
 /// The kinds of documents that bring a set in step, in the order in which they are shown.
@@ -102,7 +102,10 @@ pub async fn estimate(
             }
         }
     }
-    let chosen = ways::choose(known.iter().map(|(id, set)| (id, set)), options.mode, options.prefer, false);
+    let due = known.iter().filter(|(_, set)| again::is_due(set, options, now));
+    let due = due.map(|(id, _)| id.clone()).collect();
+    let sets = known.iter().map(|(id, set)| (id, set));
+    let chosen = ways::choose(sets, options.mode, options.prefer, false, &due);
     let pace = Pace { wait: look.waits.mean(), at_once: options.jobs_per_lane.get() };
     for way in &mut estimates {
         way.time = way.cost.duration(pace);

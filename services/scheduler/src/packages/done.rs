@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, PackageRecord, PackageState, SetId, Subject, Validators};
 use resourcesync::Capability;
 
+use crate::again::is_told_by_lists;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
@@ -111,23 +112,30 @@ impl Harvest {
         Ok(dump.capability == Capability::ResourceDump && self.has_read_list(&dump.set).await?)
     }
 
-    /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole, or their
-    /// dump does not name them any more.
+    /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole, by that run or by this
+    /// one, once other documents told of all changes, or when their dump does not name them any more.
     pub(crate) async fn forget_packages(
         &self,
         batch: &mut Batch,
         listed: &HashSet<SetId>,
+        followed: &HashSet<SetId>,
     ) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
+        let documents = queue::by_set(&self.catalog).await?;
         let mut packages = self.catalog.scan_packages().await?;
         while let Some((uri, record)) = packages.try_next().await? {
             if record.run == self.run.id || record.state != PackageState::Failed {
                 continue;
             }
-            let is_listed = record.capability == Capability::ResourceDump && listed.contains(&record.set);
-            if is_listed || self.has_read(&record.document).await? {
+            let is_told = match record.capability {
+                Capability::ResourceDump => {
+                    listed.contains(&record.set) || is_told_by_lists(&record, &documents)
+                }
+                _ => followed.contains(&record.set),
+            };
+            if is_told || self.has_read(&record.document).await? {
                 if record.kept {
                     self.forget_upload(&uri, record.seq).await;
                 }
