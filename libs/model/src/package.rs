@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, Lane, PackageId, ResourceUri, RunId, Seq, SetId, SourceId,
-    StoredBitstream, Terms, Validators,
+    Assurance, Declaration, Failure, JobId, Lane, Location, PackageId, ResourceUri, RunId, Seq, SetId,
+    SourceId, StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump names (RS-33). Keyed by its URI.
@@ -110,6 +110,9 @@ pub struct SettledPackage {
     /// Its digest, when it was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
+    /// Where it lies as a whole, when it was received. What nothing points into is collected all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// Entries of its manifest.
     pub entries: u64,
 }

@@ -1,7 +1,11 @@
 //! A stored bitstream that is read here and there.
 
+use std::io;
+
+use async_trait::async_trait;
 use bytes::Bytes;
 use model::Location;
+use packages::ReadAt;
 
 use crate::{Store, StoreError};
 
@@ -40,5 +44,17 @@ impl RangeReader {
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<Bytes, StoreError> {
         let end = offset.saturating_add(length as u64);
         self.store.read_range(&self.location, offset..end).await
+    }
+}
+
+#[async_trait]
+impl ReadAt for RangeReader {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    async fn read_at(&self, offset: u64, length: usize) -> io::Result<Bytes> {
+        // What the store says can be found again in it.
+        Self::read_at(self, offset, length).await.map_err(io::Error::other)
     }
 }

@@ -260,8 +260,9 @@ fn reason_of(error: &DocumentError) -> ProblemReason {
             ReadError::Html { .. } | ReadError::NotXml { .. } | ReadError::UnknownRoot { .. },
         ) => ProblemReason::WrongKind,
         DocumentError::Web(error) => error.reason(),
-        DocumentError::Read(_) | DocumentError::NothingSent | DocumentError::Stopped => {
-            ProblemReason::Malformed
-        }
+        DocumentError::Read(_)
+        | DocumentError::Package(_)
+        | DocumentError::NothingSent
+        | DocumentError::Stopped => ProblemReason::Malformed,
     }
 }

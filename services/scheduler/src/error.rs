@@ -24,10 +24,10 @@ pub enum HarvestError {
         /// What it offers.
         offers: String,
     },
-    /// There is no list to compare with.
+    /// There is neither list nor dump to compare with.
     #[error(
-        "{source_url} offers {offers}; an audit compares what is held with a Resource List, and receives no packages for it. Where a \
-         dump is offered, `thresher sync --mode baseline` receives the packages that are new, and compares what they name"
+        "{source_url} offers {offers}; an audit compares what is held with a Resource List or a Resource Dump, and with the changes after \
+         it. Changes alone do not tell what there is: begin the harvest with a URL that leads to a list or a dump too"
     )]
     NoList {
         /// The way in.

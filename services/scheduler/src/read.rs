@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use bytes::{Buf, Bytes};
 use jiff::Timestamp;
 use model::{Evidence, Validators};
+use packages::PackageError;
+use packages::zip::MemberReader;
 use resourcesync::{Header, Item, Mode, Options, ReadError, Reader, Summary};
 use tokio::sync::mpsc;
 use url::Url;
@@ -67,6 +69,9 @@ pub enum DocumentError {
     /// The connection is.
     #[error(transparent)]
     Web(#[from] WebError),
+    /// The package that it is a member of is.
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// The server says "not modified" to a request that set no condition.
     #[error("the server answered 304 Not Modified to a request without conditions; it sent no document")]
     NothingSent,
@@ -101,10 +106,25 @@ pub async fn open(
     let options = Options { base: Some(url.clone()), ..options };
 
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
-    let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
     tokio::spawn(receive(response, chunks_in));
-    tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks_out), options, &parts_in));
+    let parts = parts_of(chunks_out, options);
     Ok(Opened::Document(DocumentStream { url, validators, requests, evidence, parts }))
+}
+
+/// Begins to read a document that is a member of a package at `url`.
+pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Options) -> DocumentStream {
+    let options = Options { base: Some(url.clone()), ..options };
+    let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+    tokio::spawn(inflate(member, chunks_in));
+    let parts = parts_of(chunks_out, options);
+    let (validators, evidence) = (Validators::default(), Box::default());
+    DocumentStream { url, validators, requests: 0, evidence, parts }
+}
+
+fn parts_of(chunks: mpsc::Receiver<Result<Bytes, DocumentError>>, options: Options) -> mpsc::Receiver<Part> {
+    let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
+    tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks), options, &parts_in));
+    parts
 }
 
 impl DocumentStream {
@@ -116,7 +136,7 @@ impl DocumentStream {
 
 /// Hands the body on, chunk by chunk. Ends when the body does, or at once when nobody listens any more: an open response
 /// takes one of its origin's places.
-async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, WebError>>) {
+async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, DocumentError>>) {
     loop {
         let received = tokio::select! {
             received = response.chunk() => received,
@@ -125,7 +145,22 @@ async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, WebE
         let chunk = match received {
             Ok(None) => return,
             Ok(Some(chunk)) => Ok(chunk),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
+        };
+        let last = chunk.is_err();
+        if chunks.send(chunk).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Hands a member on as it is inflated. That it is whole is known behind its last byte only.
+async fn inflate(mut member: MemberReader<'static>, chunks: mpsc::Sender<Result<Bytes, DocumentError>>) {
+    loop {
+        let chunk = match member.chunk().await {
+            Ok(None) => return,
+            Ok(Some(chunk)) => Ok(chunk),
+            Err(error) => Err(error.into()),
         };
         let last = chunk.is_err();
         if chunks.send(chunk).await.is_err() || last {
@@ -139,7 +174,7 @@ fn parse(source: ChunkReader, options: Options, parts: &mpsc::Sender<Part>) {
     let failure = Arc::clone(&source.failure);
     // Where the network failed, that is the cause, not what the parser makes of the missing rest.
     let cause = |error: ReadError| match lock(&failure).take() {
-        Some(web) => DocumentError::Web(web),
+        Some(cause) => cause,
         None => DocumentError::Read(error),
     };
     let end = match Reader::new(source, options) {
@@ -185,13 +220,13 @@ fn parse_items(reader: &mut Reader<ChunkReader>, parts: &mpsc::Sender<Part>) -> 
 
 /// The chunks of a body as a reader.
 struct ChunkReader {
-    chunks: mpsc::Receiver<Result<Bytes, WebError>>,
+    chunks: mpsc::Receiver<Result<Bytes, DocumentError>>,
     current: Bytes,
-    failure: Arc<Mutex<Option<WebError>>>,
+    failure: Arc<Mutex<Option<DocumentError>>>,
 }
 
 impl ChunkReader {
-    fn new(chunks: mpsc::Receiver<Result<Bytes, WebError>>) -> Self {
+    fn new(chunks: mpsc::Receiver<Result<Bytes, DocumentError>>) -> Self {
         Self { chunks, current: Bytes::new(), failure: Arc::default() }
     }
 }

@@ -278,11 +278,11 @@ async fn what_cannot_be_audited_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_dump_alone_is_not_audited_and_the_way_that_compares_it_is_named() {
+async fn changes_alone_are_not_audited_since_they_do_not_tell_what_there_is() {
     let site = Site::start().await;
-    let dump = urlset("capability=\"resourcedump\" at=\"2026-01-01T00:00:00Z\"", &[]);
-    let entry = site.serve("/dump.xml", dump);
+    let changes = urlset("capability=\"changelist\" from=\"2026-01-01T00:00:00Z\"", &[]);
+    let entry = site.serve("/changes.xml", changes);
     let copy = Destination::directory();
     copy.sync(&entry).exits(0);
-    copy.run("audit", &[&entry]).exits(3).complains(&[&entry, "resourcedump"], &["--mode baseline"]);
+    copy.run("audit", &[&entry]).exits(3).complains(&[&entry, "changelist"], &["begin the harvest"]);
 }

@@ -3,7 +3,7 @@
 use fixity::Verdict;
 use model::{Contents, Location, PackageId, PackageResult, SourceId, UnpackJob};
 use packages::zip::{Directory, MemberReader};
-use packages::{PackageError, Packaging, ReadAt as _, SNIFF_BYTES, sniff};
+use packages::{PackageError, Packaging, SNIFF_BYTES, sniff};
 
 use crate::entries::{Entries, Kind};
 use crate::failure;
@@ -37,9 +37,9 @@ impl Unpacker {
         if let Verdict::Mismatch { what } = verdict {
             return answers.say(PackageResult::Failed(failure::package_mismatch(&job.uri, &what))).await;
         }
-        let stored = Stored::new(&self.store, location, computed.length());
+        let stored = self.store.range_reader(location, computed.length());
         let first = stored.len().min(SNIFF_BYTES as u64) as usize;
-        let first = stored.read_at(0, first).await.map_err(PackageError::from_io)?;
+        let first = stored.read_at(0, first).await?;
         match sniff(&first)? {
             Packaging::Zip => {
                 let contents = self.open_zip(job, &source, &stored).await?;

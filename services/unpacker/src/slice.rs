@@ -34,8 +34,8 @@ impl Unpacker {
             }
             lines => lines?,
         };
-        let whole =
-            Stored::new(&self.store, &answers.job.stored.location, answers.job.stored.computed.length());
+        let stored = &answers.job.stored;
+        let whole = self.store.range_reader(&stored.location, stored.computed.length());
         let reading = Reading::of(whole, lines.iter().filter_map(|line| line.found.place()));
         let mut order: Vec<usize> = (0..lines.len()).collect();
         // As they lie: what is read for one may hold the next.

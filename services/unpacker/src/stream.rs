@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use fixity::{Algorithm, Computed, Hasher};
 use model::{Contents, PackageResult, SourceId, UnpackJob};
 use packages::tar::{self, Item};
-use packages::{ManifestFinder, ReadAt as _, range_reader};
+use packages::{ManifestFinder, range_reader};
 use store::Spooled;
 
 use crate::entries::{Entries, Kind, Line};

@@ -1,11 +1,15 @@
-//! An audit: what is held, compared with what the Source's documents say (RS-32). Documents are read, and no resource is asked for.
+//! An audit: what is held, compared with what the Source's documents say (RS-32). Documents are read, and of dumps the manifests in their
+//! packages (`dumps`); no resource is asked for, and no package received.
 //!
 //! The words of all documents are put in the order of URIs on the disk (`words`) and laid beside the catalog, which has the same
 //! order. So each side is read once, whatever order documents have, and memory is flat. `judge` compares; what differs goes to a
 //! file (`differences`); `repair` queues it, where that is wished for.
 
 mod differences;
+mod dumps;
+mod elsewhere;
 mod judge;
+mod named;
 mod read;
 mod repair;
 mod words;
@@ -85,8 +89,10 @@ impl Harvest {
         let (sets, is_partial) = Box::pin(self.offered(&mut heard)).await?;
         let mut audited = Vec::with_capacity(sets.len());
         for (id, set) in &sets {
-            if set.documents(&Capability::ResourceList).next().is_none() {
-                heard.miss(|| format!("{id} offers no Resource List: what is held of it is not compared"));
+            if !tells_all(set) {
+                heard.miss(|| {
+                    format!("{id} offers no Resource List and no Resource Dump: what is held of it is not compared")
+                });
             }
             audited.push(Box::pin(self.hear(&mut heard, id, set)).await?);
         }
@@ -130,7 +136,7 @@ impl Harvest {
         for unread in &found.failures {
             heard.miss(|| format!("{}: {}", unread.url, unread.why));
         }
-        if !found.sets.iter().any(|(_, set)| set.documents(&Capability::ResourceList).next().is_some()) {
+        if !found.sets.iter().any(|(_, set)| tells_all(set)) {
             let offers = ways::offers(&found.sets);
             return Err(HarvestError::NoList { source_url: self.entry.to_string(), offers });
         }
@@ -145,7 +151,7 @@ impl Harvest {
             for hole in &holes {
                 heard.remark(|| {
                     format!(
-                        "nothing tells what changed in {} between {} and {}: the Resource List is older, and the Change Lists begin later",
+                        "nothing tells what changed in {} between {} and {}: the Resource List or Dump is older, and the changes begin later",
                         set.id, hole.after, hole.before
                     )
                 });
@@ -325,6 +331,12 @@ fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<Known>, Ca
         }
     }
     Ok(known)
+}
+
+/// Whether a set offers what tells everything of it.
+fn tells_all(set: &SetRecord) -> bool {
+    let kinds = [Capability::ResourceList, Capability::ResourceDump];
+    kinds.iter().any(|kind| set.documents(kind).next().is_some())
 }
 
 /// What would put a difference right.

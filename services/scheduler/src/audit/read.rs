@@ -1,12 +1,14 @@
 //! What the documents of a Source say, entry by entry.
 
 use std::collections::{HashSet, VecDeque};
+use std::io;
 
 use jiff::Timestamp;
 use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators};
 use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode, Root, Summary};
 use url::Url;
 
+use super::named::{Named, NamedPackages};
 use super::words::Words;
 use crate::absent::Lists;
 use crate::document::{expect_kind, take_header};
@@ -53,20 +55,31 @@ struct Next {
 }
 
 /// A document that was read.
-struct Reading<'a> {
-    record: DocumentRecord,
+pub(super) struct Reading<'a> {
+    pub(super) record: DocumentRecord,
     context: Option<Context>,
     /// What is told up to this moment is in the lists.
     after: Option<Timestamp>,
     told: Told,
     parts: Vec<Next>,
-    number: usize,
-    set: &'a SetId,
+    /// The document that words come from, by its number.
+    pub(super) number: usize,
+    pub(super) set: &'a SetId,
+    /// The packages that it names.
+    packages: Option<NamedPackages>,
+    /// Whether something about their manifests casts doubt on what these do not say.
+    pub(super) is_doubtful: bool,
 }
 
 impl Heard {
     pub(super) fn new(horizon: Horizon) -> Self {
         Self { words: Words::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
+    }
+
+    /// Takes down a document that words come from, and gives its number.
+    pub(super) fn begin(&mut self, document: &str, set: &SetId) -> usize {
+        self.documents.push((document.to_owned(), set.clone()));
+        self.documents.len() - 1
     }
 
     /// Notes that something could not be compared.
@@ -90,7 +103,12 @@ impl Harvest {
         id: &SetId,
         set: &SetRecord,
     ) -> Result<Audited, HarvestError> {
-        let lists = self.hear_kind(heard, id, set, Capability::ResourceList, None).await?;
+        let kinds = [Capability::ResourceList, Capability::ResourceDump];
+        let kind = kinds.into_iter().find(|kind| set.documents(kind).next().is_some());
+        let lists = match kind {
+            Some(kind) => self.hear_kind(heard, id, set, kind, None).await?,
+            None => Vec::new(),
+        };
         let at = lists.iter().map(|(_, record)| record.at).min().flatten();
         let root = lists.iter().find(|(_, record)| record.parent.is_none());
         let is_read = |record: &DocumentRecord| record.is_read_whole() && !record.doubtful;
@@ -99,14 +117,9 @@ impl Harvest {
             at,
             uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
         };
-        let changes = self.hear_kind(heard, id, set, Capability::ChangeList, at).await?;
-        if changes.is_empty() && set.documents(&Capability::ChangeDump).next().is_some() {
-            heard.remark(|| {
-                format!(
-                    "{id} tells its changes in a Change Dump, whose packages an audit does not receive: what is held is compared with \
-                     its Resource List alone"
-                )
-            });
+        let mut changes = self.hear_kind(heard, id, set, Capability::ChangeList, at).await?;
+        if changes.is_empty() {
+            changes = self.hear_kind(heard, id, set, Capability::ChangeDump, at).await?;
         }
         Ok(Audited {
             id: id.clone(),
@@ -183,10 +196,18 @@ impl Harvest {
             }
         };
         self.run.counters.requests += u64::from(stream.requests);
-        heard.documents.push((uri.clone(), set.clone()));
-        let number = heard.documents.len() - 1;
-        let mut reading =
-            Reading { record, context: None, after, told: Told::default(), parts: Vec::new(), number, set };
+        let number = heard.begin(uri, set);
+        let mut reading = Reading {
+            record,
+            context: None,
+            after,
+            told: Told::default(),
+            parts: Vec::new(),
+            number,
+            set,
+            packages: None,
+            is_doubtful: false,
+        };
         while let Some(part) = stream.next().await {
             match part {
                 Part::Header(header) => {
@@ -212,6 +233,12 @@ impl Harvest {
                 }
             }
         }
+        // Its answer takes a place of its origin, which the packages may need.
+        drop(stream);
+        if let Some(packages) = reading.packages.take() {
+            Box::pin(self.hear_packages(heard, &mut reading, packages)).await?;
+            reading.take_packages();
+        }
         self.show();
         Ok((reading.record, reading.parts))
     }
@@ -230,31 +257,39 @@ impl Harvest {
                 reading.lead_to(*entry, heard.horizon);
                 continue;
             }
-            if context.is_package(&entry) {
-                let (package, set) = (&entry.loc, reading.set);
-                heard.miss(|| {
-                    format!(
-                        "a Change List of {set} names the package {package}; an audit does not receive it"
-                    )
-                });
+            if reading.is_package(context, &entry) {
+                reading.name_package(&entry, heard.horizon)?;
                 continue;
             }
-            if !self.options.filter.takes(&entry.loc) {
-                continue;
-            }
-            self.run.counters.listed += 1;
-            match context.read(*entry) {
-                Ok(word) => {
-                    word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
-                    // The lists know of it.
-                    if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
-                        heard.words.add(&word, reading.number).await?;
-                    }
-                }
-                Err(error) => heard.miss(|| error.to_string()),
-            }
+            let context = context.clone();
+            self.hear_entry(heard, reading, &context, *entry).await?;
         }
         self.show();
+        Ok(())
+    }
+
+    /// An entry about a resource is a word on it.
+    pub(super) async fn hear_entry(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        context: &Context,
+        entry: Entry,
+    ) -> Result<(), HarvestError> {
+        if !self.options.filter.takes(&entry.loc) {
+            return Ok(());
+        }
+        self.run.counters.listed += 1;
+        match context.read(entry) {
+            Ok(word) => {
+                word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
+                // The lists know of it.
+                if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
+                    heard.words.add(&word, reading.number).await?;
+                }
+            }
+            Err(error) => heard.miss(|| error.to_string()),
+        }
         Ok(())
     }
 }
@@ -270,11 +305,41 @@ impl Reading<'_> {
         self.record.root == Some(Root::SitemapIndex)
     }
 
+    /// Whether an entry leads to a package: all those of a dump do, and those of a Change List that tell of no change.
+    fn is_package(&self, context: &Context, entry: &Entry) -> bool {
+        matches!(self.record.capability, Capability::ResourceDump | Capability::ChangeDump)
+            || context.is_package(entry)
+    }
+
+    /// Whether what an entry leads to tells only of what the lists contain.
+    fn is_told(&self, entry: &Entry, horizon: Horizon) -> bool {
+        let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
+        until.zip(self.after).is_some_and(|(until, after)| until < after)
+    }
+
+    /// A package that tells only of what the lists contain is not looked at.
+    fn name_package(&mut self, entry: &Entry, horizon: Horizon) -> io::Result<()> {
+        if self.is_told(entry, horizon) {
+            return Ok(());
+        }
+        self.record.packages += 1;
+        let packages = match &mut self.packages {
+            Some(packages) => packages,
+            none => none.insert(NamedPackages::new()?),
+        };
+        packages.add(&Named::of(entry))
+    }
+
+    /// What the manifests told counts as told by the document that names them.
+    fn take_packages(&mut self) {
+        self.record.doubtful |= self.is_doubtful;
+        (self.record.oldest_change, self.record.latest_change) = (self.told.oldest, self.told.latest);
+    }
+
     /// A part that tells only of what the lists contain is not read.
     fn lead_to(&mut self, entry: Entry, horizon: Horizon) {
         self.record.documents += 1;
-        let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
-        if until.zip(self.after).is_some_and(|(until, after)| until < after) {
+        if self.is_told(&entry, horizon) {
             return;
         }
         let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));

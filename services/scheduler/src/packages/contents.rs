@@ -1,8 +1,8 @@
 //! The copy of a manifest that a dump offers beside its package (`rel="contents"`): read first, it may save the package.
 
 use catalog::Batch;
-use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
-use resourcesync::{Capability, Datetime, Header, Item, Mode as ReadMode};
+use model::{DocumentRecord, PackageRecord, PackageState, SetId, SettledPackage, Subject, Validators};
+use resourcesync::{Capability, Datetime, Header, Item, Metadata, Mode as ReadMode};
 use url::Url;
 
 use crate::decide::{Decision, Known, decide};
@@ -47,7 +47,7 @@ impl Harvest {
         let mut unchanged = 0;
         while let Some(part) = stream.next().await {
             match part {
-                Part::Header(header) if is_manifest_of(&header, record) => {
+                Part::Header(header) if is_manifest_of(&header, &record.capability) => {
                     let (at, completed) = (header.at, header.completed);
                     context = Some(record_context(uri, record, at, completed, header.capability, horizon));
                 }
@@ -148,13 +148,33 @@ pub(super) fn record_context(
     kind: Option<Capability>,
     horizon: Horizon,
 ) -> Context {
+    let said = Said { at, completed, kind };
+    manifest_context(package, &record.set, &record.capability, &record.metadata, said, horizon)
+}
+
+/// What a manifest says of itself, as far as its entries are read by it.
+pub(crate) struct Said {
+    pub(crate) at: Option<Datetime>,
+    pub(crate) completed: Option<Datetime>,
+    pub(crate) kind: Option<Capability>,
+}
+
+/// The same of a package of which there may be no record; `declared` is what its dump says of its moments.
+pub(crate) fn manifest_context(
+    package: &str,
+    set: &SetId,
+    dump: &Capability,
+    declared: &Metadata,
+    said: Said,
+    horizon: Horizon,
+) -> Context {
     Context {
         document: package.to_owned(),
-        set: record.set.clone(),
-        changes: record.capability.tells_changes(),
-        at: at.or(record.metadata.at),
-        completed: completed.or(record.metadata.completed),
-        kind,
+        set: set.clone(),
+        changes: dump.tells_changes(),
+        at: said.at.or(declared.at),
+        completed: said.completed.or(declared.completed),
+        kind: said.kind,
         horizon,
     }
 }
@@ -164,6 +184,7 @@ pub(super) fn manifest_of(dump: &Capability) -> Capability {
     if dump.tells_changes() { Capability::ChangeDumpManifest } else { Capability::ResourceDumpManifest }
 }
 
-fn is_manifest_of(header: &Header, record: &PackageRecord) -> bool {
-    header.capability.as_ref().is_none_or(|found| *found == manifest_of(&record.capability))
+/// Whether a document is the manifest of a package of such a dump, as far as it says.
+pub(crate) fn is_manifest_of(header: &Header, dump: &Capability) -> bool {
+    header.capability.as_ref().is_none_or(|found| *found == manifest_of(dump))
 }

@@ -28,7 +28,8 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::trouble;
 pub(crate) use choose::FEW;
-pub(crate) use plan::is_settled;
+pub(crate) use contents::{Said, is_manifest_of, manifest_context};
+pub(crate) use plan::{declaration, interval, is_same, is_settled};
 use queue::Order;
 use send::Task;
 

@@ -316,6 +316,7 @@ fn finish_if_done(record: &mut PackageRecord) {
         declaration: record.declaration.clone(),
         validators: stored.validators.clone(),
         sha256: Some(stored.computed.sha256()),
+        location: Some(stored.location.clone()),
         entries: contents.entries,
     });
     record.state = PackageState::Done;

@@ -118,7 +118,7 @@ impl Harvest {
 }
 
 /// What a dump declares of a package.
-fn declaration(entry: &Entry) -> Declaration {
+pub(crate) fn declaration(entry: &Entry) -> Declaration {
     let metadata = &entry.metadata;
     let hashes = metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
     Declaration {
@@ -161,7 +161,8 @@ pub(crate) fn is_settled(known: &PackageRecord, entry: &Entry) -> bool {
     is_same(known, &declaration(entry), &interval(entry))
 }
 
-fn is_same(known: &PackageRecord, declaration: &Declaration, metadata: &Metadata) -> bool {
+/// Whether what a dump says speaks of the version of a package that is settled.
+pub(crate) fn is_same(known: &PackageRecord, declaration: &Declaration, metadata: &Metadata) -> bool {
     let is_declared = |settled: &SettledPackage| settled.declaration == *declaration;
     tells_versions(declaration)
         && known.settled.as_ref().is_some_and(is_declared)
@@ -169,7 +170,7 @@ fn is_same(known: &PackageRecord, declaration: &Declaration, metadata: &Metadata
 }
 
 /// What a dump says of the moments of a package.
-fn interval(entry: &Entry) -> Metadata {
+pub(crate) fn interval(entry: &Entry) -> Metadata {
     let Metadata { at, completed, from, until, .. } = entry.metadata.clone();
     Metadata { at, completed, from, until, ..Metadata::default() }
 }
