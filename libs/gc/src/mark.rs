@@ -59,7 +59,7 @@ pub(crate) async fn mark(
     drop(resources);
     let mut versions = catalog.scan_versions(None).await.map_err(failed)?;
     while let Some((_, versions)) = versions.try_next().await.map_err(failed)? {
-        for version in versions.kept {
+        for version in versions.kept.into_iter().filter(|version| version.lost.is_none()) {
             marks.add(&version.bitstream.location, By::Other)?;
         }
     }

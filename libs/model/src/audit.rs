@@ -32,6 +32,8 @@ pub struct AuditCounts {
     pub unread: u64,
     /// Times of which no Change List tells, between a list and the changes that follow it.
     pub gaps: u64,
+    /// Resources that are not as the Source tells, and about which nothing is to be done by the operator's word. They count nowhere else.
+    pub ignored: u64,
     /// Differences that were queued to be put right.
     pub queued: u64,
 }

@@ -232,6 +232,17 @@ pub enum ChangeEvent {
     },
     /// The operator had its problem queued again.
     Retried,
+    /// An earlier version that was kept was found damaged or missing, and its bytes were given up.
+    VersionLost {
+        /// The digest that it had.
+        sha256: fixity::Sha256,
+        /// From when on it was held.
+        from: Timestamp,
+        /// Until when.
+        until: Timestamp,
+        /// What was found in its place.
+        message: String,
+    },
     /// It could not be brought in step.
     Problem {
         /// Why.

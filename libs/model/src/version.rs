@@ -19,6 +19,9 @@ pub struct Version {
     pub from: Timestamp,
     /// Until when: the moment itself belongs to what came after it.
     pub until: Timestamp,
+    /// When its bytes were found damaged or missing and were given up. What it was and when is known still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Timestamp>,
 }
 
 /// The versions of one resource that are kept beside the one that is held now.
@@ -84,7 +87,7 @@ mod tests {
             latest: None,
         };
         let (from, until) = (second(from), second(until));
-        Version { bitstream, declaration: Declaration::default(), listing, from, until }
+        Version { bitstream, declaration: Declaration::default(), listing, from, until, lost: None }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct ReportCard {
     pub fixity: Fixity,
     /// What could not be brought in step, by reason.
     pub problems: Vec<ProblemGroup>,
+    /// Problems about which nothing is to be done, by the harvester's word. They are no findings, and count apart.
+    pub ignored: Vec<ProblemGroup>,
 }
 
 /// Which Source.
@@ -172,6 +174,8 @@ pub struct Coverage {
     pub pending: u64,
     /// Resources that could not be brought in step for a reason that lies with the Source or between.
     pub problems: u64,
+    /// Such resources about which nothing is to be done, by the harvester's word.
+    pub ignored: u64,
     /// Resources held that the lists do not name any more.
     pub absent: u64,
     /// Resources that were deleted.

@@ -27,7 +27,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let sets = catalog.sets().await?;
     let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
-    let problems = problems::group(catalog, &mut coverage, &mut findings).await?;
+    let (problems, ignored) = problems::group(catalog, &mut coverage, &mut findings).await?;
     let fixity = resources::count(catalog, &mut coverage, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
@@ -44,6 +44,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         coverage,
         fixity,
         problems,
+        ignored,
     })
 }
 

@@ -13,21 +13,29 @@ use crate::{rules, shown};
 /// Examples of each reason.
 const EXAMPLES: usize = 3;
 
-/// Groups all problems that the Source can do something about; the others are only counted.
+type Groups = BTreeMap<ProblemReason, ProblemGroup>;
+
+/// Groups all problems that the Source can do something about, those that are open and those that are ignored; the others are only counted.
 pub(crate) async fn group(
     catalog: &Lookups,
     coverage: &mut Coverage,
     findings: &mut Findings,
-) -> Result<Vec<ProblemGroup>, CatalogError> {
-    let mut groups: BTreeMap<ProblemReason, ProblemGroup> = BTreeMap::new();
+) -> Result<(Vec<ProblemGroup>, Vec<ProblemGroup>), CatalogError> {
+    let (mut open, mut ignored) = (Groups::new(), Groups::new());
     let mut problems = catalog.scan_problems().await?;
     while let Some((subject, record)) = problems.try_next().await? {
         if rules::is_own(record.reason) {
             coverage.own_problems += 1;
             continue;
         }
-        coverage.problems += u64::from(matches!(subject, Subject::Resource(_)));
+        let resources = u64::from(matches!(subject, Subject::Resource(_)));
         let subject = shown_subject(&subject);
+        if record.ignored.is_some() {
+            coverage.ignored += resources;
+            add(&mut ignored, subject, record);
+            continue;
+        }
+        coverage.problems += resources;
         if let Some(fact) = rules::problem(record.reason, &subject) {
             let finding = findings.add(fact.name, fact.what, fact.rule, 1);
             match &subject {
@@ -37,15 +45,19 @@ pub(crate) async fn group(
                 }
             };
         }
-        let reason = record.reason;
-        let group =
-            groups.entry(reason).or_insert_with(|| ProblemGroup { reason, count: 0, examples: Vec::new() });
-        group.count += 1;
-        if group.examples.len() < EXAMPLES {
-            group.examples.push(example(subject, record));
-        }
+        add(&mut open, subject, record);
     }
-    Ok(groups.into_values().collect())
+    Ok((open.into_values().collect(), ignored.into_values().collect()))
+}
+
+fn add(groups: &mut Groups, subject: Subject, record: ProblemRecord) {
+    let reason = record.reason;
+    let group =
+        groups.entry(reason).or_insert_with(|| ProblemGroup { reason, count: 0, examples: Vec::new() });
+    group.count += 1;
+    if group.examples.len() < EXAMPLES {
+        group.examples.push(example(subject, record));
+    }
 }
 
 fn example(subject: Subject, record: ProblemRecord) -> Problem {

@@ -8,9 +8,9 @@ use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{
-    Absence, Assurance, Bitstream, CapabilityLink, Declaration, DocumentRecord, DocumentState, Listing,
-    Location, LookRecord, LookedAt, Mode, Phase, ProblemReason, ProblemRecord, Remark, ResourceRecord, RunId,
-    RunRecord, SetId, SetRecord, Subject, Validators,
+    Absence, Assurance, Bitstream, CapabilityLink, Declaration, DocumentRecord, DocumentState, Ignored,
+    Listing, Location, LookRecord, LookedAt, Mode, Phase, ProblemReason, ProblemRecord, Remark,
+    ResourceRecord, RunId, RunRecord, SetId, SetRecord, Subject, Validators,
 };
 use report::ReportCard;
 use resourcesync::{Capability, Root};
@@ -148,21 +148,7 @@ impl Known {
     }
 
     fn problem(&mut self, subject: Subject, reason: ProblemReason, message: &str) {
-        let record = ProblemRecord {
-            reason,
-            message: message.to_owned(),
-            first_seen: time("02T10:00:00"),
-            last_seen: time("04T10:02:00"),
-            attempts: 3,
-            retry: true,
-            next_attempt_at: None,
-            ignored: None,
-            evidence: Default::default(),
-            declaration: None,
-            listing: None,
-            mend: false,
-        };
-        self.batch.put_problem(&subject, &record);
+        self.batch.put_problem(&subject, &problem(reason, message));
     }
 
     async fn card(self) -> ReportCard {
@@ -172,6 +158,23 @@ impl Known {
         let card = report::gather(&"example-org".parse().unwrap(), WAY_IN, &catalog).await.unwrap();
         catalog.close().await.unwrap();
         card
+    }
+}
+
+fn problem(reason: ProblemReason, message: &str) -> ProblemRecord {
+    ProblemRecord {
+        reason,
+        message: message.to_owned(),
+        first_seen: time("02T10:00:00"),
+        last_seen: time("04T10:02:00"),
+        attempts: 3,
+        retry: true,
+        next_attempt_at: None,
+        ignored: None,
+        evidence: Default::default(),
+        declaration: None,
+        listing: None,
+        mend: false,
     }
 }
 
@@ -311,6 +314,31 @@ async fn what_is_the_operators_own_is_not_told() {
         }
     }
     assert_eq!(card.coverage.own_problems, 1);
+}
+
+#[tokio::test]
+async fn what_is_ignored_is_told_apart_and_is_no_finding() {
+    let mut known = perfect();
+    known.problem(
+        Subject::Resource("https://example.org/known".to_owned()),
+        ProblemReason::DigestMismatch,
+        "the bytes have another digest than declared",
+    );
+    let mut ignored = problem(ProblemReason::HttpClientError, "the server answered 404 Not Found");
+    ignored.ignored = Some(Ignored { note: "not for the owner".to_owned(), at: time("04T11:00:00") });
+    known.batch.put_problem(&Subject::Resource("https://example.org/gone".to_owned()), &ignored);
+    let card = known.card().await;
+    let reasons =
+        |groups: &[report::ProblemGroup]| groups.iter().map(|group| group.reason).collect::<Vec<_>>();
+    assert_eq!(reasons(&card.problems), [ProblemReason::DigestMismatch]);
+    assert_eq!(reasons(&card.ignored), [ProblemReason::HttpClientError]);
+    assert_eq!((card.coverage.problems, card.coverage.ignored), (1, 1));
+    let found: Vec<&str> = card.findings.iter().map(|finding| finding.finding.as_str()).collect();
+    assert_eq!(found, ["digest-mismatch"]);
+    let text = card.text();
+    let (open, apart) = text.split_once("Known problems, about which nothing is to be done").unwrap();
+    assert!(open.contains("example.org/known") && !open.contains("example.org/gone"), "{text}");
+    assert!(apart.contains("https://example.org/gone") && !text.contains("not for the owner"), "{text}");
 }
 
 #[tokio::test]

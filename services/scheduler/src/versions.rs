@@ -61,6 +61,7 @@ impl Harvest {
             bitstream: bitstream.clone(),
             declaration: record.declaration.clone(),
             listing: record.listing.clone(),
+            lost: None,
         };
         let gone = versions.end(version, self.history.keep);
         if had_any || self.history.keep > 0 {

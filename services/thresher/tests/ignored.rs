@@ -95,6 +95,46 @@ async fn the_word_can_be_taken_back_and_must_say_of_what() {
 }
 
 #[tokio::test]
+async fn an_audit_tells_what_is_ignored_apart_until_the_source_says_something_else_of_it() {
+    let site = Site::start().await;
+    let (copy, url, gone) = harvested(&site).await;
+    let run = copy.run("audit", &[&url, "--json"]).exits(1);
+    assert_eq!((run.count("missing"), run.count("ignored")), (1, 0), "{run}");
+    copy.run("ignore", &[&gone, "--note", "gone since 2019"]).exits(0);
+
+    let run = copy.run("audit", &[&url, "--json", "--list"]).exits(0);
+    assert_eq!((run.count("differences"), run.count("ignored")), (0, 1), "{run}");
+    let line = &run.json_lines()[0];
+    assert_eq!((&line["uri"], &line["difference"]), (&json!(gone), &json!("missing")));
+    assert_eq!(line["ignored"], "gone since 2019");
+    let asked = site.requests_at("/gone");
+    let text = copy.run("audit", &[&url, "--repair"]).exits(0).stdout;
+    for words in ["In sync", "1  ignored", &gone, "gone since 2019"] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+    assert_eq!(site.requests_at("/gone"), asked, "nothing is put right of it");
+
+    relist(&site, 2, &[resource(&site.uri("/held"), ""), resource(&gone, &hash("new"))]);
+    let run = copy.run("audit", &[&url, "--json"]).exits(1);
+    assert_eq!((run.count("missing"), run.count("ignored")), (1, 0), "{run}");
+}
+
+#[tokio::test]
+async fn a_report_tells_what_is_ignored_apart() {
+    let site = Site::start().await;
+    let (copy, _, gone) = harvested(&site).await;
+    copy.run("ignore", &[&gone, "--note", "gone since 2019"]).exits(0);
+    let card = copy.run("report", &["--json"]).exits(0).json();
+    assert_eq!((&card["problems"], &card["coverage"]["problems"]), (&json!([]), &json!(0)));
+    assert_eq!(
+        (&card["ignored"][0]["examples"][0]["uri"], &card["coverage"]["ignored"]),
+        (&json!(gone), &json!(1))
+    );
+    let text = copy.run("report", &[]).exits(0).stdout;
+    assert!(text.contains("Known problems, about which nothing is to be done"), "{text}");
+}
+
+#[tokio::test]
 async fn a_bucket_wants_the_owners_word() {
     let copy = Destination::at(std::path::Path::new("s3://bucket/prefix"));
     copy.run("retry", &["--all"]).exits(2).complains(&["s3://bucket/prefix", "fleet"], &["--as-owner"]);

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{Destination, Site, resource, urlset};
-use serde_json::json;
+use common::{Destination, Inside, Site, resource, urlset};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use testkit::scripted::Reply;
 
 fn hash(bytes: &str) -> String {
@@ -32,6 +33,26 @@ fn sha(bytes: &str) -> String {
     fixity::Sha256::of(bytes.as_bytes()).to_string()
 }
 
+/// The story as a person reads it: what happened stands in the order of time, and it is a page at most.
+#[track_caller]
+fn read(copy: &Destination, uri: &str) -> String {
+    let story = copy.explain(uri);
+    let happened = story.lines().skip_while(|line| *line != "History").take_while(|line| !line.is_empty());
+    let times: Vec<Timestamp> =
+        happened.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
+    assert!(!times.is_empty() && times.is_sorted(), "{times:?} in {story}");
+    assert!(story.lines().count() <= 40, "nobody reads that in a minute: {story}");
+    story
+}
+
+/// The events of the story for machines, in their order.
+#[track_caller]
+fn events(story: &Value) -> Vec<&str> {
+    let changes = story["changes"].as_array().expect("changes");
+    assert!(changes.is_sorted_by_key(|change| change["at"].as_str().map(str::to_owned)), "{story:#}");
+    changes.iter().map(|change| change["event"].as_str().expect("an event")).collect()
+}
+
 #[tokio::test]
 async fn of_a_verified_resource_and_its_versions() {
     let site = Site::start().await;
@@ -43,8 +64,11 @@ async fn of_a_verified_resource_and_its_versions() {
     list(&site, 2, &[resource(&uri, &hash("two"))]);
     copy.sync(&url).exits(0);
     let (one, two) = (sha("one"), sha("two"));
+    let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
+    assert_eq!(events(&story), ["created", "updated"]);
+    assert_eq!(story["record"]["bitstream"]["assurance"], "digest");
     tells(
-        &copy.explain(&uri),
+        &read(&copy, &uri),
         &[
             "History",
             &format!("stored and verified, sha-256 {one}"),
@@ -73,10 +97,7 @@ async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_he
     let (good, bad) = (sha("good"), sha("BAD!"));
     let failed =
         format!("an attempt failed (digest-mismatch): declared sha-256:{good}, received sha-256:{bad}");
-    tells(
-        &copy.explain(&uri),
-        &["History", &failed, &format!("stored and verified, sha-256 {good}"), "Held"],
-    );
+    tells(&read(&copy, &uri), &["History", &failed, &format!("stored and verified, sha-256 {good}"), "Held"]);
     let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
     assert_eq!(story["changes"][0]["account"]["tried"][0]["reason"], "digest-mismatch");
     assert_eq!(story["changes"][0]["account"]["why"], "new");
@@ -131,7 +152,7 @@ async fn of_a_deletion_that_the_guard_holds_back() {
     list(&site, 3, &entries[..1]);
     copy.sync(&url).exits(3);
     tells(
-        &copy.explain(&uris[3]),
+        &read(&copy, &uris[3]),
         &[
             "stored and verified",
             "Held",
@@ -142,8 +163,10 @@ async fn of_a_deletion_that_the_guard_holds_back() {
             "--max-deletes 100%",
         ],
     );
-    let first =
-        copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["concerns"][&url]["first_seen"].clone();
+    let story = copy.run("explain", &[&uris[3], "--json"]).exits(0).json();
+    assert_eq!(story["concerns"][&url]["reason"], "guard");
+    assert_eq!(story["record"]["absent"]["document"], url);
+    let first = story["concerns"][&url]["first_seen"].clone();
     // It is the same problem when the next list trips the guard too.
     list(&site, 4, &entries[..1]);
     copy.sync(&url).exits(3);
@@ -154,4 +177,48 @@ async fn of_a_deletion_that_the_guard_holds_back() {
         &copy.explain(&uris[3]),
         &["deleted: its Source's lists do not name it any more", "not named any more for the second time"],
     );
+}
+
+#[tokio::test]
+async fn of_an_object_that_a_scrub_found_damaged_and_healed() {
+    let site = Site::start().await;
+    // Too large for a pack.
+    let body = "whole ".repeat(100_000);
+    let uri = site.serve("/a", body.clone());
+    let url = list(&site, 1, &[resource(&uri, &hash(&body))]);
+    let copy = Destination::directory();
+    copy.sync(&url).exits(0);
+    let inside = Inside::of(&copy, &url).await;
+    inside.flip(&uri).await;
+    inside.close().await;
+    copy.run("scrub", &[]).exits(1);
+    let noted = copy.run("explain", &[&uri, "--json"]).exits(0).json();
+    assert_eq!(events(&noted), ["created", "problem"]);
+    assert_eq!(noted["problem"]["evidence"]["damage"]["expected_sha256"], sha(&body));
+    let damaged = ["stored and verified", "problem (damaged-bytes)", "Held", "Problem: damaged-bytes"];
+    tells(&read(&copy, &uri), &damaged);
+
+    copy.run("scrub", &["--repair"]).exits(0);
+    let sha256 = sha(&body);
+    tells(
+        &read(&copy, &uri),
+        &[
+            "History",
+            &format!("stored and verified, sha-256 {sha256}"),
+            &format!("problem (damaged-bytes): bitstreams/sha256/{}/", &sha256[..2]),
+            &format!(
+                "should be {} bytes with sha-256 {sha256}, and there are {} bytes",
+                body.len(),
+                body.len()
+            ),
+            "It was set aside as damaged/",
+            &format!("fetched and verified anew, since what was held was damaged, sha-256 {sha256}"),
+            "what was held of it was not to be relied on",
+            "Held",
+            "its digest is the one declared",
+        ],
+    );
+    let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
+    assert_eq!(events(&story), ["created", "problem", "healed"]);
+    assert_eq!((&story["problem"], &story["changes"][2]["account"]["why"]), (&json!(null), &json!("mend")));
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Destination, Site, resource, urlset};
+use common::{Destination, Inside, Site, resource, urlset};
 use jiff::Timestamp;
 
 /// A Source of two resources, and a copy of it.
@@ -82,6 +82,78 @@ async fn each_moment_gives_the_version_of_its_time_as_long_as_it_is_kept() {
     let fifth = case.harvest(5, &[("a", "a 55555"), ("b", "b 1")], &["--history", "0"]);
     assert_eq!(case.names_at(third), held(&[("b", 3)]));
     assert_eq!(case.cat("a", fifth).as_deref(), Some("a 55555"));
+}
+
+#[tokio::test]
+async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged() {
+    let case = Case::new().await;
+    // The first two are too large for a pack.
+    let bodies = ["a 1 ", "a 22 "].map(|words| words.repeat(100_000));
+    let moments = [
+        case.harvest(1, &[("a", &bodies[0])], &["--history", "3"]),
+        case.harvest(2, &[("a", &bodies[1])], &[]),
+        case.harvest(3, &[("a", "a 333")], &[]),
+        case.harvest(4, &[("a", "a 4444")], &[]),
+    ];
+    let uri = case.site.uri("/a");
+    let clean = case.copy.run("scrub", &["--json"]).exits(0);
+    assert_eq!(["resources", "versions", "versions_damaged"].map(|name| clean.count(name)), [1, 3, 0]);
+    let text = case.copy.run("scrub", &[]).exits(0).stdout;
+    assert!(text.contains("1 of 1 resources and 3 kept earlier versions were read"), "{text}");
+    let story = case.copy.run("explain", &[&uri, "--json"]).exits(0).json();
+    let kept = story["versions"].as_array().unwrap().clone();
+    assert_eq!(kept.len(), 3, "{story:#}");
+    let digest = fixity::Sha256::of(bodies[1].as_bytes());
+    let text = case.copy.explain(&uri);
+    let held = format!(
+        "  {}  held until {}: ",
+        kept[1]["from"].as_str().unwrap(),
+        kept[1]["until"].as_str().unwrap()
+    );
+    for words in [
+        "Kept versions",
+        &held,
+        &format!("500000 bytes, sha-256 {digest}"),
+        "lies in bitstreams/",
+        "lies in packs/",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+
+    let inside = Inside::of(&case.copy, &case.site.uri("/list.xml")).await;
+    let key = store::Key::Bitstream(digest);
+    let mut bytes = inside.object(&key).await;
+    bytes[9] ^= 1;
+    inside.overwrite(&key, bytes.clone()).await;
+    inside.close().await;
+    let found = case.copy.run("scrub", &["--json"]).exits(1).says(&[&uri, "the version held from"]);
+    let counts = ["damaged", "missing", "versions_damaged", "noted", "set_aside", "given_up"];
+    assert_eq!(counts.map(|name| found.count(name)), [0, 0, 1, 0, 0, 0], "{found}");
+    assert_eq!(case.copy.state(&uri).as_deref(), Some("present"));
+    let text = case.copy.run("scrub", &[]).exits(1).stdout;
+    assert!(text.contains("no Source can give them again. Bring their objects back from a copy"), "{text}");
+
+    let asked = case.site.requests_at("/a");
+    let mended = case.copy.run("scrub", &["--repair", "--json"]).exits(0);
+    assert_eq!(counts.map(|name| mended.count(name)), [0, 0, 1, 0, 1, 1], "{mended}");
+    assert_eq!(case.site.requests_at("/a"), asked, "its Source has another version");
+    let clean = case.copy.run("scrub", &["--json"]).exits(0);
+    assert_eq!(["versions", "versions_damaged"].map(|name| clean.count(name)), [2, 0]);
+    let story = case.copy.explain(&uri);
+    for words in
+        ["was found damaged and given up", "It was set aside as damaged/", "its bytes were found damaged"]
+    {
+        assert!(story.contains(words), "{words:?} is not in {story}");
+    }
+    // It was held then, and nothing else was.
+    let run = case.copy.run("cat", &[&uri, "--at", &moments[1].to_string()]).exits(1);
+    assert!(run.stderr.contains("was found damaged, and its bytes were given up at"), "{run}");
+    assert!(case.names_at(moments[1]).is_empty());
+    for (moment, body) in [(moments[0], bodies[0].as_str()), (moments[2], "a 333"), (moments[3], "a 4444")] {
+        assert_eq!(case.cat("a", moment).as_deref(), Some(body));
+    }
+    case.copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    assert_eq!(case.cat("a", moments[0]).as_deref(), Some(bodies[0].as_str()));
 }
 
 #[tokio::test]

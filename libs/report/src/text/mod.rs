@@ -24,7 +24,7 @@ impl ReportCard {
         tables::coverage(&mut page, &self.coverage);
         tables::fixity(&mut page, &self.fixity);
         tables::tolerated(&mut page, &self.quirks);
-        tables::problems(&mut page, &self.problems);
+        tables::problems(&mut page, &self.problems, &self.ignored);
         page.into_text()
     }
 

@@ -87,6 +87,9 @@ pub(super) fn coverage(page: &mut Page, coverage: &Coverage) {
     page.pair("held", &count(coverage.held));
     page.pair("pending", &count(coverage.pending));
     page.pair("problems", &count(coverage.problems));
+    if coverage.ignored > 0 {
+        page.pair("left as they are", &count(coverage.ignored));
+    }
     page.pair("not listed any more", &count(coverage.absent));
     page.pair("deleted", &count(coverage.deleted));
 }
@@ -113,11 +116,19 @@ pub(super) fn tolerated(page: &mut Page, quirks: &BTreeMap<String, u64>) {
     }
 }
 
-pub(super) fn problems(page: &mut Page, groups: &[ProblemGroup]) {
+pub(super) fn problems(page: &mut Page, open: &[ProblemGroup], ignored: &[ProblemGroup]) {
     page.heading("Problems");
-    if groups.is_empty() {
+    if open.is_empty() {
         page.words(0, "None.");
     }
+    groups(page, open);
+    if !ignored.is_empty() {
+        page.heading("Known problems, about which nothing is to be done");
+        groups(page, ignored);
+    }
+}
+
+fn groups(page: &mut Page, groups: &[ProblemGroup]) {
     for (at, group) in groups.iter().enumerate() {
         if at > 0 {
             page.blank();

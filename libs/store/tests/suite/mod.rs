@@ -270,6 +270,10 @@ pub(crate) async fn the_object_store_is_complete(store: &Store) {
     upload.put_part("part".into()).await.unwrap();
     upload.complete().await.unwrap();
     assert_eq!(objects.get_ranges(&path("d"), &[0..2, 2..4]).await.unwrap().concat(), b"part");
+    // It ends within the one, and before the other.
+    for beyond in [[0..2, 2..9], [0..2, 7..9]] {
+        assert!(objects.get_ranges(&path("d"), &beyond).await.is_err(), "{beyond:?}");
+    }
     let after: BTreeSet<String> = objects
         .list_with_offset(Some(&path("")), &path("a"))
         .map_ok(|meta| meta.location.to_string())

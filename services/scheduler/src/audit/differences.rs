@@ -19,6 +19,9 @@ pub struct Difference {
     /// The document that speaks of it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
+    /// Why nothing is to be done about it, in the operator's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<String>,
 }
 
 /// A difference, and what would put it right.

@@ -34,6 +34,7 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::options::Filter;
 use crate::plan::names;
+use crate::settle::subject;
 use crate::{continuity, ways};
 pub use differences::{Difference, Differences};
 use differences::{Found, Notes};
@@ -53,7 +54,7 @@ const BATCHES_AHEAD: usize = 4;
 pub struct Audit {
     /// How many differ, and how.
     pub counts: AuditCounts,
-    /// The first few of each kind.
+    /// The first few of each kind, and of those that are ignored.
     pub first: Vec<Difference>,
     /// All of them.
     pub all: Arc<Differences>,
@@ -220,8 +221,22 @@ impl Harvest {
             };
             let said = if order.is_le() { word.take() } else { None };
             let known = if order.is_ge() { record.take() } else { None };
-            self.compare_one(comparison, said, known)?;
+            if let Some(found) = self.compare_one(comparison, said, known)? {
+                comparison.note(self.left_alone(found).await?)?;
+            }
         }
+    }
+
+    /// What is ignored differs and is left alone, as long as the Source says the same of it.
+    async fn left_alone(&self, mut found: Found) -> Result<Found, HarvestError> {
+        let Some(plan) = found.plan.as_ref().filter(|_| self.has_ignored) else { return Ok(found) };
+        let problem = self.catalog.problem(&subject(&found.difference.uri)).await?;
+        let problem = problem.filter(|problem| problem.is_about(&plan.declaration, &plan.listing));
+        if let Some(ignored) = problem.and_then(|problem| problem.ignored) {
+            found.plan = None;
+            found.difference.ignored = Some(ignored.note);
+        }
+        Ok(found)
     }
 
     fn compare_one(
@@ -229,20 +244,20 @@ impl Harvest {
         comparison: &mut Comparison,
         word: Option<LastWord>,
         known: Option<Known>,
-    ) -> Result<(), HarvestError> {
+    ) -> Result<Option<Found>, HarvestError> {
         let held = known.as_ref().and_then(|known| known.holding.bitstream.as_ref());
         if let Some(known) = known.as_ref().filter(|_| held.is_some()) {
             comparison.count_held(&known.holding.sets);
         }
         let Some(word) = word else {
             return match known.as_ref().filter(|_| held.is_some()) {
-                Some(known) => self.not_listed(comparison, known.unread.read()?),
-                None => Ok(()),
+                Some(known) => Ok(self.not_listed(comparison, known.unread.read()?)),
+                None => Ok(None),
             };
         };
         if word.plain.is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, held)) {
             comparison.counts.agreeing += 1;
-            return Ok(());
+            return Ok(None);
         }
         let word = word.read(&comparison.documents)?;
         let record = known.map(|known| known.unread.read()).transpose()?.map(|(_, record)| record);
@@ -254,12 +269,13 @@ impl Harvest {
             Finding::Nothing => {}
             Finding::Differs { kind, decision, why } => {
                 let document = Some(word.listing.document.clone());
-                let difference = Difference { difference: kind, uri: word.uri.clone(), why, document };
+                let uri = word.uri.clone();
+                let difference = Difference { difference: kind, uri, why, document, ignored: None };
                 let plan = decision.and_then(|decision| plan(word, kind, decision, record));
-                comparison.note(Found { difference, plan, absent_from: None })?;
+                return Ok(Some(Found { difference, plan, absent_from: None }));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// What is held and no list names.
@@ -267,16 +283,16 @@ impl Harvest {
         &self,
         comparison: &mut Comparison,
         (uri, record): (ResourceUri, ResourceRecord),
-    ) -> Result<(), HarvestError> {
+    ) -> Option<Found> {
         let of_sets: Vec<usize> = comparison.sets_of(&record).collect();
         if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
             comparison.counts.unjudged += 1;
-            return Ok(());
+            return None;
         }
         let at = of_sets.iter().map(|n| comparison.sets[*n].lists.at).min().flatten();
         if !of_sets.is_empty() && is_newer(&record.listing, at) {
             comparison.counts.newer += 1;
-            return Ok(());
+            return None;
         }
         let why = match (&record.absent, of_sets.is_empty()) {
             (_, true) => "its Source does not offer its set any more",
@@ -292,8 +308,9 @@ impl Harvest {
             set.to_delete += u64::from(self.is_confirmed(&record, set.lists.at));
         }
         let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
-        let difference = Difference { difference: DifferenceKind::Extra, uri, why: why.to_owned(), document };
-        comparison.note(Found { difference, plan: None, absent_from })
+        let (difference, why) = (DifferenceKind::Extra, why.to_owned());
+        let difference = Difference { difference, uri, why, document, ignored: None };
+        Some(Found { difference, plan: None, absent_from })
     }
 }
 
@@ -313,8 +330,17 @@ impl Comparison {
 
     fn note(&mut self, found: Found) -> Result<(), HarvestError> {
         let kind = found.difference.difference;
-        self.counts.add(kind);
-        if self.counts.of(kind) <= SHOWN {
+        let so_far = match found.difference.ignored {
+            Some(_) => {
+                self.counts.ignored += 1;
+                self.counts.ignored
+            }
+            None => {
+                self.counts.add(kind);
+                self.counts.of(kind)
+            }
+        };
+        if so_far <= SHOWN {
             self.first.push(found.difference.clone());
         }
         Ok(self.notes.add(&found)?)

@@ -116,9 +116,12 @@ pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Tell
     Ok(if report.in_sync() { Exit::Good } else { Exit::Problems })
 }
 
-fn line(Difference { difference, uri, why, document }: &Difference) -> String {
+fn line(Difference { difference, uri, why, document, ignored }: &Difference) -> String {
     let by = document.as_ref().map_or(String::new(), |document| format!(" (by {document})"));
-    format!("{:<10} {uri}\n           {why}{by}", difference.to_string())
+    match ignored {
+        Some(note) => format!("{:<10} {uri}\n           {difference}: {why}{by}; {note}", "ignored"),
+        None => format!("{:<10} {uri}\n           {why}{by}", difference.to_string()),
+    }
 }
 
 fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> String {
@@ -143,6 +146,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
         (counts.stale, "stale: the Source tells of a later version"),
         (counts.differing, "differing in fixity: what is held is not what is declared of this version"),
         (counts.extra, "extra: held, and not what the Source has any more"),
+        (counts.ignored, "ignored: not as the Source tells, and nothing is to be done about it by your word"),
         (counts.unjudged, "held and not listed, where a list was not read whole: that says nothing"),
         (counts.unread, "documents or entries that could not be read"),
         (counts.gaps, "gaps between the Resource List and the Change Lists"),
@@ -173,18 +177,25 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
         audit.as_ref().map_or((&[][..], &[][..]), |audit| (&audit.first[..], &audit.remarks[..]));
     if !telling.list {
         for kind in DifferenceKind::ALL {
-            let shown: Vec<_> = first.iter().filter(|one| one.difference == kind).collect();
-            lines.extend(shown.iter().map(|difference| line(difference)));
-            let more = counts.of(kind).saturating_sub(shown.len() as u64);
-            if more > 0 {
-                lines.push(format!("           … and {} more; --list shows all", count(more)));
-            }
+            let shown = first.iter().filter(|one| one.difference == kind && one.ignored.is_none());
+            lines.extend(few(shown, counts.of(kind)));
         }
+        lines.extend(few(first.iter().filter(|one| one.ignored.is_some()), counts.ignored));
     }
     lines.extend(remarks.iter().take(5).map(|remark| format!("  not compared: {remark}")));
     lines.extend(report.guard.iter().map(|guard| format!("  {guard}")));
     lines.extend(advice(counts, report, telling));
     lines.join("\n") + "\n"
+}
+
+/// The first few differences of a kind, and how many more there are.
+fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String> {
+    let mut lines: Vec<String> = shown.map(line).collect();
+    let more = all.saturating_sub(lines.len() as u64);
+    if more > 0 {
+        lines.push(format!("           … and {} more; --list shows all", HumanCount(more)));
+    }
+    lines
 }
 
 /// What to do next.

@@ -46,6 +46,7 @@ async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> Comm
         let versions = catalog.versions(uri).await?.unwrap_or_default();
         match moment::at(&record, &versions, moment) {
             At::Held(bitstream, ..) => return write(&harvested.store, bitstream).await,
+            At::Lost { lost } => return Err(lost_then(uri, moment, lost)),
             At::NotHeld => {}
             At::Gone { kept_from } => kept_since = Some(kept_from),
         }
@@ -59,6 +60,13 @@ async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> Comm
         ),
     };
     Err(Failed { exit: Exit::Problems, error })
+}
+
+fn lost_then(uri: &ResourceUri, moment: Timestamp, lost: Timestamp) -> Failed {
+    let error = anyhow::anyhow!(
+        "what was held of {uri} at {moment} was found damaged, and its bytes were given up at {lost}; `thresher explain` says what it was"
+    );
+    Failed { exit: Exit::Problems, error }
 }
 
 async fn write(store: &Store, bitstream: &Bitstream) -> CommandResult {

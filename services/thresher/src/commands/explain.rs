@@ -2,6 +2,7 @@
 
 mod history;
 mod message;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use catalog::CatalogReader;
 use futures::TryStreamExt;
 use model::{
     Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
-    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject,
+    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version,
 };
 use serde::Serialize;
 use store::Key;
@@ -25,6 +26,8 @@ struct Story {
     uri: ResourceUri,
     source: String,
     record: Option<ResourceRecord>,
+    /// Earlier versions that are kept, the oldest first.
+    versions: Vec<Version>,
     pending: Option<PendingRecord>,
     problem: Option<ProblemRecord>,
     changes: Vec<ChangeLogEntry>,
@@ -75,6 +78,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         uri: uri.clone(),
         source: source.to_owned(),
         record: catalog.resource(uri).await?,
+        versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
         pending: catalog.pending(uri).await?,
         problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
         changes: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
@@ -112,6 +116,11 @@ impl Story {
             if let Some(absence) = &record.absent {
                 lines.push(self.absent(absence));
             }
+        }
+        if !self.versions.is_empty() {
+            lines.push(String::new());
+            lines.push("Kept versions".to_owned());
+            lines.extend(versions::told(&self.versions).map(|line| format!("  {line}")));
         }
         if let Some(pending) = &self.pending {
             lines.push(String::new());

@@ -8,6 +8,11 @@ use model::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 pub(crate) enum At<'a> {
     /// This was held.
     Held(&'a Bitstream, &'a Listing, &'a Declaration),
+    /// What was held was kept, and its bytes were found damaged.
+    Lost {
+        /// When they were given up.
+        lost: Timestamp,
+    },
     /// It was deleted at the time, or nothing was known of it yet.
     NotHeld,
     /// What was held is not kept any more. From then on it is.
@@ -25,6 +30,9 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
         return At::Held(held, &record.listing, &record.declaration);
     }
     if let Some(version) = versions.at(moment) {
+        if let Some(lost) = version.lost {
+            return At::Lost { lost };
+        }
         return At::Held(&version.bitstream, &version.listing, &version.declaration);
     }
     // What was held before the deletion is known even where no versions are kept.
@@ -93,6 +101,7 @@ mod tests {
             listing: listing(),
             from: second(from),
             until: second(until),
+            lost: None,
         };
         Versions { kept: versions.iter().map(version).collect(), since: since.map(second) }
     }
@@ -105,7 +114,7 @@ mod tests {
     ) -> [Option<i64>; N] {
         moments.map(|moment| match at(record, versions, second(moment)) {
             At::Held(bitstream, ..) => Some(bitstream.stored_at.as_second() - second(0).as_second()),
-            At::NotHeld | At::Gone { .. } => None,
+            At::NotHeld | At::Lost { .. } | At::Gone { .. } => None,
         })
     }
 

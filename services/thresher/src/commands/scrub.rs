@@ -5,6 +5,7 @@ mod live;
 mod note;
 mod repair;
 mod say;
+mod versions;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Instant;
@@ -46,16 +47,17 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
     }
     for (source, count) in findings.sources() {
         let noted = match owns {
-            true => Box::pin(note::note(&target, &source, &findings)).await?,
+            true => Box::pin(note::note(&target, &source, &findings, args.repair)).await?,
             false => None,
         };
-        let Some(Noted { catalog, noted, set_aside, settled }) = noted else {
+        let Some(Noted { catalog, noted, set_aside, settled, given_up }) = noted else {
             outcome.left(source, count);
             continue;
         };
         outcome.noted += noted;
         outcome.set_aside += set_aside;
         outcome.settled += settled;
+        outcome.given_up += given_up;
         let url = harvested.sources.iter().find(|(note, _)| note.source == source).map(|(note, _)| &note.url);
         match url {
             Some(url) if args.repair => {
@@ -94,7 +96,16 @@ async fn read(
         while let Some((uri, record)) = resources.try_next().await? {
             let Some(bitstream) = record.bitstream else { continue };
             let (location, computed) = (bitstream.location, bitstream.computed);
-            scrub.offer(Held { source: note.source.clone(), uri, location, computed })?;
+            scrub.offer(Held { source: note.source.clone(), uri, location, computed, version: None })?;
+        }
+        // Later: what is replaced meanwhile moves from a resource to its versions.
+        let mut versions = catalog.scan_versions(None).await?;
+        while let Some((uri, versions)) = versions.try_next().await? {
+            for kept in versions.kept.into_iter().filter(|version| version.lost.is_none()) {
+                let (location, computed) = (kept.bitstream.location, kept.bitstream.computed);
+                let (source, uri, version) = (note.source.clone(), uri.clone(), Some(kept.from));
+                scrub.offer(Held { source, uri, location, computed, version })?;
+            }
         }
     }
     let at_a_time = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);

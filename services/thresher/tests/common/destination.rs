@@ -51,6 +51,11 @@ impl Destination {
         Self { into, environment: fixture.aws_environment().to_vec(), _folder: None }
     }
 
+    /// The variables of the environment that lead there.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))
+    }
+
     /// `thresher <subcommand> <words> --into <here>`
     pub(crate) fn command(&self, subcommand: &str, words: &[&str]) -> Command {
         let mut command = thresher();

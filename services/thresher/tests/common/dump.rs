@@ -41,6 +41,12 @@ impl Package {
         self
     }
 
+    /// Members from now on are stored as they are, in a ZIP.
+    pub(crate) fn stored(mut self) -> Self {
+        self.method = CompressionMethod::Stored;
+        self
+    }
+
     /// A resource and its member, declared with length and sha-256.
     pub(crate) fn holds(self, uri: &str, bytes: impl AsRef<[u8]>) -> Self {
         let path = format!("resources/{}", self.entries.len());

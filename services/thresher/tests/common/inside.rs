@@ -1,9 +1,11 @@
-//! The inside of a Destination in a directory: what is held, opened by hand, to be looked at and harmed.
+//! The inside of a Destination: what is held, opened by hand, to be looked at and harmed.
 
 use std::path::{Path, PathBuf};
 
 use catalog::{Batch, Catalog, CatalogConfig};
+use futures::TryStreamExt as _;
 use model::{Location, ResourceRecord, ResourceUri, SourceId};
+use object_store::ObjectStoreExt as _;
 use store::{Key, Store, StoreOptions, StoreTarget};
 
 use super::Destination;
@@ -11,17 +13,19 @@ use super::Destination;
 /// The catalog of the Source that was entered at a URL. No command may run as long as it is open.
 pub(crate) struct Inside {
     pub(crate) catalog: Catalog,
+    pub(crate) store: Store,
     root: PathBuf,
 }
 
 impl Inside {
     pub(crate) async fn of(copy: &Destination, url: &str) -> Self {
         let target: StoreTarget = copy.into.parse().expect("a place");
-        let store = Store::open(&target, StoreOptions::default()).await.expect("the store is there");
+        let store = Store::open_with(&target, copy.variables(), StoreOptions::default()).await;
+        let store = store.expect("the store is there");
         let source = SourceId::of_entry(&url.parse().expect("a URL"));
         let path = Key::Catalog(source).to_string();
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await;
-        Self { catalog: catalog.expect("a catalog"), root: Path::new(&copy.into).join(".thresher") }
+        Self { catalog: catalog.expect("a catalog"), store, root: Path::new(&copy.into).join(".thresher") }
     }
 
     /// What is known of a resource.
@@ -42,6 +46,34 @@ impl Inside {
     /// Where a resource's bytes lie.
     pub(crate) async fn location(&self, uri: &str) -> Location {
         self.record(uri).await.bitstream.expect("it is held").location
+    }
+
+    /// What lies in an object of the store.
+    pub(crate) async fn object(&self, key: &Key) -> Vec<u8> {
+        let found = self.store.object_store().get(&key.path()).await.expect("an object");
+        found.bytes().await.expect("an object").to_vec()
+    }
+
+    /// Writes other bytes over an object of the store.
+    pub(crate) async fn overwrite(&self, key: &Key, bytes: Vec<u8>) {
+        self.store.object_store().put(&key.path(), bytes.into()).await.expect("a store to write to");
+    }
+
+    /// Removes an object of the store.
+    pub(crate) async fn remove(&self, key: &Key) {
+        self.store.object_store().delete(&key.path()).await.expect("a store to write to");
+    }
+
+    /// What lies in each object below a folder of the store.
+    pub(crate) async fn below(&self, folder: &str) -> Vec<Vec<u8>> {
+        let objects = self.store.object_store();
+        let listed: Vec<_> = objects.list(Some(&folder.into())).try_collect().await.expect("a store to list");
+        let mut found = Vec::new();
+        for meta in listed {
+            let object = objects.get(&meta.location).await.expect("an object");
+            found.push(object.bytes().await.expect("an object").to_vec());
+        }
+        found
     }
 
     /// The file in which a resource's bytes lie.

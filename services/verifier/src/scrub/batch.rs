@@ -55,15 +55,15 @@ impl Batch {
         self.reads.first().filter(|read| read.is_large())
     }
 
-    /// Bytes that are stored of all.
+    /// Bytes that are stored of all, as far as their records say.
     pub(super) fn stored(&self) -> u64 {
-        self.reads.iter().map(Read::stored).sum()
+        self.reads.iter().map(Read::stored).fold(0, u64::saturating_add)
     }
 
     /// Takes a bitstream, or gives it back: then this is full.
     fn take(&mut self, read: Read) -> Option<Read> {
         let (key, range) = (Key::of(&read.bitstream.location), read.range());
-        let bytes = self.bytes + read.bitstream.computed.length().max(read.stored());
+        let bytes = self.bytes.saturating_add(read.bitstream.computed.length().max(read.stored()));
         let is_first = self.reads.is_empty();
         let whole = match &self.last {
             Some((last, before)) if *last == key => before.start..range.end.max(before.end),

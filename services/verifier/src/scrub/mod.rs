@@ -19,6 +19,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 
 use fixity::Computed;
 use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
 use model::{Damage, DamageFound, Location, ResourceUri, SourceId};
 use serde::{Deserialize, Serialize};
 use store::{Key, Store, StoreError};
@@ -26,12 +27,12 @@ use store::{Key, Store, StoreError};
 pub use choose::{Choice, Share};
 pub use sample::{CONFIDENCE, Reservoir, upper_bound};
 
-use batch::Batches;
+use batch::{Batch, Batches};
 use choose::Chosen;
 use order::Order;
 use pace::Pace;
 
-/// What is held of a resource, to be read again.
+/// What is held of a resource, or kept as an earlier version of it, to be read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The Source.
@@ -42,6 +43,9 @@ pub struct Held {
     pub location: Location,
     /// What it is.
     pub computed: Computed,
+    /// From when on it was held, where it is an earlier version that is kept; none where it is what is held now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Timestamp>,
 }
 
 /// A bitstream that is damaged or missing.
@@ -71,12 +75,16 @@ pub struct ScrubReport {
     pub resources: u64,
     /// Objects, packs and packages in which they lie.
     pub objects: u64,
-    /// Bytes that are stored of them, each read once.
+    /// Bytes that are stored of those that are whole, each read once.
     pub bytes: u64,
     /// Resources whose bytes are other ones than they should be, or fewer.
     pub damaged: u64,
     /// Resources whose object, pack or package is gone.
     pub missing: u64,
+    /// Earlier versions that are kept and were read. They are no resources of their own.
+    pub versions: u64,
+    /// Those among them whose bytes are other ones, fewer, or gone.
+    pub versions_damaged: u64,
 }
 
 /// Why a scrub came to no end.
@@ -111,12 +119,17 @@ impl Scrub {
         Self { chosen: Chosen::new(choice), order: Order::new(), report: ScrubReport::default() }
     }
 
-    /// Offers what is held of a resource.
+    /// Offers what is held of a resource, or a version that is kept of it. Samples are drawn of what is held alone, since that is what they
+    /// speak of.
     ///
     /// # Errors
     /// When it cannot be put away.
     pub fn offer(&mut self, held: Held) -> Result<(), ScrubError> {
-        self.report.held += 1;
+        let is_version = held.version.is_some();
+        if is_version && matches!(self.chosen, Chosen::Sample(_)) {
+            return Ok(());
+        }
+        self.report.held += u64::from(!is_version);
         match self.chosen.take(held) {
             Some(held) => Ok(self.order.add(batch::line(&held)?)?),
             None => Ok(()),
@@ -142,27 +155,24 @@ impl Scrub {
             let (store, pace) = (store.clone(), pace.clone());
             async move {
                 let batch = batch?;
-                let read = Counted {
-                    resources: batch.reads.iter().map(|read| read.held.len() as u64).sum(),
-                    objects: batch.objects,
-                    bytes: batch.stored(),
-                };
+                let counted = Counted::of(&batch);
                 // A task of its own: digests are to be computed on as many processors as there are readers.
-                let damaged =
-                    tokio::spawn(read::read(store, pace, batch)).await.map_err(ScrubError::Task)??;
-                Ok::<_, ScrubError>((read, damaged))
+                let read = tokio::spawn(read::read(store, pace, batch)).await.map_err(ScrubError::Task)??;
+                Ok::<_, ScrubError>((counted, read))
             }
         });
         let mut reading = std::pin::pin!(reading.buffer_unordered(options.at_a_time.get()));
         while let Some(read) = reading.next().await {
-            let (Counted { resources, objects, bytes }, damaged) = read?;
+            let (Counted { resources, versions, objects }, (bytes, damaged)) = read?;
             report.resources += resources;
+            report.versions += versions;
             report.objects += objects;
             report.bytes += bytes;
             for damaged in damaged {
-                match damaged.found.is_there {
-                    true => report.damaged += 1,
-                    false => report.missing += 1,
+                match (damaged.held.version, damaged.found.is_there) {
+                    (Some(_), _) => report.versions_damaged += 1,
+                    (None, true) => report.damaged += 1,
+                    (None, false) => report.missing += 1,
                 }
                 tell(damaged)?;
             }
@@ -174,8 +184,17 @@ impl Scrub {
 /// What one batch comes to.
 struct Counted {
     resources: u64,
+    versions: u64,
     objects: u64,
-    bytes: u64,
+}
+
+impl Counted {
+    fn of(batch: &Batch) -> Self {
+        let held = || batch.reads.iter().flat_map(|read| &read.held);
+        let versions = held().filter(|held| held.version.is_some()).count() as u64;
+        let resources = held().count() as u64 - versions;
+        Self { resources, versions, objects: batch.objects }
+    }
 }
 
 impl Damaged {

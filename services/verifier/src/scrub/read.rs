@@ -8,8 +8,8 @@ use super::Damaged;
 use super::batch::{Batch, Read};
 use super::pace::Pace;
 
-/// Reads a batch, and tells of each resource whose bytes are not what they should be.
-pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<Vec<Damaged>, StoreError> {
+/// Reads a batch. Gives the stored bytes of what is whole, and each resource whose bytes are not what they should be.
+pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<(u64, Vec<Damaged>), StoreError> {
     let results = match batch.large() {
         Some(large) => vec![pass(&store, &pace, &large.bitstream).await],
         None => {
@@ -19,17 +19,17 @@ pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<Vec<D
             read.into_iter().map(|bytes| bytes.map(drop)).collect()
         }
     };
-    let mut damaged = Vec::new();
+    let (mut bytes, mut damaged) = (0, Vec::new());
     for (read, result) in batch.reads.into_iter().zip(results) {
         match result {
-            Ok(()) => {}
+            Ok(()) => bytes += read.stored(),
             Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => {
-                damaged.extend(look_closer(&store, read).await?);
+                damaged.extend(look_closer(&store, &pace, read).await?);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(damaged)
+    Ok((bytes, damaged))
 }
 
 /// Reads a large one in pieces.
@@ -41,14 +41,19 @@ async fn pass(store: &Store, pace: &Pace, bitstream: &Bitstream) -> Result<(), S
     Ok(())
 }
 
-/// What is found in its place, unless it is whole by now: somebody may have stored it anew.
-async fn look_closer(store: &Store, read: Read) -> Result<Vec<Damaged>, StoreError> {
+/// What is found in its place, unless it can be read by now: somebody may have stored it anew. Bytes that are whole and cannot be read are damage too:
+/// then the record says something of their place that is not so.
+async fn look_closer(store: &Store, pace: &Pace, read: Read) -> Result<Vec<Damaged>, StoreError> {
     let found = store.examine(&read.bitstream).await?;
     let computed = &read.bitstream.computed;
     let whole =
         DamageFound { is_there: true, length: Some(computed.length()), sha256: Some(computed.sha256()) };
     if found == whole {
-        return Ok(Vec::new());
+        match pass(store, pace, &read.bitstream).await {
+            Ok(()) => return Ok(Vec::new()),
+            Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(read.held.into_iter().map(|held| Damaged { held, found: found.clone() }).collect())
 }

@@ -31,7 +31,13 @@ impl World {
 
     fn holds(&mut self, name: &str, location: Location, bytes: &[u8]) {
         let uri = format!("http://e.org/{name}").parse().unwrap();
-        self.held.push(Held { source: source(), uri, location, computed: Computed::of(bytes) });
+        self.held.push(Held {
+            source: source(),
+            uri,
+            location,
+            computed: Computed::of(bytes),
+            version: None,
+        });
     }
 
     async fn object(&mut self, name: &str, bytes: Vec<u8>) {
@@ -157,8 +163,7 @@ async fn what_is_whole_is_read_once_and_nothing_is_told() {
         resources: 58,
         objects: 5,
         bytes: places.values().sum(),
-        damaged: 0,
-        missing: 0,
+        ..ScrubReport::default()
     };
     assert_eq!(report, expected);
 }
@@ -194,6 +199,40 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_each_named_with_what
     assert_eq!(damaged["last"].found.length, Some(0));
     let inflated = DamageFound { is_there: true, length: None, sha256: None };
     assert_eq!(damaged["many"].found, inflated);
+}
+
+#[tokio::test]
+async fn kept_versions_are_read_beside_what_is_held_and_counted_apart() {
+    let mut world = filled().await;
+    let from = Timestamp::UNIX_EPOCH;
+    for name in ["p1", "small"] {
+        let version = Held { version: Some(from), ..world.held(name).clone() };
+        world.held.push(version);
+    }
+    world.object("before", b"before".to_vec()).await;
+    world.held.last_mut().unwrap().version = Some(from);
+    let (report, damaged) = world.scrub(Choice::All).await;
+    assert!(damaged.is_empty(), "{damaged:?}");
+    assert_eq!((report.held, report.resources, report.versions, report.objects), (58, 58, 3, 6));
+    world.harm("before", |bytes, _| bytes[0] ^= 1).await;
+    let (report, damaged) = world.scrub(Choice::All).await;
+    assert_eq!((report.damaged, report.missing, report.versions_damaged), (0, 0, 1));
+    assert_eq!(damaged.keys().collect::<Vec<_>>(), ["before"]);
+    // A sample speaks of what is held.
+    let (report, _) = world.scrub(Choice::Sample { size: 1_000, seed: 1 }).await;
+    assert_eq!((report.held, report.resources, report.versions), (58, 58, 0));
+}
+
+#[tokio::test]
+async fn records_that_speak_of_more_than_there_can_be_are_damage_and_no_end() {
+    let mut world = World::new();
+    world.pack(&["a", "b", "c"], |name| name.repeat(50).into_bytes()).await;
+    for held in &mut world.held {
+        let Location::Pack { stored_length, method, .. } = &mut held.location else { panic!("a pack") };
+        (*stored_length, *method) = (u64::MAX, Method::Deflated);
+    }
+    let (report, damaged) = world.scrub(Choice::All).await;
+    assert_eq!((report.damaged, damaged.len()), (3, 3));
 }
 
 #[tokio::test]

@@ -47,6 +47,9 @@ fn what(event: &ChangeEvent) -> String {
         ChangeEvent::Restored { sha256 } => format!("restored by the operator, sha-256 {sha256}"),
         ChangeEvent::Ignored { note } => format!("its problem is ignored by the operator: {note}"),
         ChangeEvent::Retried => "the operator had its problem tried again".to_owned(),
+        ChangeEvent::VersionLost { sha256, from, until, message } => format!(
+            "the version held from {from} until {until} was found damaged and given up, sha-256 {sha256}: {message}"
+        ),
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     }
 }

@@ -32,6 +32,16 @@ impl Findings {
         self.counts.iter().map(|(source, count)| (source.clone(), *count)).collect()
     }
 
+    /// Resources of a Source whose held bytes are damaged or missing.
+    pub(super) fn held_of(
+        &self,
+        source: &SourceId,
+    ) -> io::Result<impl Iterator<Item = io::Result<Damaged>> + use<>> {
+        let is_version =
+            |found: &io::Result<Damaged>| found.as_ref().is_ok_and(|one| one.held.version.is_some());
+        Ok(self.of(source)?.filter(move |found| !is_version(found)))
+    }
+
     /// What was found of a Source. One reader at a time: they share one place in the file.
     pub(super) fn of(
         &self,

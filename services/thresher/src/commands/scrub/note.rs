@@ -22,15 +22,19 @@ pub(super) struct Noted {
     pub(super) catalog: Catalog,
     pub(super) noted: u64,
     pub(super) set_aside: u64,
-    /// Resources that hold something else by now.
+    /// Resources that hold something else by now, and versions that are not kept any more.
     pub(super) settled: u64,
+    /// Kept versions whose bytes were given up.
+    pub(super) given_up: u64,
 }
 
-/// Notes what was found of a Source. None when somebody harvests it: then it is not ours to write of.
+/// Notes what was found of a Source; damaged versions are given up where everything is to be put right. None when somebody harvests it: then it
+/// is not ours to write of.
 pub(super) async fn note(
     target: &StoreTarget,
     source: &SourceId,
     findings: &Findings,
+    repairs: bool,
 ) -> Result<Option<Noted>, Failed> {
     let store = Store::open(target, StoreOptions::default()).await?;
     let path = target::catalog_path(source);
@@ -41,8 +45,17 @@ pub(super) async fn note(
         return Ok(None);
     }
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
-    let mut noting =
-        Noting { store: &store, catalog: &catalog, run: RunId::fresh(), noted: 0, set_aside: 0, settled: 0 };
+    let run = RunId::fresh();
+    let mut noting = Noting {
+        store: &store,
+        catalog: &catalog,
+        run,
+        repairs,
+        noted: 0,
+        set_aside: 0,
+        settled: 0,
+        given_up: 0,
+    };
     let mut found = findings.of(source)?;
     loop {
         let some = found.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
@@ -57,21 +70,28 @@ pub(super) async fn note(
             Err(failed) => return Err(failed),
         }
     }
-    let Noting { noted, set_aside, settled, .. } = noting;
-    Ok(Some(Noted { catalog, noted, set_aside, settled }))
+    let Noting { noted, set_aside, settled, given_up, .. } = noting;
+    Ok(Some(Noted { catalog, noted, set_aside, settled, given_up }))
 }
 
-struct Noting<'a> {
-    store: &'a Store,
-    catalog: &'a Catalog,
-    run: RunId,
+pub(super) struct Noting<'a> {
+    pub(super) store: &'a Store,
+    pub(super) catalog: &'a Catalog,
+    pub(super) run: RunId,
+    repairs: bool,
     noted: u64,
-    set_aside: u64,
-    settled: u64,
+    pub(super) set_aside: u64,
+    pub(super) settled: u64,
+    pub(super) given_up: u64,
 }
 
 impl Noting<'_> {
     async fn add(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
+        let (versions, found): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|damaged| damaged.held.version.is_some());
+        if self.repairs {
+            self.give_up(versions).await?;
+        }
         let uris: Vec<ResourceUri> = found.iter().map(|damaged| damaged.held.uri.clone()).collect();
         let subjects: Vec<Subject> = uris.iter().map(|uri| Subject::Resource(uri.to_string())).collect();
         let records = self.catalog.resources_many(&uris).await?;
@@ -91,18 +111,20 @@ impl Noting<'_> {
                 self.set_aside += u64::from(aside.is_some());
                 damage.set_aside = aside.map(|key| key.to_string());
             }
+            let mut was_set_aside = false;
             if damage.set_aside.is_none() {
                 // By an earlier scrub: since then it is missing.
                 let known = before.as_ref().and_then(|before| before.evidence.damage.as_ref());
                 damage.set_aside = known.and_then(|known| known.set_aside.clone());
+                was_set_aside = damage.set_aside.is_some();
             }
             let known = before.as_ref().map(|before| before.reason);
             let (uri, document) = (damaged.held.uri, record.listing.document.clone());
             let problem = problem(record, before, damage);
             let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message.clone() };
             let (at, run) = (problem.last_seen, self.run);
-            // Its history is told once, however often it is scrubbed.
-            if known != Some(problem.reason) {
+            // Its history is told once, however often it is scrubbed; that nothing is there any more where it was set aside is no news.
+            if known != Some(problem.reason) && !was_set_aside {
                 batch.append_change(&ChangeLogEntry::new(uri, event, at, run, document));
             }
             batch.put_problem(&subject, &problem);

@@ -46,7 +46,7 @@ pub(super) async fn mend(
         progress,
         stop,
     };
-    let uris = stream::iter(findings.of(source)?).map(|found| match found {
+    let uris = stream::iter(findings.held_of(source)?).map(|found| match found {
         Ok(damaged) => Ok(damaged.held.uri),
         Err(error) => Err(HarvestError::from(StoreError::Other {
             at: "the system's temporary directory".to_owned(),

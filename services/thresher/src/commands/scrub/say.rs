@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use model::{Damage, ResourceUri, SourceId};
 use serde::Serialize;
-use verifier::scrub::{CONFIDENCE, Choice, Damaged, ScrubReport, Share, upper_bound};
+use verifier::scrub::{CONFIDENCE, Choice, Damaged, Held, ScrubReport, Share, upper_bound};
 
 use super::live::Live;
 use crate::exit::{CommandResult, Exit};
@@ -32,6 +32,8 @@ pub(super) struct Outcome {
     pub(super) settled: u64,
     /// Resources that are whole again.
     pub(super) healed: u64,
+    /// Kept versions that were damaged, and whose bytes were given up.
+    pub(super) given_up: u64,
     /// Sources whose findings were not noted, since somebody else owns them.
     left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +70,7 @@ impl Outcome {
             set_aside: 0,
             settled: 0,
             healed: 0,
+            given_up: 0,
             left: Vec::new(),
             live: None,
             duration_ms: 0,
@@ -82,7 +85,9 @@ impl Outcome {
 
     /// Says what was found as it is found: with `--json` on standard error, where the result is alone on standard output.
     pub(super) fn say_found(&self, damaged: &Damaged) {
-        self.line(&format!("{}: {}", damaged.held.uri, in_words(&damaged.damage())));
+        let Held { uri, version, .. } = &damaged.held;
+        let version = version.map_or(String::new(), |from| format!("the version held from {from} on: "));
+        self.line(&format!("{uri}: {version}{}", in_words(&damaged.damage())));
     }
 
     pub(super) fn say_different(
@@ -105,7 +110,7 @@ impl Outcome {
 
     /// Says the result, and how the command ends.
     pub(super) fn say(mut self, duration: Duration) -> CommandResult {
-        let ScrubReport { held, resources, damaged, missing, .. } = self.report;
+        let ScrubReport { held, resources, damaged, missing, versions_damaged, .. } = self.report;
         let found = damaged + missing;
         self.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         if matches!(self.choice, Choice::Sample { .. }) && resources < held {
@@ -117,13 +122,19 @@ impl Outcome {
         } else {
             self.words(duration).iter().for_each(|line| println!("{line}"));
         }
-        Ok(if self.healed + self.settled >= found && !is_different { Exit::Good } else { Exit::Problems })
+        let is_settled = self.healed + self.settled + self.given_up >= found + versions_damaged;
+        Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })
     }
 
     fn words(&self, duration: Duration) -> Vec<String> {
-        let ScrubReport { held, resources, objects, bytes, damaged, missing } = self.report;
+        let ScrubReport { held, resources, objects, bytes, damaged, missing, versions, versions_damaged } =
+            self.report;
+        let beside = match versions {
+            0 => String::new(),
+            _ => format!(" and {} kept earlier versions", HumanCount(versions)),
+        };
         let mut lines = vec![format!(
-            "{} of {} resources were read, {} in {} objects of {}, in {}",
+            "{} of {} resources{beside} were read, {} in {} objects of {}, in {}",
             HumanCount(resources),
             HumanCount(held),
             HumanBytes(bytes),
@@ -134,10 +145,27 @@ impl Outcome {
         if let Choice::Share(Share { days, .. }) = self.choice {
             lines.push(format!("this is the share of today; everything has its turn once in {days} days"));
         }
-        lines.push(match damaged + missing {
-            0 => "all of them are whole".to_owned(),
-            _ => format!("{} are damaged, {} are missing", HumanCount(damaged), HumanCount(missing)),
-        });
+        match (damaged + missing, versions_damaged) {
+            (0, 0) => lines.push("all of them are whole".to_owned()),
+            (0, _) => lines.push("all that is held is whole".to_owned()),
+            _ => lines.push(format!(
+                "{} are damaged, {} are missing",
+                HumanCount(damaged),
+                HumanCount(missing)
+            )),
+        }
+        if versions_damaged > 0 {
+            lines.push(format!(
+                "{} kept earlier versions are damaged or missing: no Source can give them again{}",
+                HumanCount(versions_damaged),
+                match self.given_up {
+                    0 => ". Bring their objects back from a copy, or have them given up with --repair"
+                        .to_owned(),
+                    given_up =>
+                        format!("; {} were given up, as `thresher explain` tells", HumanCount(given_up)),
+                }
+            ));
+        }
         if let (Some(at_most), Choice::Sample { seed, .. }) = (self.at_most, self.choice) {
             lines.push(format!(
                 "so at most {} of all resources are divergent, with {} % confidence (drawn with --seed {seed})",
@@ -183,7 +211,11 @@ impl Outcome {
 pub(super) fn in_words(damage: &Damage) -> String {
     let Damage { key, offset, expected_length, expected_sha256, found, set_aside } = damage;
     let expected = amount(Some(*expected_length), Some(*expected_sha256));
+    let is_whole = (found.length, found.sha256) == (Some(*expected_length), Some(*expected_sha256));
     let what = match found.is_there {
+        true if is_whole => format!(
+            "{key} has {expected} at offset {offset}, but they cannot be read, since their record says something else of their place"
+        ),
         false => format!("{key} is missing; it held {expected} at offset {offset}"),
         true => format!(
             "{key} is damaged: at offset {offset} should be {expected}, and there are {}",

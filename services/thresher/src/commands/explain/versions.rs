@@ -1,0 +1,21 @@
+//! Earlier versions of a resource that are kept: when they were held, what they are, and where they lie.
+
+use model::Version;
+
+use super::place;
+
+/// The lines of kept versions, the oldest first.
+pub(super) fn told(versions: &[Version]) -> impl Iterator<Item = String> {
+    versions.iter().flat_map(|version| {
+        let Version { bitstream, from, until, lost, .. } = version;
+        let (length, sha256) = (bitstream.computed.length(), bitstream.computed.sha256());
+        let where_it_is = match lost {
+            Some(lost) => format!("its bytes were found damaged, and given up at {lost}"),
+            None => format!("lies in {}; `thresher cat --at {from}` gives it", place(&bitstream.location)),
+        };
+        [
+            format!("{from}  held until {until}: {length} bytes, sha-256 {sha256}"),
+            format!("    {where_it_is}"),
+        ]
+    })
+}

@@ -1,0 +1,65 @@
+//! Kept versions that are damaged: no Source can give them again, so their bytes are given up, and what they were stays known.
+
+use std::collections::BTreeMap;
+
+use catalog::Batch;
+use jiff::Timestamp;
+use model::{ChangeEvent, ChangeLogEntry, Location, ResourceUri, Version, Versions};
+use verifier::scrub::Damaged;
+
+use super::note::Noting;
+use super::say;
+use crate::exit::Failed;
+
+impl Noting<'_> {
+    /// Gives up the bytes of versions that are damaged or missing. Objects of their own are set aside, like those of what is held.
+    pub(super) async fn give_up(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
+        let mut batch = Batch::new();
+        // Several may be of one resource.
+        let mut changed: BTreeMap<ResourceUri, Versions> = BTreeMap::new();
+        for damaged in found {
+            let uri = damaged.held.uri.clone();
+            let record = self.catalog.resource(&uri).await?;
+            let mut versions = match changed.get(&uri) {
+                Some(versions) => versions.clone(),
+                None => self.catalog.versions(&uri).await?.unwrap_or_default(),
+            };
+            let Some(place) = versions.kept.iter().position(|version| is_of(version, &damaged)) else {
+                self.settled += 1;
+                continue;
+            };
+            let held = record.and_then(|record| record.bitstream).map(|held| held.location);
+            if matches!(held, Some(Location::Object { .. })) && held == Some(damaged.held.location.clone()) {
+                // The very object that is held: mending what is held brings this back too.
+                continue;
+            }
+            let mut damage = damaged.damage();
+            if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
+                let aside = self.store.set_aside(*sha256).await?;
+                self.set_aside += u64::from(aside.is_some());
+                damage.set_aside = aside.map(|key| key.to_string());
+            }
+            let now = Timestamp::now();
+            versions.kept[place].lost = Some(now);
+            let Version { bitstream, from, until, listing, .. } = versions.kept[place].clone();
+            let event = ChangeEvent::VersionLost {
+                sha256: bitstream.computed.sha256(),
+                from,
+                until,
+                message: say::in_words(&damage),
+            };
+            let change = ChangeLogEntry::new(uri.clone(), event, now, self.run, listing.document);
+            batch.append_change(&ChangeLogEntry { freed_versions: vec![bitstream.location], ..change });
+            changed.insert(uri, versions);
+            self.given_up += 1;
+        }
+        changed.iter().for_each(|(uri, versions)| batch.put_versions(uri, versions));
+        Ok(self.catalog.commit(batch).await?)
+    }
+}
+
+fn is_of(version: &Version, damaged: &Damaged) -> bool {
+    Some(version.from) == damaged.held.version
+        && version.bitstream.location == damaged.held.location
+        && version.bitstream.computed.sha256() == damaged.held.computed.sha256()
+}
