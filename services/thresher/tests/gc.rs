@@ -233,8 +233,16 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
     let (mut killed, mut ended, mut beside) = (0, 0, 0);
     while killed < KILLS {
         assert!(killed + ended < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
+        let lies = stored(&copy);
         let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
-        tokio::time::sleep(Duration::from_millis(rng.random_range(5..900))).await;
+        if (killed + ended) % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(rng.random_range(5..900))).await;
+        } else {
+            // Right after the first removal: what is not on record by now never will be.
+            while lies.iter().all(|path| path.exists()) && !gc.is_over() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
         match gc.has_ended_well() {
             true => ended += 1,
             false => killed += 1,
@@ -298,8 +306,16 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
         }
         let before = copy.run("gc", &["--dry-run", "--keep-for", "0s", "--json"]).exits(0);
         rewritten += u32::from(before.json()["rewritten"]["packs"].as_u64() > Some(0));
+        let lies = stored(&copy);
         let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
-        tokio::time::sleep(Duration::from_millis(rng.random_range(20..250))).await;
+        if begun % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(rng.random_range(20..250))).await;
+        } else {
+            // Right after the first removal: what is not on record by now never will be.
+            while lies.iter().all(|path| path.exists()) && !gc.is_over() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
         killed += u32::from(!gc.has_ended_well());
         drop(gc);
         every_byte_is_there(&copy).await;
