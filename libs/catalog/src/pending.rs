@@ -53,6 +53,18 @@ impl Lookups {
         self.scan::<Pending>(b"", after.map(Pending::key)).await
     }
 
+    /// The pending records of resources whose URI begins with `prefix`, from the one after `after`.
+    ///
+    /// # Errors
+    /// As [`scan_pending`](Self::scan_pending).
+    pub async fn scan_pending_below(
+        &self,
+        prefix: &str,
+        after: Option<&ResourceUri>,
+    ) -> Result<PendingScan, CatalogError> {
+        self.scan::<Pending>(prefix.as_bytes(), after.map(Pending::key)).await
+    }
+
     /// Whether nothing is left to be done.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Problems: one for each resource, document or entry that could not be brought in step, and for each message that was given
 //! up. Keyed by the kind of the subject and its URI, since a document may be a resource too.
 
-use model::{ProblemRecord, Subject};
+use model::{ProblemRecord, ResourceUri, Subject};
 
 use crate::keyspace::{Key, KeySpace, read_text};
 use crate::scan::ProblemScan;
@@ -77,6 +77,27 @@ impl Lookups {
     /// When the store fails; the scan itself fails where a record cannot be read.
     pub async fn scan_problems(&self) -> Result<ProblemScan, CatalogError> {
         self.scan::<Problems>(b"", None).await
+    }
+
+    /// All problems in the same order, from the one after `after`.
+    ///
+    /// # Errors
+    /// As [`scan_problems`](Self::scan_problems).
+    pub async fn scan_problems_after(&self, after: Option<&Subject>) -> Result<ProblemScan, CatalogError> {
+        self.scan::<Problems>(b"", after.map(Problems::key)).await
+    }
+
+    /// The problems with resources whose URI begins with `prefix`, from the one after `after`.
+    ///
+    /// # Errors
+    /// As [`scan_problems`](Self::scan_problems).
+    pub async fn scan_resource_problems(
+        &self,
+        prefix: &str,
+        after: Option<&ResourceUri>,
+    ) -> Result<ProblemScan, CatalogError> {
+        let after = after.map(|uri| Problems::key(&Subject::Resource(uri.to_string())));
+        self.scan::<Problems>(&[&[RESOURCE], prefix.as_bytes()].concat(), after).await
     }
 
     /// The problems with messages, in the order of their names.

@@ -17,7 +17,9 @@ use crate::members::Members;
 use crate::rests::Rests;
 use crate::runs::Runs;
 use crate::sources::Sources;
+use crate::submissions::Submissions;
 use crate::table::Table;
+use crate::words::Words;
 use crate::{Config, ControlError};
 
 /// The longest pause between two tries to reach the server again: short against the time of a lease.
@@ -34,6 +36,8 @@ pub struct Control {
     leases: Leases,
     members: Members,
     rests: Rests,
+    submissions: Submissions,
+    words: Words,
 }
 
 impl Control {
@@ -105,6 +109,10 @@ impl Control {
                 config.member_ttl(),
             ),
             rests: Rests::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
+            submissions: Submissions::new(Table::new(
+                open("submissions", 1, "What was submitted with keys").await?,
+            )),
+            words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
             client,
         })
     }
@@ -132,6 +140,16 @@ impl Control {
     /// Which origins want to be left alone.
     pub fn rests(&self) -> &Rests {
         &self.rests
+    }
+
+    /// What was submitted lately with keys.
+    pub fn submissions(&self) -> &Submissions {
+        &self.submissions
+    }
+
+    /// What the operator has to say about problems.
+    pub fn words(&self) -> &Words {
+        &self.words
     }
 
     /// Whether the server answers now.

@@ -11,8 +11,10 @@ mod revised;
 mod runs;
 mod schedule;
 mod sources;
+mod submissions;
 mod table;
 mod view;
+mod words;
 
 pub use async_nats::ConnectOptions;
 pub use config::Config;
@@ -29,5 +31,7 @@ pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
 pub use sources::{
     Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
 };
+pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use table::Kept;
 pub use view::View;
+pub use words::{WordAbout, WordKind, WordRequest, Words};

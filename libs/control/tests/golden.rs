@@ -9,10 +9,11 @@ use std::fs;
 
 use control::{
     Absent, AskedBy, InSync, Kept, LeaseRecord, Member, PollBounds, Prefer, Progress, Rest, Revision, Robots,
-    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Tenure,
+    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Submission, Tenure, WordAbout, WordKind,
+    WordRequest,
 };
 use jiff::Timestamp;
-use model::Phase;
+use model::{Phase, ProblemReason, SourceId};
 use serde_json::Value;
 use url::Url;
 
@@ -134,6 +135,27 @@ fn leases_members_and_rests() {
     golden("member", &Member { id: "pod-1".parse().unwrap(), role: Role::Scheduler, version, since });
     let lane = "https://example.org".parse().unwrap();
     golden("rest", &Rest { lane, until: since, status: 503 });
+}
+
+#[test]
+fn submissions_and_words() {
+    let run = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+    let submission = Submission { content: "ab".repeat(32), run, answer: Some("{}".to_owned()) };
+    golden("submission", &submission);
+    let about = WordAbout {
+        uris: vec!["https://example.org/a".to_owned()],
+        prefix: Some("https://example.org/".to_owned()),
+        reasons: vec![ProblemReason::Timeout],
+        kinds: vec!["resource".to_owned()],
+    };
+    let source: SourceId = "example-org-8198d1bac40a".parse().unwrap();
+    let word = |name: &str, word| {
+        let said = WordRequest::new(source.clone(), about.clone(), word, at("2026-03-01T12:00:00Z"));
+        golden(name, &WordRequest { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(), ..said });
+    };
+    word("word-ignore", WordKind::Ignore { note: "gone since 2019".to_owned() });
+    word("word-retry", WordKind::Retry { ignored: true });
+    word("word-undo", WordKind::Undo);
 }
 
 #[test]

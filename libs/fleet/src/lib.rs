@@ -19,5 +19,5 @@ pub use patience::{Stopped, connect, unless_stopped};
 pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};
 pub use rests::{SharedRests, share_rests};
-pub use store::StoreConfig;
+pub use store::{StoreConfig, open_for_reading};
 pub use terms::{BasicConfig, CredentialConfig, Credentials, HeaderConfig, UnknownCredential};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use service::{ConfigError, Readiness, SecretRef, Vars};
+use service::{ConfigError, Context, Readiness, SecretRef, Vars};
 use store::{Store, StoreOptions, StoreTarget};
 use tokio_util::sync::CancellationToken;
 
@@ -66,13 +66,32 @@ pub(crate) async fn open_store(
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> anyhow::Result<Store> {
+    open(config, vars, readiness, stop, false).await
+}
+
+/// Opens the store for a service that writes nothing to it, as soon as it answers. From then on the service is not ready while it is in
+/// trouble.
+///
+/// # Errors
+/// When the configuration is wrong, or the service is to stop.
+pub async fn open_for_reading<C>(context: &Context<C>, config: &StoreConfig) -> anyhow::Result<Store> {
+    let Context { vars, readiness, stop, .. } = context;
+    let store = open(config, vars, readiness, stop, true).await?;
+    tokio::spawn(watch_store(store.clone(), readiness.clone(), stop.clone()));
+    Ok(store)
+}
+
+async fn open(
+    config: &StoreConfig,
+    vars: &Vars,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+    read_only: bool,
+) -> anyhow::Result<Store> {
     let target: StoreTarget = config.url.parse()?;
     let variables = config.variables(vars)?;
-    let options = || StoreOptions {
-        read_only: false,
-        spool_directory: config.spool_directory.clone(),
-        fsync: config.fsync,
-    };
+    let options =
+        || StoreOptions { read_only, spool_directory: config.spool_directory.clone(), fsync: config.fsync };
     let store = connect("store", readiness, stop, store::StoreError::is_retryable, || {
         Store::open_with(&target, variables.clone(), options())
     });

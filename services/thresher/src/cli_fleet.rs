@@ -18,7 +18,7 @@ pub(crate) struct ServeArgs {
     /// environment, such as THRESHER_SERVE__STORE__URL.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Only this service; may be given again for others. Default: all.
+    /// Only this service; may be given again for others. Default: all, the gateway only where it is configured.
     #[arg(long, value_enum, value_name = "SERVICE")]
     pub(crate) only: Vec<ServiceArg>,
 }
@@ -34,6 +34,8 @@ pub(crate) enum ServiceArg {
     Unpacker,
     /// Judges stored bitstreams.
     Verifier,
+    /// Serves the operator's HTTP API.
+    Gateway,
 }
 
 /// Where the fleet is.

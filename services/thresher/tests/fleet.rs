@@ -8,7 +8,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use common::api::Api;
 use common::{Destination, Fleet, asked_for, source, truth};
+use reqwest::StatusCode;
 use serde_json::Value;
 use testkit::servers::{NatsFixture, NatsServer, S3Fixture};
 use testkit::source::{Changes, Fault, Size, SourceSpec};
@@ -326,9 +328,11 @@ async fn an_operator_shows_the_password_that_nats_asks_for() {
 async fn the_page_of_metrics_lists_what_a_fleet_counts_and_nothing_else() {
     let source = source(SourceSpec::default().resources(3)).await;
     let fleet = fleet().await;
-    let all = fleet.start(&[], "");
+    let all = fleet.start(&[], &fleet.gateway());
     fleet.add(&source.well_known(), &[]);
     fleet.harvest(&source.well_known()).await.exits(0);
+    // What nobody asked for is counted by nobody.
+    Api::of(&all).await.get("/v1/runs").await.is(StatusCode::OK);
     let text = get(&all.admin(), "/metrics");
     let counted: BTreeSet<String> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(metric).collect();

@@ -81,6 +81,13 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     let scanned = catalog.scan_message_problems().await.unwrap();
     let scanned: Vec<Subject> = scanned.map_ok(|(subject, _)| subject).try_collect().await.unwrap();
     assert_eq!(scanned, [subjects[3].clone()]);
+    // In the order of their keys: document, entry, message, resource.
+    let scanned = catalog.scan_problems_after(Some(&subjects[2])).await.unwrap();
+    let scanned: Vec<Subject> = scanned.map_ok(|(subject, _)| subject).try_collect().await.unwrap();
+    assert_eq!(scanned, [subjects[3].clone(), subjects[0].clone()]);
+    let scanned = catalog.scan_resource_problems("", None).await.unwrap();
+    let scanned: Vec<Subject> = scanned.map_ok(|(subject, _)| subject).try_collect().await.unwrap();
+    assert_eq!(scanned, [subjects[0].clone()]);
     assert_eq!(catalog.sets().await.unwrap(), [(set.clone(), SetRecord::default())]);
     assert_eq!(catalog.run(first.id).await.unwrap(), Some(first));
     assert_eq!(catalog.last_run().await.unwrap(), Some(second));
@@ -128,6 +135,9 @@ async fn scans_are_in_order_and_keep_to_their_prefix(store: &Store) {
         catalog.scan_pending(Some(&uri("c"))).await.unwrap().try_collect().await.unwrap();
     assert_eq!(after_c.len(), 1);
     assert_eq!(after_c[0].0, uri("é"));
+    let below: Vec<(ResourceUri, _)> =
+        catalog.scan_pending_below(uri("c").as_str(), None).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(below.iter().map(|(found, _)| found.clone()).collect::<Vec<_>>(), [uri("c")]);
     catalog.close().await.unwrap();
 }
 

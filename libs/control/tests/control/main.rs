@@ -7,4 +7,6 @@ mod members;
 mod rests;
 mod runs;
 mod sources;
+mod submissions;
 mod support;
+mod words;

@@ -10,6 +10,7 @@ mod ending;
 mod metrics;
 mod places;
 mod run;
+mod said;
 mod steward;
 #[cfg(test)]
 mod tests;

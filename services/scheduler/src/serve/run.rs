@@ -14,7 +14,7 @@ use web::{Client, Terms};
 
 use super::ending::{self, Next, Patience};
 use super::places::PlacesWithin;
-use super::{Crew, wishes};
+use super::{Crew, said, wishes};
 use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, abandon};
 
 /// How often the operator is told how far a run has come, and is listened to.
@@ -85,7 +85,7 @@ impl<'a> Tended<'a> {
         let mut patience = Patience::new(self.crew.settings.source_patience());
         loop {
             let stop = CancellationToken::new();
-            let harvesting = self.harvest(client.clone(), options.clone(), stop.clone());
+            let harvesting = Box::pin(self.harvest(client.clone(), options.clone(), stop.clone()));
             let ended = match self.attend(harvesting, &stop).await? {
                 Attended::Ended(ended) => ended,
                 Attended::Left(left) => return Ok(left),
@@ -148,7 +148,10 @@ impl<'a> Tended<'a> {
             // A catalog takes memory as long as it is open: only so many at a time.
             let _room = crew.room.acquire().await;
             let path = Key::Catalog(source.id.clone()).to_string();
-            let catalog = Catalog::open(crew.store.object_store(), &path, crew.catalogs.clone()).await?;
+            // On the heap, like the harvest itself: futures within futures would take the stack of a worker thread.
+            let opening = Box::pin(Catalog::open(crew.store.object_store(), &path, crew.catalogs.clone()));
+            let catalog = opening.await?;
+            Box::pin(said::take_up(&crew, &source.id, &catalog)).await?;
             let parts = Parts {
                 source: source.id.clone(),
                 entry: source.entry.clone(),
@@ -165,7 +168,7 @@ impl<'a> Tended<'a> {
             let harvest = Harvest::open(parts).await?;
             let note = SourceNote { source: source.id.clone(), url: source.entry.to_string() };
             crew.store.note_source(&note).await?;
-            harvest.run().await
+            Box::pin(harvest.run()).await
         }
     }
 

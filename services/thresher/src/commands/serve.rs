@@ -30,6 +30,9 @@ pub(crate) struct Config {
     unpacker: unpacker::Settings,
     #[serde(default)]
     verifier: verifier::Settings,
+    /// Whom it lets in has to be said, so without this there is none.
+    #[serde(default)]
+    gateway: Option<gateway::Settings>,
 }
 
 impl ServiceConfig for Config {
@@ -59,7 +62,8 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
     // Each service gets what it shares with the others as its own.
-    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier } = context.config.clone();
+    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier, gateway } =
+        context.config.clone();
     let (f, n, s, h) = (frame.clone(), nats.clone(), store.clone(), http.clone());
     let scheduler = scheduler::Config { frame: f, nats: n, store: s, http: h, scheduler };
     if runs(ServiceArg::Scheduler) {
@@ -75,9 +79,16 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     if runs(ServiceArg::Unpacker) {
         services.spawn(unpacker::serve(with(&context, unpacker)));
     }
-    let verifier = verifier::Config { frame, nats, store, verifier };
+    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
+    let verifier = verifier::Config { frame: f, nats: n, store: s, verifier };
     if runs(ServiceArg::Verifier) {
         services.spawn(verifier::serve(with(&context, verifier)));
+    }
+    if gateway.is_some() || only.contains(&ServiceArg::Gateway) {
+        let gateway = gateway::Config { frame, nats, store, gateway: gateway.unwrap_or_default() };
+        if runs(ServiceArg::Gateway) {
+            services.spawn(gateway::serve(with(&context, gateway)));
+        }
     }
 
     let mut ended = Ok(());

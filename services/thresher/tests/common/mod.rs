@@ -1,6 +1,7 @@
 //! What the stories have in common: a Destination that the real binary fills, and the truth it is compared with.
 #![allow(dead_code, unused_imports, reason = "each file of tests uses its own part")]
 
+pub(crate) mod api;
 mod destination;
 mod dump;
 mod fleet;

@@ -1,0 +1,24 @@
+use control::{SourceSpec, WordAbout, WordKind, WordRequest};
+
+use crate::support::{control, now};
+
+#[tokio::test]
+async fn words_wait_in_their_order_for_the_owner_of_their_source_and_are_gone_when_taken_up() {
+    let control = control().await;
+    let source = |url: &str| SourceSpec::new(url.parse().unwrap()).id;
+    let (one, other) = (source("https://one.example/"), source("https://other.example/"));
+    let about = || WordAbout { prefix: Some("https://one.example/".to_owned()), ..WordAbout::default() };
+    let ignore = WordRequest::new(one.clone(), about(), WordKind::Ignore { note: "old".to_owned() }, now());
+    // Of two names of the same millisecond the order is not known.
+    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    let retry = WordRequest::new(one.clone(), about(), WordKind::Retry { ignored: false }, now());
+    for word in [&retry, &ignore, &WordRequest::new(other.clone(), about(), WordKind::Undo, now())] {
+        control.words().say(word).await.unwrap();
+    }
+    let waiting = control.words().of(&one).await.unwrap();
+    assert_eq!(waiting.iter().map(|word| &*word.value).collect::<Vec<_>>(), [&ignore, &retry]);
+    control.words().forget(&waiting[0]).await.unwrap();
+    let waiting = control.words().of(&one).await.unwrap();
+    assert_eq!(waiting.iter().map(|word| &*word.value).collect::<Vec<_>>(), [&retry]);
+    assert_eq!(control.words().of(&other).await.unwrap().len(), 1);
+}

@@ -1,0 +1,148 @@
+//! The API as a whole: its routes, and its description.
+
+use axum::extract::DefaultBodyLimit;
+use axum::{Json, Router, middleware};
+use utoipa::OpenApi as _;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{OpenApi, Ref, RefOr};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::door::door;
+use crate::refusal::{FieldError, PROBLEM_JSON, Problem, Refusal};
+use crate::state::Gateway;
+use crate::{content, events, problems, report, resources, runs, sources, words};
+
+const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
+    Refusals are problems (RFC 9457), lists come in pages.";
+
+/// What is refused before a word of it is read, and so without a word.
+const TOO_LONG: &str = "414";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(title = "Thresher", description = DESCRIPTION, license(name = "Apache-2.0", identifier = "Apache-2.0")),
+    components(schemas(Problem, FieldError)),
+    tags(
+        (name = "sources", description = "What is harvested"),
+        (name = "runs", description = "What is asked for, and how far it is"),
+        (name = "resources", description = "What is held"),
+        (name = "problems", description = "What could not be done"),
+        (name = "reports", description = "What is to be said of a Source to whoever runs it"),
+        (name = "description", description = "This description"),
+    )
+)]
+struct Described;
+
+/// The description of the API (OpenAPI 3.1), made from the code that answers.
+pub fn openapi() -> OpenApi {
+    let mut described = routes().into_openapi();
+    for item in described.paths.paths.values_mut() {
+        let is_named = |operation: &Operation| {
+            operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty())
+        };
+        for operation in operations(item) {
+            let (named, body) = (is_named(operation), operation.request_body.is_some());
+            refuse_in_the_same_form(operation, named, body);
+        }
+    }
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A token of the gateway's file"))
+        .build();
+    described.components.get_or_insert_default().add_security_scheme("token", SecurityScheme::Http(scheme));
+    described.security = Some(vec![SecurityRequirement::new("token", [""; 0])]);
+    described
+}
+
+/// All routes behind the door.
+pub(crate) fn router(gateway: Gateway) -> Router {
+    let limit = DefaultBodyLimit::max(gateway.settings().body_bytes);
+    let (router, _) = routes().split_for_parts();
+    router
+        .fallback(async || {
+            Refusal::not_found("nothing is served at this path; /v1/openapi.json describes what is")
+        })
+        .layer(limit)
+        .layer(middleware::from_fn_with_state(gateway.clone(), door))
+        .with_state(gateway)
+}
+
+fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::with_openapi(Described::openapi())
+        .routes(routes!(sources::list, sources::create))
+        .routes(routes!(sources::read, sources::change, sources::delete))
+        .routes(routes!(runs::all))
+        .routes(routes!(runs::list, runs::submit))
+        .routes(routes!(runs::read))
+        .routes(routes!(runs::pause))
+        .routes(routes!(runs::resume))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::approve))
+        .routes(routes!(events::events))
+        .routes(routes!(resources::list))
+        .routes(routes!(resources::story))
+        .routes(routes!(content::content))
+        .routes(routes!(problems::list))
+        .routes(routes!(problems::groups))
+        .routes(routes!(words::retry))
+        .routes(routes!(words::ignore))
+        .routes(routes!(words::waiting))
+        .routes(routes!(report::report))
+        .routes(routes!(report::quirks))
+        .routes(routes!(description))
+}
+
+/// This description.
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "description",
+    responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
+async fn description() -> Json<OpenApi> {
+    Json(openapi())
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.delete].into_iter().filter_map(Option::as_mut)
+}
+
+/// Adds the refusals that may come of any request, and gives all of them their form.
+fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
+    let always = [
+        ("401", "A token is needed, or is not known"),
+        ("403", "The token does not allow it"),
+        ("429", "Too many requests with this token"),
+        ("500", "Something is wrong here"),
+        ("503", "What it depends on cannot be reached"),
+    ];
+    let of_names = [
+        ("400", "The request cannot be understood"),
+        ("404", "There is none"),
+        (TOO_LONG, "The URI is longer than any server takes"),
+    ];
+    let of_bodies = [
+        ("400", "The body is no JSON"),
+        ("413", "The body is too large"),
+        ("415", "The body is of another kind"),
+        ("422", "What is wanted makes no sense"),
+    ];
+    let of_names = of_names.into_iter().filter(|_| named);
+    let of_bodies = of_bodies.into_iter().filter(|_| body);
+    for (status, description) in always.into_iter().chain(of_names).chain(of_bodies) {
+        let response = || RefOr::T(ResponseBuilder::new().description(description).build());
+        operation.responses.responses.entry(status.to_owned()).or_insert_with(response);
+    }
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response
+            && status.as_str() >= "400"
+            && status != TOO_LONG
+        {
+            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+            response.content.insert(PROBLEM_JSON.to_owned(), RefOr::T(problem));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

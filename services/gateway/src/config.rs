@@ -1,0 +1,130 @@
+//! What can be set.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use fleet::{NatsConfig, StoreConfig};
+use serde::Deserialize;
+use service::{FrameConfig, ServiceConfig};
+
+/// The daemon's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Admin port, log, drain deadline.
+    #[serde(default)]
+    pub frame: FrameConfig,
+    /// The message bus, beside which lies what the fleet shares.
+    #[serde(default)]
+    pub nats: NatsConfig,
+    /// The store. It is only read.
+    pub store: StoreConfig,
+    /// What is the gateway's own.
+    #[serde(default)]
+    pub gateway: Settings,
+}
+
+/// What is the gateway's own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where the API is served. TLS is the business of what stands before it.
+    pub listen: SocketAddr,
+    /// The file with the tokens of those who may ask. It is read again when it changes.
+    pub tokens: Option<PathBuf>,
+    /// Everybody who reaches the port may do everything: only where `listen` is a loopback address, and `tokens` is not set.
+    pub without_tokens: bool,
+    /// Requests in a second with one token; beyond, they are answered with 429.
+    pub requests_per_second: NonZeroU32,
+    /// The largest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// Catalogs held open at a time to read from. Each that was asked lately looks for its writer's news every second.
+    pub catalogs_open: usize,
+    /// Memory for what was read of catalogs lately, in megabytes.
+    pub cache_megabytes: usize,
+    /// How long the answer to a request with an `Idempotency-Key` is kept, in seconds.
+    pub idempotency_seconds: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            tokens: None,
+            without_tokens: false,
+            requests_per_second: const { NonZeroU32::new(50).unwrap() },
+            body_bytes: 64 * 1024,
+            catalogs_open: 32,
+            cache_megabytes: 64,
+            idempotency_seconds: 24 * 3600,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses to be open to everybody.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match (&self.tokens, self.without_tokens) {
+            (Some(_), false) => {}
+            (Some(_), true) => {
+                bail!("gateway.tokens and gateway.without_tokens contradict each other: set one of them")
+            }
+            (None, false) => bail!(
+                "gateway.tokens names no file, so nobody could be told from anybody: name one (services/gateway/README.md shows it), or, for \
+                 trials on this machine alone, set gateway.without_tokens"
+            ),
+            (None, true) if !self.listen.ip().is_loopback() => bail!(
+                "gateway.without_tokens is for loopback addresses alone, and gateway.listen is {}: name a file in gateway.tokens",
+                self.listen
+            ),
+            (None, true) => {}
+        }
+        if !(1..=31_536_000).contains(&self.idempotency_seconds) {
+            bail!("gateway.idempotency_seconds is 1 to 31536000");
+        }
+        Ok(())
+    }
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use service::{Vars, config};
+
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/gateway.yaml");
+        let vars = Vars::default().with("THRESHER_GATEWAY_CONFIG", sample);
+        let config: Config = config::load("gateway", &vars).unwrap();
+        assert!(config.gateway.tokens.is_some());
+        assert_eq!(Settings { tokens: None, ..config.gateway }, Settings::default());
+        let misspelt = vars.with("THRESHER_GATEWAY__GATEWAY__TOKEN", "/x");
+        assert!(config::load::<Config>("gateway", &misspelt).is_err());
+    }
+
+    #[test]
+    fn it_does_not_start_open_to_everybody() {
+        let with = |listen: &str, tokens: bool, without_tokens| {
+            let (listen, tokens) = (listen.parse().unwrap(), tokens.then(|| PathBuf::from("tokens.yaml")));
+            Settings { listen, tokens, without_tokens, ..Settings::default() }.check()
+        };
+        assert!(with("0.0.0.0:1", true, false).is_ok());
+        assert!(with("127.0.0.1:1", false, true).is_ok());
+        assert!(with("[::1]:1", false, true).is_ok());
+        for (listen, tokens, without) in
+            [("127.0.0.1:1", false, false), ("0.0.0.0:1", false, true), ("127.0.0.1:1", true, true)]
+        {
+            let said = with(listen, tokens, without).unwrap_err().to_string();
+            assert!(said.contains("gateway.tokens"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `/v1/sources/{source}/resources/content`: the verified bytes of a resource.
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use data_encoding::BASE64;
+use model::Bitstream;
+
+use crate::ask::{self, Asked};
+use crate::range::{self, Part};
+use crate::refusal::Refusal;
+use crate::resources::{self, UriParams};
+use crate::state::Gateway;
+
+/// The bytes of a resource, as they were received and verified. They are judged again as they pass: when they are not what was stored,
+/// the answer breaks off before its end.
+#[utoipa::path(get, path = "/v1/sources/{source}/resources/content", tag = "resources",
+    params(("source" = String, Path, description = "The Source's name"), UriParams,
+        ("Range" = Option<String>, Header, description = "One range of bytes"),
+        ("If-Range" = Option<String>, Header, description = "The `ETag` of which a part is wanted"),
+        ("If-Match" = Option<String>, Header, description = "Only this version"),
+        ("If-None-Match" = Option<String>, Header, description = "Only another version than this")),
+    responses(
+    (status = 200, description = "All of them", content_type = "*/*", body = Vec<u8>, headers(("ETag" = String, description = "The SHA-256"))),
+    (status = 206, description = "Those of the range", content_type = "*/*", body = Vec<u8>),
+    (status = 304, description = "It is the version that `If-None-Match` names"),
+    (status = 412, description = "It is not the version that `If-Match` names"),
+    (status = 416, description = "No byte of the range is there"),
+))]
+pub(crate) async fn content(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+    Asked(params): Asked<UriParams>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let (source, uri) = (ask::source(&source)?, ask::resource(&params.uri)?);
+    let record = gateway.catalogs().get(&source).await?.resource(&uri).await?;
+    let record = record.ok_or_else(|| resources::unknown(&uri))?;
+    let Some(bitstream) = record.bitstream else {
+        return Err(Refusal::not_found(format!(
+            "{uri} is not held: its Source deleted it; its story says more"
+        )));
+    };
+    let etag = format!("\"{}\"", bitstream.computed.sha256());
+    if ask::names(&headers, header::IF_MATCH, &etag) == Some(false) {
+        return Err(Refusal::changed(format!("{uri} is another version now: {etag}")));
+    }
+    if ask::names(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
+        return Ok((StatusCode::NOT_MODIFIED, described(&bitstream, &etag)).into_response());
+    }
+    let length = bitstream.computed.length();
+    let (status, range) = match range::asked(&headers, length, &etag) {
+        Part::Whole => (StatusCode::OK, None),
+        Part::Range(range) => (StatusCode::PARTIAL_CONTENT, Some(range)),
+        Part::Nowhere => {
+            let refusal = Refusal::unsatisfiable(format!("{uri} has {length} bytes"));
+            return Err(with_text(refusal, format!("bytes */{length}")));
+        }
+    };
+    let mut answered = described(&bitstream, &etag);
+    let sent = range.as_ref().map_or(length, |range| range.end - range.start);
+    answered.insert(header::CONTENT_LENGTH, sent.into());
+    if let Some(range) = &range
+        && let Ok(value) = format!("bytes {}-{}/{length}", range.start, range.end - 1).parse()
+    {
+        answered.insert(header::CONTENT_RANGE, value);
+    }
+    let body = match method {
+        Method::HEAD => Body::empty(),
+        _ => Body::from_stream(gateway.judged().open(gateway.store(), &bitstream, range).await?),
+    };
+    Ok((status, answered, body).into_response())
+}
+
+fn with_text(refusal: Refusal, content_range: String) -> Refusal {
+    match content_range.parse() {
+        Ok(value) => refusal.header(header::CONTENT_RANGE, value),
+        Err(_) => refusal,
+    }
+}
+
+/// What is said of a bitstream, whether it is sent or not.
+fn described(bitstream: &Bitstream, etag: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let said = bitstream.media_type.as_deref().and_then(|said| said.parse().ok());
+    headers
+        .insert(header::CONTENT_TYPE, said.unwrap_or(HeaderValue::from_static("application/octet-stream")));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    // It may be another version at any time.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    // Whatever a Source made of it, a browser that shows it runs nothing of it in this API's name.
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let digest = format!("sha-256=:{}:", BASE64.encode(bitstream.computed.sha256().as_bytes()));
+    for (name, value) in [(header::ETAG.as_str(), etag), ("repr-digest", digest.as_str())] {
+        if let (Ok(name), Ok(value)) = (name.parse::<header::HeaderName>(), value.parse()) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}

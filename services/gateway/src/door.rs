@@ -1,0 +1,131 @@
+//! The door: whoever asks for anything shows a token first.
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
+
+use crate::refusal::{Refusal, render};
+use crate::state::Gateway;
+use crate::tokens::{Caller, Role};
+
+/// The label of requests at paths that are not served: they may be of any number.
+const ELSEWHERE: &str = "elsewhere";
+
+/// Lets a request in or refuses it, and counts it either way.
+pub(crate) async fn door(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or(ELSEWHERE, MatchedPath::as_str);
+    let response = match let_in(&gateway, request.headers(), &method, route) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    let response = render(response, &path);
+    gateway.metrics().count(&method, route, response.status(), began.elapsed());
+    response
+}
+
+fn let_in(gateway: &Gateway, headers: &HeaderMap, method: &Method, route: &str) -> Result<Caller, Refusal> {
+    let token = bearer(headers);
+    let Some(caller) = gateway.tokens().find(token) else {
+        let (said, challenge) = match token {
+            Some(_) => (
+                "this token is not known here, or not any more",
+                "Bearer realm=\"thresher\", error=\"invalid_token\"",
+            ),
+            None => ("send a token: Authorization: Bearer …", "Bearer realm=\"thresher\""),
+        };
+        let challenge = HeaderValue::from_static(challenge);
+        return Err(Refusal::unauthorized(said).header(header::WWW_AUTHENTICATE, challenge));
+    };
+    if let Err(seconds) = caller.count_request() {
+        let said = format!(
+            "the token {} has sent more requests than are taken; come again in {seconds} s",
+            caller.name()
+        );
+        return Err(Refusal::too_many(said).after_seconds(seconds));
+    }
+    let needed = needed(method, route);
+    if caller.role() < needed {
+        let said =
+            format!("the token {} may not do that: it needs the role {}", caller.name(), needed.as_str());
+        return Err(Refusal::forbidden(said));
+    }
+    Ok(caller)
+}
+
+/// The token of a request (RFC 6750).
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
+}
+
+/// The role that a request needs. What is not named here changes something, and is for those who may change everything.
+fn needed(method: &Method, route: &str) -> Role {
+    let below = |part: &str| {
+        route
+            .strip_prefix("/v1/sources/{source}")
+            .is_some_and(|rest| rest.strip_prefix(part).is_some_and(is_whole))
+    };
+    if matches!(*method, Method::GET | Method::HEAD) {
+        Role::Read
+    } else if *method == Method::POST && (below("/runs") || below("/problems")) {
+        Role::Operate
+    } else {
+        Role::Admin
+    }
+}
+
+fn is_whole(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
+impl Role {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_needs_read_runs_and_problems_operate_and_all_else_admin() {
+        let role = |method: Method, route: &str| needed(&method, route);
+        assert_eq!(role(Method::GET, "/v1/sources"), Role::Read);
+        assert_eq!(role(Method::HEAD, "/v1/sources/{source}/resources/content"), Role::Read);
+        assert_eq!(role(Method::POST, "/v1/sources/{source}/runs"), Role::Operate);
+        assert_eq!(role(Method::POST, "/v1/sources/{source}/runs/{run}/cancel"), Role::Operate);
+        assert_eq!(role(Method::POST, "/v1/sources/{source}/problems/ignore"), Role::Operate);
+        assert_eq!(role(Method::POST, "/v1/sources"), Role::Admin);
+        assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
+        assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);
+        assert_eq!(role(Method::DELETE, "/v1/sources/{source}/runs"), Role::Admin);
+        assert_eq!(role(Method::POST, ELSEWHERE), Role::Admin);
+    }
+
+    #[test]
+    fn only_a_bearer_token_is_a_token() {
+        let token = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(token("bearer  abc").as_deref(), Some("abc"));
+        assert_eq!((token("Basic abc"), token("abc")), (None, None));
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+}

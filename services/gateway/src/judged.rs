@@ -1,0 +1,128 @@
+//! Bytes that are judged before the last of them is handed out: of a part, with the whole that it is a part of.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fixity::Sha256;
+use futures::{StreamExt, TryStreamExt, stream};
+use model::{Bitstream, Location, Method};
+use store::{ByteStream, Key, Store, StoreError};
+use tokio::time::Instant;
+
+/// Bitstreams up to this size are judged as a whole before the first byte is handed out.
+const SMALL_BYTES: u64 = 1024 * 1024;
+/// How much of a judged bitstream is read at once.
+const PIECE_BYTES: u64 = 1024 * 1024;
+/// How long a whole that was judged counts for its parts. What lies in the store never changes, but it may be damaged.
+const COUNTS_FOR: Duration = Duration::from_secs(600);
+/// Of how many that is known.
+const KNOWN: usize = 4096;
+
+/// Which bitstreams this process has judged lately. Clones share that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Judged(Arc<Mutex<HashMap<(String, Sha256), Instant>>>);
+
+impl Judged {
+    /// All bytes of a bitstream, or those of a range, which is not empty.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], here or as the stream's last item before the last bytes, when the bitstream is not what was stored.
+    pub(crate) async fn open(
+        &self,
+        store: &Store,
+        bitstream: &Bitstream,
+        range: Option<Range<u64>>,
+    ) -> Result<ByteStream, StoreError> {
+        let length = bitstream.computed.length();
+        let range = range.unwrap_or(0..length);
+        if length <= SMALL_BYTES {
+            let bytes = store.read_verified(bitstream).await?;
+            // Within the bitstream, which is small.
+            return Ok(stream::iter([Ok(bytes.slice(range.start as usize..range.end as usize))]).boxed());
+        }
+        let is_part = range != (0..length);
+        if is_part && is_stored(&bitstream.location) && self.knows(bitstream) {
+            return Ok(pieces(store.clone(), bitstream.location.clone(), range));
+        }
+        let (judged, name) = (self.clone(), name(bitstream));
+        let whole = store.open_verified(bitstream).await?;
+        Ok(part(whole, range, move || judged.note(name)))
+    }
+
+    fn knows(&self, bitstream: &Bitstream) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&name(bitstream)).is_some_and(|at| at.elapsed() < COUNTS_FOR)
+    }
+
+    fn note(&self, name: (String, Sha256)) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN {
+            known.retain(|_, at| at.elapsed() < COUNTS_FOR);
+        }
+        if known.len() < KNOWN {
+            known.insert(name, Instant::now());
+        }
+    }
+}
+
+/// What was judged: these bytes at this place.
+fn name(bitstream: &Bitstream) -> (String, Sha256) {
+    let offset = bitstream.location.span().map_or(0, |span| span.offset);
+    (format!("{} {offset}", Key::of(&bitstream.location)), bitstream.computed.sha256())
+}
+
+fn is_stored(location: &Location) -> bool {
+    location.span().is_none_or(|span| span.method == Method::Stored)
+}
+
+/// The pieces of a range of what was judged, one read each.
+fn pieces(store: Store, location: Location, range: Range<u64>) -> ByteStream {
+    let begin = (store, location, range);
+    stream::try_unfold(begin, |(store, location, range)| async move {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let end = range.end.min(range.start + PIECE_BYTES);
+        let piece = store.read_range(&location, range.start..end).await?;
+        Ok(Some((piece, (store, location, end..range.end))))
+    })
+    .boxed()
+}
+
+/// Those bytes of a whole that lie in `range`. The last piece of them waits until the whole has ended, which is when it is judged.
+fn part(whole: ByteStream, range: Range<u64>, ended: impl FnOnce() + Send + 'static) -> ByteStream {
+    struct Passing<F> {
+        whole: ByteStream,
+        at: u64,
+        range: Range<u64>,
+        held: Option<Bytes>,
+        ended: Option<F>,
+    }
+    let begin = Passing { whole, at: 0, range, held: None, ended: Some(ended) };
+    stream::try_unfold(begin, |mut passing| async move {
+        while let Some(piece) = passing.whole.try_next().await? {
+            let (start, end) = (passing.at, passing.at + piece.len() as u64);
+            passing.at = end;
+            let (from, to) = (passing.range.start.max(start), passing.range.end.min(end));
+            if from >= to {
+                continue;
+            }
+            // Both within the piece.
+            let wanted = piece.slice((from - start) as usize..(to - start) as usize);
+            if let Some(before) = passing.held.replace(wanted) {
+                return Ok(Some((before, passing)));
+            }
+        }
+        if let Some(ended) = passing.ended.take() {
+            ended();
+        }
+        Ok(passing.held.take().map(|last| (last, passing)))
+    })
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+
+mod api;
+mod ask;
+mod catalogs;
+mod config;
+mod content;
+mod door;
+mod events;
+mod judged;
+mod metrics;
+mod page;
+mod problems;
+mod range;
+mod refusal;
+mod report;
+mod resources;
+mod runs;
+mod serve;
+mod sources;
+mod state;
+mod tokens;
+mod wanted;
+mod words;
+
+pub use api::openapi;
+pub use config::{Config, Settings};
+pub use metrics::GatewayMetrics;
+pub use serve::serve;

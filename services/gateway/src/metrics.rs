@@ -1,0 +1,109 @@
+//! What a gateway counts.
+
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use service::Metrics;
+
+/// From what a lookup takes to what a report of millions of resources does.
+const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
+
+/// What a gateway counts. Cheap to clone; counts nobody sees until it is registered.
+#[derive(Debug, Clone)]
+pub struct GatewayMetrics {
+    requests: Family<RequestLabel, Counter>,
+    seconds: Family<RouteLabel, Histogram>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabel {
+    route: String,
+    method: &'static str,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabel {
+    route: String,
+}
+
+impl Default for GatewayMetrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+        }
+    }
+}
+
+impl GatewayMetrics {
+    /// Registers them with a service.
+    pub fn register(metrics: &Metrics) -> Self {
+        let counted = Self::default();
+        metrics.register(|registry| {
+            registry.register(
+                "gateway_requests",
+                "Requests answered by route, method and class of status",
+                counted.requests.clone(),
+            );
+            registry.register(
+                "gateway_request_seconds",
+                "Time until an answer began by route",
+                counted.seconds.clone(),
+            );
+        });
+        counted
+    }
+
+    /// Counts a request. Labels are of bounded sets: templates of routes, and no other methods than those that are served.
+    pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+        let label = RequestLabel { route: route.to_owned(), method: name(method), status: class(status) };
+        self.requests.get_or_create(&label).inc();
+        self.seconds.get_or_create(&RouteLabel { route: route.to_owned() }).observe(took.as_secs_f64());
+    }
+}
+
+fn name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}
+
+fn class(status: StatusCode) -> &'static str {
+    match status.as_u16() / 100 {
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use service::About;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_route_method_and_class_and_odd_methods_are_one() {
+        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let counted = GatewayMetrics::register(&metrics);
+        let took = Duration::from_millis(3);
+        for method in [Method::TRACE, Method::from_bytes(b"BREW").unwrap()] {
+            counted.count(&method, "/v1/runs", StatusCode::METHOD_NOT_ALLOWED, took);
+        }
+        let text = metrics.encode();
+        let line = "thresher_gateway_requests_total{route=\"/v1/runs\",method=\"other\",status=\"4xx\"} 2";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("thresher_gateway_request_seconds_count{route=\"/v1/runs\"} 2"), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Pages: a list is handed out in parts, and an opaque cursor says where to go on.
+
+use data_encoding::BASE64URL_NOPAD;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::refusal::Refusal;
+
+/// Items of a page where nobody says how many.
+const USUAL: u16 = 100;
+/// The most items of a page.
+pub(crate) const MOST: u16 = 1000;
+
+/// A part of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    /// The items.
+    pub(crate) items: Vec<T>,
+    /// Where to go on: the parameter `cursor` of the next request. Absent when this is the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// How many items a page has.
+///
+/// # Errors
+/// When that is none, or too many.
+pub(crate) fn limit(asked: Option<u16>) -> Result<usize, Refusal> {
+    match asked.unwrap_or(USUAL) {
+        limit @ 1..=MOST => Ok(limit.into()),
+        _ => Err(Refusal::bad_request(format!("limit is 1 to {MOST}"))),
+    }
+}
+
+/// What is behind a cursor: the name of the last item of the page before, of this kind of list.
+///
+/// # Errors
+/// When it is no cursor of such a list.
+pub(crate) fn behind(kind: &str, cursor: Option<&str>) -> Result<Option<String>, Refusal> {
+    let Some(cursor) = cursor else { return Ok(None) };
+    let read = || {
+        let text = String::from_utf8(BASE64URL_NOPAD.decode(cursor.as_bytes()).ok()?).ok()?;
+        text.strip_prefix(kind)?.strip_prefix(' ').map(str::to_owned)
+    };
+    let refuse = || {
+        Refusal::bad_request("cursor is none of this list: take `next` of a page as it is, or leave it out")
+    };
+    read().ok_or_else(refuse).map(Some)
+}
+
+/// The cursor that stands behind an item.
+pub(crate) fn cursor(kind: &str, last: &str) -> String {
+    BASE64URL_NOPAD.encode(format!("{kind} {last}").as_bytes())
+}
+
+/// A page of what is in memory: those items, in the order of their names, that come behind a cursor.
+pub(crate) fn of_all<T>(
+    kind: &str,
+    items: impl IntoIterator<Item = T>,
+    name: impl Fn(&T) -> &str,
+    asked: Option<u16>,
+    cursor_before: Option<&str>,
+) -> Result<Page<T>, Refusal> {
+    let (limit, behind) = (limit(asked)?, behind(kind, cursor_before)?);
+    let mut left =
+        items.into_iter().filter(|item| behind.as_deref().is_none_or(|behind| name(item) > behind));
+    let items: Vec<T> = left.by_ref().take(limit).collect();
+    let more = left.next().is_some();
+    let next = items.last().filter(|_| more).map(|last| cursor(kind, name(last)));
+    Ok(Page { items, next })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_join_on_to_each_other_and_end() {
+        let all = ["a", "b", "c", "d", "e"];
+        let page = |cursor: Option<&str>| of_all("letters", all, |item| item, Some(2), cursor).unwrap();
+        let first = page(None);
+        let second = page(first.next.as_deref());
+        let third = page(second.next.as_deref());
+        assert_eq!((first.items, second.items, third.items), (vec!["a", "b"], vec!["c", "d"], vec!["e"]));
+        assert_eq!(third.next, None);
+    }
+
+    #[test]
+    fn a_page_that_ends_with_the_list_has_no_next() {
+        assert_eq!(of_all("letters", ["a", "b"], |item| item, Some(2), None).unwrap().next, None);
+    }
+
+    #[test]
+    fn foreign_cursors_and_impossible_limits_are_refused() {
+        for wrong in ["", "!", &cursor("numbers", "1"), "bGV0dGVycw"] {
+            assert!(behind("letters", Some(wrong)).is_err(), "{wrong}");
+        }
+        assert!(limit(Some(0)).is_err() && limit(Some(1001)).is_err());
+        assert_eq!(limit(None).unwrap(), 100);
+    }
+}

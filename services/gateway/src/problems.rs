@@ -1,0 +1,294 @@
+//! `/v1/sources/{source}/problems`: what could not be done, why, and since when.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use model::{Evidence, Ignored, ProblemReason, ProblemRecord, Subject};
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::Schema;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::ask::{self, Asked};
+use crate::page::{self, Page};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::wanted::one_of;
+
+/// The kind of cursors.
+const KIND: &str = "problems";
+/// Problems that are looked at for one page: where few of many are meant, it may have fewer items, or none, and still a `next`.
+const LOOKED_AT: usize = 20_000;
+
+/// A problem.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SourceProblem {
+    /// What kind of thing it is about.
+    #[schema(schema_with = kind)]
+    about: &'static str,
+    /// Its URI; of an entry the place in its document, of a message its name.
+    uri: String,
+    /// Why.
+    #[schema(schema_with = reason)]
+    reason: ProblemReason,
+    /// What happened and what to do, in words.
+    message: String,
+    /// First seen.
+    first_seen: Timestamp,
+    /// Last seen.
+    last_seen: Timestamp,
+    /// Attempts made, all runs together.
+    attempts: u32,
+    /// Whether another attempt may end otherwise.
+    retry: bool,
+    /// Not tried again before: the server asked for that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    next_attempt_at: Option<Timestamp>,
+    /// The operator's word that nothing is to be done about it: `note` and `at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    ignored: Option<Ignored>,
+    /// What was seen.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    evidence: Evidence,
+}
+
+/// All problems of one reason about one kind of thing.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProblemGroup {
+    /// Why.
+    #[schema(schema_with = reason)]
+    reason: ProblemReason,
+    /// What kind of thing they are about.
+    #[schema(schema_with = kind)]
+    about: &'static str,
+    /// How many there are.
+    count: u64,
+    /// When the first was first seen.
+    first_seen: Timestamp,
+    /// When the last was last seen.
+    last_seen: Timestamp,
+    /// The URI of one of them.
+    example: String,
+}
+
+/// Parameters of the list of problems.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ProblemParams {
+    /// Only those about URIs that begin with this.
+    prefix: Option<String>,
+    /// Only those of these reasons, with commas between them.
+    reason: Option<String>,
+    /// Only those about these kinds of things (resource, document, entry, message), with commas between them.
+    about: Option<String>,
+    /// Those that are ignored, instead of those that are open.
+    #[serde(default)]
+    ignored: bool,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+    /// Where to go on: `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Parameters of the groups.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct GroupParams {
+    /// Only those about URIs that begin with this.
+    prefix: Option<String>,
+    /// Those that are ignored, instead of those that are open.
+    #[serde(default)]
+    ignored: bool,
+}
+
+/// The kinds of things that problems are about.
+pub(crate) const KINDS: [&str; 4] = ["resource", "document", "entry", "message"];
+
+fn kind() -> Schema {
+    one_of(&KINDS)
+}
+
+fn reason() -> Schema {
+    one_of(&ProblemReason::ALL.map(ProblemReason::as_str))
+}
+
+/// Which problems are listed.
+struct Meant {
+    prefix: String,
+    reasons: Vec<ProblemReason>,
+    kinds: Vec<String>,
+    ignored: bool,
+}
+
+impl Meant {
+    fn new(params: &ProblemParams) -> Result<Self, Refusal> {
+        let parts = |text: &Option<String>| -> Vec<String> {
+            text.iter().flat_map(|text| text.split(',')).map(|part| part.trim().to_owned()).collect()
+        };
+        let reasons = parts(&params.reason).iter().map(|reason| reason.parse()).collect::<Result<_, _>>();
+        let kinds = parts(&params.about);
+        if let Some(other) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+            return Err(Refusal::bad_request(format!(
+                "about is of {}, and {other:?} is none of them",
+                KINDS.join(", ")
+            )));
+        }
+        Ok(Self {
+            prefix: params.prefix.clone().unwrap_or_default(),
+            reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
+            kinds,
+            ignored: params.ignored,
+        })
+    }
+
+    fn takes(&self, subject: &Subject, record: &ProblemRecord) -> bool {
+        record.ignored.is_some() == self.ignored
+            && subject.uri().starts_with(&self.prefix)
+            && (self.reasons.is_empty() || self.reasons.contains(&record.reason))
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == kind_of(subject)))
+    }
+}
+
+/// Problems: of documents, then entries, messages, resources, each in the order of their URIs.
+#[utoipa::path(get, path = "/v1/sources/{source}/problems", tag = "problems",
+    params(("source" = String, Path, description = "The Source's name"), ProblemParams),
+    responses((status = 200, description = "A page of them; it may have fewer items than there is room for, and still a `next`",
+        body = Page<SourceProblem>)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+    Asked(params): Asked<ProblemParams>,
+) -> Result<Json<Page<SourceProblem>>, Refusal> {
+    let (meant, limit) = (Meant::new(&params)?, page::limit(params.limit)?);
+    let behind = page::behind(KIND, params.cursor.as_deref())?;
+    let behind =
+        behind.map(|text| subject(&text).ok_or_else(|| Refusal::bad_request("cursor is none of this list")));
+    let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
+    let mut problems = catalog.scan_problems_after(behind.transpose()?.as_ref()).await?;
+    let (mut items, mut looked_at, mut last) = (Vec::new(), 0, None);
+    while let Some((subject, record)) = problems.try_next().await? {
+        if items.len() == limit || looked_at == LOOKED_AT {
+            let next = last.map(|last| page::cursor(KIND, &name(&last)));
+            return Ok(Json(Page { items, next }));
+        }
+        looked_at += 1;
+        if meant.takes(&subject, &record) {
+            items.push(SourceProblem::new(&subject, record));
+        }
+        last = Some(subject);
+    }
+    Ok(Json(Page { items, next: None }))
+}
+
+/// How many problems there are, by reason and kind. It reads all of them.
+#[utoipa::path(get, path = "/v1/sources/{source}/problems/groups", tag = "problems",
+    params(("source" = String, Path, description = "The Source's name"), GroupParams),
+    responses((status = 200, description = "All groups", body = Page<ProblemGroup>)))]
+pub(crate) async fn groups(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+    Asked(params): Asked<GroupParams>,
+) -> Result<Json<Page<ProblemGroup>>, Refusal> {
+    let params = ProblemParams { prefix: params.prefix, ignored: params.ignored, ..ProblemParams::default() };
+    let meant = Meant::new(&params)?;
+    let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
+    let mut problems = catalog.scan_problems().await?;
+    // There are never many, however many problems there are.
+    let mut groups: BTreeMap<(ProblemReason, &'static str), ProblemGroup> = BTreeMap::new();
+    while let Some((subject, record)) = problems.try_next().await? {
+        if !meant.takes(&subject, &record) {
+            continue;
+        }
+        let about = kind_of(&subject);
+        let group = groups.entry((record.reason, about)).or_insert_with(|| ProblemGroup {
+            reason: record.reason,
+            about,
+            count: 0,
+            first_seen: record.first_seen,
+            last_seen: record.last_seen,
+            example: subject.uri().to_owned(),
+        });
+        group.count += 1;
+        group.first_seen = group.first_seen.min(record.first_seen);
+        group.last_seen = group.last_seen.max(record.last_seen);
+    }
+    Ok(Json(Page { items: groups.into_values().collect(), next: None }))
+}
+
+impl SourceProblem {
+    fn new(subject: &Subject, record: ProblemRecord) -> Self {
+        Self {
+            about: kind_of(subject),
+            uri: subject.uri().to_owned(),
+            reason: record.reason,
+            message: record.message,
+            first_seen: record.first_seen,
+            last_seen: record.last_seen,
+            attempts: record.attempts,
+            retry: record.retry,
+            next_attempt_at: record.next_attempt_at,
+            ignored: record.ignored,
+            evidence: record.evidence,
+        }
+    }
+}
+
+fn kind_of(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::Resource(_) => "resource",
+        Subject::Document(_) => "document",
+        Subject::Entry(_) => "entry",
+        Subject::Message(_) => "message",
+    }
+}
+
+/// A subject as one text, and back.
+fn name(subject: &Subject) -> String {
+    format!("{} {}", kind_of(subject), subject.uri())
+}
+
+fn subject(name: &str) -> Option<Subject> {
+    let (kind, uri) = name.split_once(' ')?;
+    let uri = uri.to_owned();
+    Some(match kind {
+        "resource" => Subject::Resource(uri),
+        "document" => Subject::Document(uri),
+        "entry" => Subject::Entry(uri),
+        "message" => Subject::Message(uri),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_finds_the_subject_again() {
+        for found in [
+            Subject::Resource("https://e.org/a b".to_owned()),
+            Subject::Entry("https://e.org/l#3:4".to_owned()),
+        ] {
+            assert_eq!(subject(&name(&found)), Some(found));
+        }
+        assert_eq!(subject("planet mars"), None);
+    }
+
+    #[test]
+    fn unknown_reasons_and_kinds_are_refused_with_those_that_there_are() {
+        let with = |reason: &str, about: &str| {
+            let (reason, about) = (Some(reason.to_owned()), Some(about.to_owned()));
+            Meant::new(&ProblemParams { reason, about, ..ProblemParams::default() })
+        };
+        assert!(with("timeout, dns", "resource,entry").is_ok());
+        assert!(with("bored", "resource").is_err());
+        assert!(with("timeout", "planet").is_err());
+    }
+}

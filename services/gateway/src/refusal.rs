@@ -1,0 +1,242 @@
+//! Refusals: what happened, where, and what to do (RFC 9457).
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use catalog::CatalogError;
+use control::ControlError;
+use serde::Serialize;
+use store::StoreError;
+use utoipa::ToSchema;
+
+/// The media type of a problem.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Why a request was not done (RFC 9457).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// What kind of problem it is; stable.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:thresher:problem:not-found")]
+    kind: String,
+    /// The same in words.
+    title: String,
+    /// The status of the answer.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What happened, and what to do.
+    detail: String,
+    /// Where: the path that was asked for.
+    instance: String,
+    /// What is wrong with single fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct FieldError {
+    /// The field.
+    pub(crate) field: String,
+    /// What is wrong with it.
+    pub(crate) detail: String,
+}
+
+/// An answer that is no success. Where it came from is added when it goes out.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    kind: &'static str,
+    title: &'static str,
+    detail: String,
+    errors: Vec<FieldError>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The kinds of refusals, each with its status.
+macro_rules! refusals {
+    ($($(#[$doc:meta])* $make:ident $status:ident $kind:literal $title:literal;)+) => {
+        impl Refusal {
+            $($(#[$doc])* pub(crate) fn $make(detail: impl Into<String>) -> Self {
+                Self::of(StatusCode::$status, $kind, $title, detail.into())
+            })+
+        }
+    };
+}
+
+refusals! {
+    bad_request BAD_REQUEST "bad-request" "The request cannot be understood";
+    not_json UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body is of another kind";
+    unauthorized UNAUTHORIZED "unauthorized" "A token is needed";
+    forbidden FORBIDDEN "forbidden" "The token does not allow it";
+    not_found NOT_FOUND "not-found" "There is none";
+    conflict CONFLICT "conflict" "The present state does not allow it";
+    changed PRECONDITION_FAILED "changed" "It was changed meanwhile";
+    unconditional PRECONDITION_REQUIRED "unconditional" "The request must be conditional";
+    invalid UNPROCESSABLE_ENTITY "invalid" "What is wanted makes no sense";
+    too_many TOO_MANY_REQUESTS "too-many-requests" "Too many requests";
+    unsatisfiable RANGE_NOT_SATISFIABLE "range-not-satisfiable" "No byte of that range is there";
+    damaged INTERNAL_SERVER_ERROR "damaged" "What is stored is not what was stored";
+    unavailable SERVICE_UNAVAILABLE "unavailable" "It cannot be done now";
+    internal INTERNAL_SERVER_ERROR "internal" "Something is wrong here";
+}
+
+impl Refusal {
+    fn of(status: StatusCode, kind: &'static str, title: &'static str, detail: String) -> Self {
+        Self { status, kind, title, detail, errors: Vec::new(), headers: Vec::new() }
+    }
+
+    /// With what is wrong with single fields.
+    pub(crate) fn fields<'a>(mut self, errors: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        self.errors = errors
+            .into_iter()
+            .map(|(field, detail)| FieldError { field: field.to_owned(), detail })
+            .collect();
+        self
+    }
+
+    /// With a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// The same may succeed after so many seconds.
+    pub(crate) fn after_seconds(self, seconds: u64) -> Self {
+        self.header(header::RETRY_AFTER, seconds.into())
+    }
+
+    fn at(self, path: &str) -> Problem {
+        Problem {
+            kind: format!("urn:thresher:problem:{}", self.kind),
+            title: self.title.to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            instance: path.to_owned(),
+            errors: self.errors,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.headers_mut().extend(self.headers.iter().cloned());
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Gives every answer that is no success the form of a problem, also what the router and its extractors say.
+pub(crate) fn render(mut response: Response, path: &str) -> Response {
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let refusal = response.extensions_mut().remove::<Refusal>().unwrap_or_else(|| unsaid(status));
+    // A structure of texts has a JSON form.
+    let body = serde_json::to_vec(&refusal.at(path)).unwrap_or_default();
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    Response::from_parts(parts, Body::from(body))
+}
+
+/// What was refused before anything of ours saw it.
+fn unsaid(status: StatusCode) -> Refusal {
+    let (kind, title, detail) = match status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("method-not-allowed", "Not in this way", "the header Allow names the methods that there are")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ("too-large", "The body is too large", "send less; gateway.body_bytes is the limit")
+        }
+        StatusCode::NOT_FOUND => (
+            "not-found",
+            "There is none",
+            "nothing is served at this path; /v1/openapi.json describes what is",
+        ),
+        status if status.is_client_error() => (
+            "bad-request",
+            "The request cannot be understood",
+            "/v1/openapi.json describes what can be asked",
+        ),
+        _ => ("internal", "Something is wrong here", "the log of the gateway says more"),
+    };
+    Refusal::of(status, kind, title, detail.to_owned())
+}
+
+impl From<ControlError> for Refusal {
+    fn from(error: ControlError) -> Self {
+        let said = error.to_string();
+        match error {
+            ControlError::Absent { .. } => Self::not_found(said),
+            ControlError::Exists { .. } | ControlError::Refused(_) | ControlError::Conflict { .. } => {
+                Self::conflict(said)
+            }
+            ControlError::Invalid(invalid) => {
+                Self::invalid(said).fields(invalid.reasons().iter().map(|(field, why)| (*field, why.clone())))
+            }
+            ControlError::Unavailable { .. } => Self::unavailable(said).after_seconds(1),
+            ControlError::Config(_) | ControlError::Unreadable { .. } => Self::internal(said),
+        }
+    }
+}
+
+impl From<CatalogError> for Refusal {
+    fn from(error: CatalogError) -> Self {
+        let said = error.to_string();
+        match error {
+            CatalogError::NotFound { .. } => Self::not_found(
+                "nothing of this Source is held: it was not harvested yet, or there is none of that name",
+            ),
+            CatalogError::Store { .. } | CatalogError::TimedOut { .. } | CatalogError::Closed { .. } => {
+                Self::unavailable(said).after_seconds(1)
+            }
+            _ => Self::internal(said),
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        let said = error.to_string();
+        match error {
+            StoreError::Damaged { .. } | StoreError::NotFound { .. } => Self::damaged(said),
+            error if error.is_retryable() => Self::unavailable(said).after_seconds(1),
+            _ => Self::internal(said),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn told(response: Response) -> serde_json::Value {
+        let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_what_where_and_what_to_do() {
+        let refusal = Refusal::invalid("no").fields([("mode", "an audit".to_owned())]).after_seconds(3);
+        let response = render(refusal.into_response(), "/v1/sources");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], PROBLEM_JSON);
+        assert_eq!(response.headers()[header::RETRY_AFTER], "3");
+        let said = told(response).await;
+        assert_eq!((&said["status"], &said["instance"]), (&422.into(), &"/v1/sources".into()));
+        assert_eq!(said["type"], "urn:thresher:problem:invalid");
+        assert_eq!(said["errors"][0]["field"], "mode");
+    }
+
+    #[tokio::test]
+    async fn what_the_router_refuses_has_the_same_form_and_keeps_its_headers() {
+        let bare = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")], "text").into_response();
+        let response = render(bare, "/v1/x");
+        assert_eq!(response.headers()[header::ALLOW], "GET");
+        assert_eq!(told(response).await["type"], "urn:thresher:problem:method-not-allowed");
+        let fine = render("fine".into_response(), "/");
+        assert_eq!(fine.status(), StatusCode::OK);
+    }
+}

@@ -1,0 +1,106 @@
+//! `/v1/sources/{source}/report`, `/v1/quirks`: what is to be said of a Source to whoever runs it.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use resourcesync::Quirk;
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::Schema;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::ask::{self, Asked};
+use crate::page::Page;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::wanted::one_of;
+
+/// Parameters of a report.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReportParams {
+    /// Its form: an object, or a text to be sent to whoever runs the Source.
+    #[serde(default)]
+    #[param(schema_with = forms)]
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Form {
+    #[default]
+    Json,
+    Text,
+}
+
+fn forms() -> Schema {
+    one_of(&["json", "text"])
+}
+
+/// A tolerance that reading a Source's documents may need.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Quirk)]
+pub(crate) struct Tolerance {
+    /// Its stable name.
+    name: &'static str,
+    /// What it means.
+    meaning: &'static str,
+    /// Whether conclusions from a document that needs it are doubtful.
+    casts_doubt: bool,
+    /// Whether such a document is refused where a Source is read strictly.
+    refused_when_strict: bool,
+    /// How strongly the specification speaks against it: `must`, `should`, `hint`, `allowed`.
+    severity: &'static str,
+    /// Where the specification speaks of it.
+    section: String,
+    /// What the Source is to change.
+    advice: &'static str,
+}
+
+/// The report card of a Source: findings with their sections, coverage, fixity, problems. It reads the whole catalog, and asks the Source
+/// for nothing.
+#[utoipa::path(get, path = "/v1/sources/{source}/report", tag = "reports",
+    params(("source" = String, Path, description = "The Source's name"), ReportParams),
+    responses((status = 200, description = "The report card", content(
+        (serde_json::Value = "application/json"), (String = "text/plain")))))]
+pub(crate) async fn report(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+    Asked(params): Asked<ReportParams>,
+) -> Result<Response, Refusal> {
+    let id = ask::source(&source)?;
+    let catalog = gateway.catalogs().get(&id).await?;
+    let entry = match gateway.views().sources.get(&id) {
+        Some(spec) => spec.entry.to_string(),
+        // It is not harvested any more; the store remembers where it was entered.
+        None => gateway
+            .store()
+            .sources()
+            .await?
+            .into_iter()
+            .find(|note| note.source == id)
+            .map_or(String::new(), |note| note.url),
+    };
+    let card = ::report::gather(&id, &entry, &catalog).await?;
+    Ok(match params.form {
+        Form::Json => Json(card).into_response(),
+        Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], card.text()).into_response(),
+    })
+}
+
+/// All tolerances that there are. How often one was needed stands in reports and in the counters of runs.
+#[utoipa::path(get, path = "/v1/quirks", tag = "reports",
+    responses((status = 200, description = "All of them", body = Page<Tolerance>)))]
+pub(crate) async fn quirks() -> Json<Page<Tolerance>> {
+    let items = Quirk::ALL.iter().map(|quirk| Tolerance {
+        name: quirk.as_str(),
+        meaning: quirk.meaning(),
+        casts_doubt: quirk.casts_doubt(),
+        refused_when_strict: quirk.is_refused_when_strict(),
+        severity: quirk.force().as_str(),
+        section: quirk.section().to_string(),
+        advice: quirk.rule().advice,
+    });
+    Json(Page { items: items.collect(), next: None })
+}

@@ -1,0 +1,373 @@
+//! `/v1/runs`, `/v1/sources/{source}/runs`: what the fleet is asked to do, and how far it is.
+
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use control::{
+    AskedBy, ControlError, Revised, Run as FleetRun, RunMode, RunSpec, RunState, Standing, Submission,
+    SubmissionKey,
+};
+use jiff::Timestamp;
+use model::{Counters, RunId, SourceId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::openapi::schema::Schema;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::ask::{self, Asked, Sent};
+use crate::page::{self, Page};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+use crate::wanted::one_of;
+
+/// The longest `Idempotency-Key`, in bytes.
+const LONGEST_KEY: usize = 255;
+
+/// What is asked for with a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Submit {
+    /// How the Source is brought in step; what is known of it decides where nothing is said. An audit compares.
+    #[serde(default)]
+    #[schema(schema_with = mode)]
+    mode: RunMode,
+    /// Whether more resources may be deleted for their absence than the Source's guard allows, in this run.
+    #[serde(default)]
+    allow_deletes: bool,
+    /// Whether an audit puts right what differs.
+    #[serde(default)]
+    repair: bool,
+}
+
+/// A run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Run {
+    /// Its name.
+    #[schema(value_type = String)]
+    run: RunId,
+    /// The Source.
+    #[schema(value_type = String)]
+    source: SourceId,
+    /// How it stands.
+    #[schema(schema_with = state)]
+    state: &'static str,
+    /// Whether all that the Source offers is held, once it is finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    in_sync: Option<bool>,
+    /// Why it failed, or what it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    why: Option<String>,
+    /// Who works on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    owner: Option<String>,
+    /// How the Source is brought in step.
+    #[schema(schema_with = mode)]
+    mode: RunMode,
+    /// Whether it may delete more than the guard allows.
+    allow_deletes: bool,
+    /// Who asked for it.
+    #[schema(schema_with = asked_by)]
+    asked_by: AskedBy,
+    /// When.
+    asked_at: Timestamp,
+    /// When somebody first worked on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    finished_at: Option<Timestamp>,
+    /// What it counted so far, by name.
+    #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
+    counters: Counters,
+}
+
+/// Parameters of the list of runs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RunParams {
+    /// Only those that stand like this.
+    #[param(schema_with = state)]
+    state: Option<String>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+    /// Where to go on: `next` of the page before.
+    cursor: Option<String>,
+}
+
+fn mode() -> Schema {
+    one_of(&["auto", "baseline", "incremental", "audit"])
+}
+
+fn state() -> Schema {
+    one_of(&STATES)
+}
+
+fn asked_by() -> Schema {
+    one_of(&["operator", "schedule", "notification"])
+}
+
+const STATES: [&str; 7] = ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
+
+impl Run {
+    pub(crate) fn new(run: &FleetRun, standing: &Standing<'_>) -> Self {
+        let (why, owner) = match standing {
+            Standing::Failed { why } => (Some((*why).to_owned()), None),
+            Standing::Running { owner, .. } | Standing::Interrupted { owner } => {
+                (run.progress.waits_for.clone(), Some(owner.to_string()))
+            }
+            _ => (None, None),
+        };
+        let in_sync = match standing {
+            Standing::Finished { in_sync } => Some(*in_sync),
+            _ => None,
+        };
+        Self {
+            run: run.spec.id,
+            source: run.spec.source.clone(),
+            state: standing.name(),
+            in_sync,
+            why,
+            owner,
+            mode: run.spec.mode,
+            allow_deletes: run.spec.allow_deletes,
+            asked_by: run.spec.asked_by,
+            asked_at: run.spec.asked_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            counters: run.progress.counters.clone(),
+        }
+    }
+}
+
+/// A run as it stands now.
+pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
+    let tenure = gateway.views().leases.get(&run.spec.source).map(|lease| lease.tenure());
+    Run::new(run, &run.standing(tenure.as_ref()))
+}
+
+/// The present or last run of each Source, in the order of the Sources' names.
+#[utoipa::path(get, path = "/v1/runs", tag = "runs", params(RunParams),
+    responses((status = 200, description = "A page of them", body = Page<Run>)))]
+pub(crate) async fn all(
+    State(gateway): State<Gateway>,
+    Asked(params): Asked<RunParams>,
+) -> Result<Json<Page<Run>>, Refusal> {
+    if let Some(state) = params.state.as_deref().filter(|state| !STATES.contains(state)) {
+        return Err(Refusal::bad_request(format!(
+            "{state:?} is no state of a run; it is one of {}",
+            STATES.join(", ")
+        )));
+    }
+    let runs = gateway.views().runs.all().into_iter().map(|run| present(&gateway, &run));
+    let wanted = runs.filter(|run| params.state.as_deref().is_none_or(|state| state == run.state));
+    page::of_all("runs", wanted, |run| run.source.as_str(), params.limit, params.cursor.as_deref()).map(Json)
+}
+
+/// The runs of a Source, the newest first, as many as are kept.
+#[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name")),
+    responses((status = 200, description = "All of them", body = Page<Run>)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+) -> Result<Json<Page<Run>>, Refusal> {
+    let id = ask::source(&source)?;
+    let runs = gateway.control().runs();
+    let (last, past) = (runs.get(&id).await?, runs.past(&id).await?);
+    if last.is_none() {
+        // Perhaps there is no such Source.
+        gateway.control().sources().get(&id).await?;
+    }
+    let items = last.iter().map(|run| &**run).chain(&past).map(|run| present(&gateway, run)).collect();
+    Ok(Json(Page { items, next: None }))
+}
+
+/// Asks for a run. With an `Idempotency-Key`, the same request again gets the same answer, and asks for nothing more.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
+    request_body = Submit, responses(
+    (status = 201, description = "It is asked for", body = Run, headers(("Location" = String, description = "Where it is"))),
+    (status = 409, description = "The last run is not over"),
+))]
+pub(crate) async fn submit(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    headers: HeaderMap,
+    Sent(asked): Sent<Submit>,
+) -> Result<Response, Refusal> {
+    let source = ask::source(&source)?;
+    let Some(key) = headers.get("idempotency-key") else {
+        let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
+        tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run is asked for");
+        return created(&source, run.spec.id, answer_of(&gateway, &run)?);
+    };
+    let key = SubmissionKey::new(caller.name(), key_text(key)?);
+    // The Source is part of what is asked for.
+    let content =
+        serde_json::to_vec(&(&source, &asked)).map_err(|error| Refusal::internal(error.to_string()))?;
+    let content = data_encoding::HEXLOWER.encode(&Sha256::digest(content));
+    let lasts = Duration::from_secs(gateway.settings().idempotency_seconds);
+    let submissions = gateway.control().submissions();
+    let begin = Submission { content: content.clone(), run: RunId::fresh(), answer: None };
+    let begun = submissions.begin(&key, begin, lasts).await?;
+    if begun.content != content {
+        return Err(Refusal::invalid(
+            "this Idempotency-Key was sent with another request: take a new one for each thing to be asked for",
+        ));
+    }
+    if let Some(answer) = &begun.answer {
+        return created(&source, begun.run, answer.clone());
+    }
+    // Also where the first request got no answer: it is the very same run.
+    let run = ask_for(&gateway, &source, begun.run, &asked).await?;
+    tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run is asked for");
+    let answer = answer_of(&gateway, &run)?;
+    submissions.answered(&key, &begun, answer.clone(), lasts).await?;
+    created(&source, run.spec.id, answer)
+}
+
+fn key_text(key: &HeaderValue) -> Result<&str, Refusal> {
+    let text = key.to_str().ok().filter(|text| (1..=LONGEST_KEY).contains(&text.len()));
+    text.ok_or_else(|| {
+        Refusal::bad_request(format!("Idempotency-Key is 1 to {LONGEST_KEY} visible characters"))
+    })
+}
+
+async fn ask_for(
+    gateway: &Gateway,
+    source: &SourceId,
+    id: RunId,
+    asked: &Submit,
+) -> Result<Revised<FleetRun>, Refusal> {
+    // Nobody would ever work on a run of a Source that is not there.
+    gateway.control().sources().get(source).await?;
+    let spec = RunSpec {
+        id,
+        source: source.clone(),
+        mode: asked.mode,
+        asked_by: AskedBy::Operator,
+        asked_at: gateway.now(),
+        allow_deletes: asked.allow_deletes,
+        repair: asked.repair,
+    };
+    Ok(gateway.control().runs().submit(spec).await?)
+}
+
+fn answer_of(gateway: &Gateway, run: &FleetRun) -> Result<String, Refusal> {
+    serde_json::to_string(&present(gateway, run)).map_err(|error| Refusal::internal(error.to_string()))
+}
+
+fn created(source: &SourceId, run: RunId, answer: String) -> Result<Response, Refusal> {
+    let headers = [
+        (header::LOCATION, format!("/v1/sources/{source}/runs/{run}")),
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+    ];
+    Ok((StatusCode::CREATED, headers, answer).into_response())
+}
+
+/// A run.
+#[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "How far it is", body = Run)))]
+pub(crate) async fn read(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let (source, id) = (ask::source(&source)?, run_id(&run)?);
+    let runs = gateway.control().runs();
+    if let Some(last) = runs.get(&source).await?.filter(|last| last.spec.id == id) {
+        return Ok(Json(present(&gateway, &last)));
+    }
+    let past = runs.past(&source).await?;
+    let found = past.iter().find(|past| past.spec.id == id).ok_or_else(|| no_run(&source, id))?;
+    Ok(Json(present(&gateway, found)))
+}
+
+/// Has a run wait.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn pause(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().pause(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Has a run go on.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn resume(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().resume(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Has a run end.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn cancel(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().cancel(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Gives the operator's word after the guard has stopped a run: asks for the same run again, which may delete more than the guard allows.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),
+        (status = 409, description = "It has not failed, or another run came after it")))]
+pub(crate) async fn approve(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Response, Refusal> {
+    let (source, id) = (ask::source(&source)?, run_id(&run)?);
+    let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
+    if last.spec.id != id {
+        return Err(Refusal::conflict(format!(
+            "the last run of {source} is {}, and only that can be approved",
+            last.spec.id
+        )));
+    }
+    if !matches!(last.state, RunState::Failed { .. }) || last.spec.allow_deletes {
+        return Err(Refusal::conflict(format!(
+            "the run {id} is {}{}: only a run that the guard has stopped can be approved",
+            last.state.name(),
+            if last.spec.allow_deletes { ", and was approved" } else { "" }
+        )));
+    }
+    let asked = Submit { mode: last.spec.mode, allow_deletes: true, repair: last.spec.repair };
+    let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
+    tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
+    created(&source, run.spec.id, answer_of(&gateway, &run)?)
+}
+
+/// The run that a path names. What cannot be the name of a run names none.
+pub(crate) fn run_id(name: &str) -> Result<RunId, Refusal> {
+    name.parse().map_err(|error| Refusal::not_found(format!("there is no such run: {error}")))
+}
+
+pub(crate) fn no_run(source: &SourceId, run: RunId) -> Refusal {
+    ControlError::Absent { what: format!("run {run} of {source}") }.into()
+}

@@ -1,0 +1,115 @@
+//! The gateway beside others: it reads what the fleet holds, and tells the fleet what the operator wants.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use control::{Control, ControlError};
+use model::SystemClock;
+use service::{Context, Latch, Readiness};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalogs::Catalogs;
+use crate::config::{Config, Settings};
+use crate::judged::Judged;
+use crate::state::{Gateway, Parts, Views};
+use crate::tokens::Tokens;
+use crate::{GatewayMetrics, api};
+
+/// How often it is tried whether what the fleet shares can be reached.
+const PROBE_EVERY: Duration = Duration::from_secs(2);
+
+/// Answers until the service is to stop; then it finishes the answers under way.
+///
+/// # Errors
+/// When the configuration is wrong, or the port cannot be opened.
+pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
+    let settings = context.config.gateway.clone();
+    settings.check()?;
+    let tokens = tokens(&settings, &context.stop)?;
+    let metrics = GatewayMetrics::register(&context.metrics);
+    let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
+    context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
+    let latch = context.readiness.latch("api", "what it depends on is being opened");
+
+    let store = fleet::open_for_reading(&context, &context.config.store).await?;
+    let Context { config, vars, readiness, stop, .. } = context;
+    let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    let views =
+        fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
+    tokio::spawn(watch(control.clone(), readiness.clone(), stop.clone()));
+
+    let listen = settings.listen;
+    let listener = TcpListener::bind(listen).await.with_context(|| {
+        format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
+    })?;
+    let address = listener.local_addr()?;
+    let catalogs = Catalogs::new(store.clone(), settings.catalogs_open, cache_bytes);
+    tokio::spawn(catalogs.clone().sweep(stop.clone()));
+    let clock = Arc::new(SystemClock);
+    let judged = Judged::default();
+    let parts = Parts {
+        settings,
+        tokens,
+        control,
+        views,
+        store,
+        catalogs,
+        judged,
+        metrics,
+        clock,
+        stop: stop.clone(),
+    };
+    let router = api::router(Gateway::new(parts));
+    tracing::info!(api.address = %address, "the API is served");
+    latch.release();
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await?;
+    Ok(())
+}
+
+fn tokens(settings: &Settings, stop: &CancellationToken) -> anyhow::Result<Tokens> {
+    let rate = settings.requests_per_second;
+    let Some(path) = &settings.tokens else {
+        tracing::warn!(api.listen = %settings.listen, "no token is asked for: whoever reaches this port may do everything");
+        return Ok(Tokens::not_asked_for(rate));
+    };
+    let tokens = Tokens::of_file(path, rate)?;
+    tokio::spawn(tokens.clone().follow(path.clone(), stop.clone()));
+    Ok(tokens)
+}
+
+async fn views(control: &Control) -> Result<Views, ControlError> {
+    Ok(Views {
+        sources: control.sources().view().await?,
+        runs: control.runs().view().await?,
+        leases: control.leases().view().await?,
+    })
+}
+
+/// As long as what the fleet shares cannot be reached the service is not ready and says why. Ends with `stop`.
+async fn watch(control: Control, readiness: Readiness, stop: CancellationToken) {
+    let mut latch: Option<Latch> = None;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(PROBE_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        match control.health().await {
+            Ok(()) => {
+                if let Some(held) = latch.take() {
+                    held.release();
+                }
+            }
+            Err(error) => {
+                let held = latch.take().unwrap_or_else(|| readiness.latch("control", "it cannot be reached"));
+                held.waits_for(&error.to_string());
+                latch = Some(held);
+            }
+        }
+    }
+}

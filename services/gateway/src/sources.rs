@@ -1,0 +1,232 @@
+//! `/v1/sources`: what the fleet harvests.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use control::{ControlError, Revised, Revision, SourceSpec};
+use jiff::Timestamp;
+use model::SourceId;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::ask::{self, Asked, Sent};
+use crate::page::{self, Page};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+use crate::wanted::Wanted;
+
+/// A Source that the fleet harvests.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Source {
+    /// Its name, which follows from its entry.
+    id: String,
+    /// Which writing of it this is: also in the header `ETag`. Absent in what a dry run shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    revision: Option<u64>,
+    /// When its schedule is due next, whatever else asks for runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    next_due: Option<Timestamp>,
+    /// What is wanted of it.
+    wanted: Wanted,
+}
+
+/// Parameters of lists.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageParams {
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: Option<u16>,
+    /// Where to go on: `next` of the page before.
+    pub(crate) cursor: Option<String>,
+}
+
+/// Parameters of what can be tried first.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TryParams {
+    /// Whether nothing is to be written: the answer shows what would be.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+impl Source {
+    fn new(spec: &SourceSpec, revision: Option<Revision>, now: Timestamp) -> Self {
+        let due = |schedule: &control::Schedule| schedule.next_after(&spec.id, now).ok();
+        Self {
+            id: spec.id.to_string(),
+            revision: revision.map(Revision::get),
+            next_due: spec.schedule.as_ref().filter(|_| spec.enabled).and_then(due),
+            wanted: Wanted::from(spec),
+        }
+    }
+
+    fn answer(self, status: StatusCode) -> Response {
+        let etag = self.revision.map(etag);
+        let mut response = (status, Json(&self)).into_response();
+        if let Some(Ok(value)) = etag.map(|etag| etag.parse()) {
+            response.headers_mut().insert(header::ETAG, value);
+        }
+        if status == StatusCode::CREATED
+            && let Ok(value) = format!("/v1/sources/{}", self.id).parse()
+        {
+            response.headers_mut().insert(header::LOCATION, value);
+        }
+        response
+    }
+}
+
+fn etag(revision: u64) -> String {
+    format!("\"{revision}\"")
+}
+
+/// Sources, in the order of their names.
+#[utoipa::path(get, path = "/v1/sources", tag = "sources", params(PageParams),
+    responses((status = 200, description = "A page of them", body = Page<Source>)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    Asked(params): Asked<PageParams>,
+) -> Result<Json<Page<Source>>, Refusal> {
+    let all = gateway.views().sources.all();
+    let page =
+        page::of_all("sources", all, |source| source.id.as_str(), params.limit, params.cursor.as_deref())?;
+    let now = gateway.now();
+    let items = page.items.iter().map(|source| Source::new(source, Some(source.revision), now)).collect();
+    Ok(Json(Page { items, next: page.next }))
+}
+
+/// Has a Source harvested.
+#[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Wanted, responses(
+    (status = 201, description = "It is added", body = Source,
+        headers(("Location" = String, description = "Where it is"), ("ETag" = String, description = "Its revision"))),
+    (status = 200, description = "It would be added like that (`dry_run`)", body = Source),
+    (status = 409, description = "It was added before"),
+))]
+pub(crate) async fn create(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Asked(params): Asked<TryParams>,
+    Sent(wanted): Sent<Wanted>,
+) -> Result<Response, Refusal> {
+    let spec = SourceSpec::from(wanted);
+    spec.check().map_err(ControlError::from)?;
+    if params.dry_run {
+        return match gateway.control().sources().get(&spec.id).await {
+            Ok(_) => Err(ControlError::Exists { what: format!("source {}", spec.id) }.into()),
+            Err(ControlError::Absent { .. }) => {
+                Ok(Source::new(&spec, None, gateway.now()).answer(StatusCode::OK))
+            }
+            Err(error) => Err(error.into()),
+        };
+    }
+    let revision = gateway.control().sources().create(&spec).await?;
+    tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is added");
+    Ok(Source::new(&spec, Some(revision), gateway.now()).answer(StatusCode::CREATED))
+}
+
+/// A Source.
+#[utoipa::path(get, path = "/v1/sources/{source}", tag = "sources",
+    params(("source" = String, Path, description = "Its name")),
+    responses((status = 200, description = "What is wanted of it", body = Source, headers(("ETag" = String, description = "Its revision")))))]
+pub(crate) async fn read(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+) -> Result<Response, Refusal> {
+    let found = gateway.control().sources().get(&ask::source(&source)?).await?;
+    Ok(Source::new(&found, Some(found.revision), gateway.now()).answer(StatusCode::OK))
+}
+
+/// Changes what is wanted of a Source: all of it. `If-Match` names the revision that was read.
+#[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
+    params(("source" = String, Path, description = "Its name"), TryParams,
+        ("If-Match" = Option<String>, Header, description = "`ETag` of what was read, or `*`")),
+    request_body = Wanted, responses(
+    (status = 200, description = "It is changed, or would be (`dry_run`)", body = Source,
+        headers(("ETag" = String, description = "Its revision"))),
+    (status = 412, description = "Somebody else has changed it meanwhile"),
+    (status = 428, description = "`If-Match` is missing"),
+))]
+pub(crate) async fn change(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    Asked(params): Asked<TryParams>,
+    headers: HeaderMap,
+    Sent(wanted): Sent<Wanted>,
+) -> Result<Response, Refusal> {
+    let id = ask::source(&source)?;
+    let found = gateway.control().sources().get(&id).await?;
+    if !is_meant(&headers, &found)? {
+        return Err(Refusal::unconditional(
+            "send If-Match with the ETag of what you have read, or with * to overwrite whatever is there",
+        ));
+    }
+    let spec = SourceSpec { id, ..SourceSpec::from(wanted) };
+    spec.check().map_err(ControlError::from)?;
+    if params.dry_run {
+        return Ok(Source::new(&spec, None, gateway.now()).answer(StatusCode::OK));
+    }
+    let revision = gateway.control().sources().update(&spec, found.revision).await.map_err(meanwhile)?;
+    tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is changed");
+    Ok(Source::new(&spec, Some(revision), gateway.now()).answer(StatusCode::OK))
+}
+
+/// Has a Source harvested no more. What is held of it stays.
+#[utoipa::path(delete, path = "/v1/sources/{source}", tag = "sources",
+    params(("source" = String, Path, description = "Its name"),
+        ("If-Match" = Option<String>, Header, description = "`ETag` of what was read")),
+    responses(
+    (status = 204, description = "It is deleted"),
+    (status = 409, description = "Its run is not over"),
+    (status = 412, description = "Somebody else has changed it meanwhile"),
+))]
+pub(crate) async fn delete(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Refusal> {
+    let id = ask::source(&source)?;
+    let found = gateway.control().sources().get(&id).await?;
+    is_meant(&headers, &found)?;
+    refuse_with_a_run(&gateway, &id).await?;
+    gateway.control().sources().delete(&id, found.revision).await.map_err(meanwhile)?;
+    tracing::info!(source.id = %id, token = caller.name(), "a Source is deleted");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether the request says that it is about this very revision.
+///
+/// # Errors
+/// When it is about another.
+fn is_meant(headers: &HeaderMap, found: &Revised<SourceSpec>) -> Result<bool, Refusal> {
+    match ask::names(headers, header::IF_MATCH, &etag(found.revision.get())) {
+        Some(false) => Err(meanwhile(ControlError::Conflict { what: format!("source {}", found.id) })),
+        said => Ok(said.is_some()),
+    }
+}
+
+async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refusal> {
+    match gateway.control().runs().get(id).await? {
+        Some(run) if !run.state.is_over() => Err(Refusal::conflict(format!(
+            "the run {} of {id} is {}: cancel it first, and wait until it is over",
+            run.spec.id,
+            run.state.name()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Somebody else was quicker.
+fn meanwhile(error: ControlError) -> Refusal {
+    match error {
+        ControlError::Conflict { .. } => Refusal::changed(error.to_string()),
+        error => error.into(),
+    }
+}

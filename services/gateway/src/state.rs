@@ -1,0 +1,89 @@
+//! What all answers are made from.
+
+use std::sync::Arc;
+
+use control::{Control, LeaseRecord, Run, SourceSpec, View};
+use jiff::Timestamp;
+use model::Clock;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalogs::Catalogs;
+use crate::config::Settings;
+use crate::judged::Judged;
+use crate::metrics::GatewayMetrics;
+use crate::tokens::Tokens;
+
+/// What all answers are made from. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Gateway(Arc<Parts>);
+
+/// Its parts.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) tokens: Tokens,
+    pub(crate) control: Control,
+    pub(crate) views: Views,
+    pub(crate) store: Store,
+    pub(crate) catalogs: Catalogs,
+    pub(crate) judged: Judged,
+    pub(crate) metrics: GatewayMetrics,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Cancelled when nothing new is to be begun.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Live copies of what the fleet shares.
+#[derive(Debug, Clone)]
+pub(crate) struct Views {
+    pub(crate) sources: View<SourceSpec>,
+    pub(crate) runs: View<Run>,
+    pub(crate) leases: View<LeaseRecord>,
+}
+
+impl Gateway {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.0.control
+    }
+
+    pub(crate) fn views(&self) -> &Views {
+        &self.0.views
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.0.catalogs
+    }
+
+    pub(crate) fn judged(&self) -> &Judged {
+        &self.0.judged
+    }
+
+    pub(crate) fn metrics(&self) -> &GatewayMetrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.0.stop
+    }
+}

@@ -1,0 +1,242 @@
+//! What is wanted of a Source, as the API speaks of it.
+
+use std::num::{NonZeroU16, NonZeroU32};
+
+use control::{Absent, CredentialName, PollBounds, Prefer, Robots, RunMode, Schedule, SourceSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
+
+/// What is wanted of a Source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// The way in: a site, a Source Description, a Capability List, or a list itself. The name of the Source follows from it.
+    #[schema(value_type = String, format = "uri", example = "https://example.org/")]
+    pub(crate) entry: Url,
+    /// Whether it is harvested.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    enabled: bool,
+    /// When it is due. Without, it is harvested when somebody asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schedule)]
+    schedule: Option<Schedule>,
+    /// Whether it is followed between runs, and how closely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = continuous)]
+    continuous: Option<PollBounds>,
+    /// The way to go in each run.
+    #[serde(default)]
+    #[schema(schema_with = mode)]
+    mode: RunMode,
+    /// What to take where a Source offers both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = prefer)]
+    prefer: Option<Prefer>,
+    /// What becomes of resources that a Resource List does not name any more.
+    #[serde(default)]
+    #[schema(schema_with = absent)]
+    absent: Absent,
+    /// The most resources deleted for their absence in one run, in percent of what is held.
+    #[serde(default = "ten")]
+    #[schema(maximum = 100, default = 10)]
+    max_deletes_percent: u8,
+    /// How many versions of each resource are kept beside the one that is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history: Option<u32>,
+    /// Only resources whose URI matches this regular expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    include: Option<String>,
+    /// Not resources whose URI matches this regular expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exclude: Option<String>,
+    /// Whether what breaks the specification is refused instead of tolerated and counted.
+    #[serde(default)]
+    strict: bool,
+    /// Requests open at one of its origins at the same time, of the whole fleet.
+    #[serde(default = "four")]
+    #[schema(value_type = u16, minimum = 1, default = 4)]
+    concurrency: NonZeroU16,
+    /// Requests in a second to one of its origins, of the whole fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u32, minimum = 1, required = false)]
+    requests_per_second: Option<NonZeroU32>,
+    /// What is made of robots.txt.
+    #[serde(default)]
+    #[schema(schema_with = robots)]
+    robots: Robots,
+    /// Whom the Source's operator can turn to: a mail address or a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contact: Option<String>,
+    /// The name of the credential to send, which is found in the configuration of whoever sends it. Never the secret itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    credential: Option<CredentialName>,
+}
+
+impl From<Wanted> for SourceSpec {
+    fn from(wanted: Wanted) -> Self {
+        Self {
+            enabled: wanted.enabled,
+            schedule: wanted.schedule,
+            continuous: wanted.continuous,
+            mode: wanted.mode,
+            prefer: wanted.prefer,
+            absent: wanted.absent,
+            max_deletes_percent: wanted.max_deletes_percent,
+            history: wanted.history,
+            include: wanted.include,
+            exclude: wanted.exclude,
+            strict: wanted.strict,
+            concurrency: wanted.concurrency,
+            requests_per_second: wanted.requests_per_second,
+            robots: wanted.robots,
+            contact: wanted.contact,
+            credential: wanted.credential,
+            ..Self::new(wanted.entry)
+        }
+    }
+}
+
+impl From<&SourceSpec> for Wanted {
+    fn from(spec: &SourceSpec) -> Self {
+        let spec = spec.clone();
+        Self {
+            entry: spec.entry,
+            enabled: spec.enabled,
+            schedule: spec.schedule,
+            continuous: spec.continuous,
+            mode: spec.mode,
+            prefer: spec.prefer,
+            absent: spec.absent,
+            max_deletes_percent: spec.max_deletes_percent,
+            history: spec.history,
+            include: spec.include,
+            exclude: spec.exclude,
+            strict: spec.strict,
+            concurrency: spec.concurrency,
+            requests_per_second: spec.requests_per_second,
+            robots: spec.robots,
+            contact: spec.contact,
+            credential: spec.credential,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ten() -> u8 {
+    10
+}
+
+fn four() -> NonZeroU16 {
+    const { NonZeroU16::new(4).unwrap() }
+}
+
+/// One of these names.
+pub(crate) fn one_of(names: &[&str]) -> Schema {
+    names_of(names).build().into()
+}
+
+/// The same, to be a part of something.
+pub(crate) fn names_of(names: &[&str]) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
+}
+
+fn seconds(least: u64) -> ObjectBuilder {
+    let number = ObjectBuilder::new().schema_type(Type::Integer);
+    number.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).minimum(Some(least))
+}
+
+fn schedule() -> Schema {
+    let closed =
+        || ObjectBuilder::new().additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    let every = closed().property("every_seconds", seconds(10)).required("every_seconds");
+    let cron = closed().property("cron", ObjectBuilder::new().schema_type(Type::String)).required("cron");
+    let cron = cron.description(Some("Minute, hour, day of month, month, day of week; in UTC."));
+    let times = OneOfBuilder::new().item(every).item(cron);
+    let schedule = ObjectBuilder::new().property("times", times).required("times");
+    schedule
+        .property("jitter_seconds", seconds(0))
+        .examples([json!({"times": {"every_seconds": 3600}})])
+        .build()
+        .into()
+}
+
+fn continuous() -> Schema {
+    let bounds =
+        ObjectBuilder::new().property("least_seconds", seconds(1)).property("most_seconds", seconds(1));
+    bounds.required("least_seconds").required("most_seconds").build().into()
+}
+
+fn mode() -> Schema {
+    one_of(&["auto", "baseline", "incremental"])
+}
+
+fn prefer() -> Schema {
+    one_of(&["list", "dump"])
+}
+
+fn absent() -> Schema {
+    one_of(&["confirm", "delete", "keep"])
+}
+
+fn robots() -> Schema {
+    one_of(&["ignore", "invited", "crawling"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_what_a_plain_source_has() {
+        let wanted: Wanted = serde_json::from_value(json!({"entry": "https://example.org/"})).unwrap();
+        let spec = SourceSpec::new("https://example.org/".parse().unwrap());
+        assert_eq!(SourceSpec::from(wanted.clone()), spec);
+        assert_eq!(Wanted::from(&spec), wanted);
+    }
+
+    #[test]
+    fn every_field_goes_there_and_back_again() {
+        let all = json!({
+            "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+            "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
+            "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+        });
+        let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();
+        let spec = SourceSpec::from(wanted);
+        assert_eq!(serde_json::to_value(Wanted::from(&spec)).unwrap(), all);
+        // Nothing that a Source has is left out here.
+        let mut kept = serde_json::to_value(&spec).unwrap();
+        kept.as_object_mut().unwrap().remove("id");
+        assert_eq!(kept, all);
+    }
+
+    #[test]
+    fn the_names_in_the_description_are_those_that_are_understood() {
+        for (field, schema) in
+            [("mode", mode()), ("prefer", prefer()), ("absent", absent()), ("robots", robots())]
+        {
+            let names = serde_json::to_value(schema).unwrap();
+            for name in names["enum"].as_array().unwrap() {
+                let body = json!({"entry": "https://example.org/", field: name});
+                assert!(serde_json::from_value::<Wanted>(body).is_ok(), "{field}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        let body = json!({"entry": "https://example.org/", "shedule": {}});
+        assert!(serde_json::from_value::<Wanted>(body).unwrap_err().to_string().contains("shedule"));
+    }
+}

@@ -1,0 +1,47 @@
+//! What the operator has said about a Source's problems since its last run.
+
+use catalog::Catalog;
+use control::{WordKind, WordRequest};
+use model::{ProblemRecord, SourceId, Subject};
+
+use super::Crew;
+use crate::{HarvestError, Word, word};
+
+/// Takes up the words about a Source, in the order in which they were said, as the writer of its catalog. Each is forgotten once it is
+/// written: after a crash it is taken up again, which changes nothing more. Words that cannot be asked for now wait for the next run.
+///
+/// # Errors
+/// When the catalog fails.
+pub(super) async fn take_up(crew: &Crew, source: &SourceId, catalog: &Catalog) -> Result<(), HarvestError> {
+    let words = match crew.control.words().of(source).await {
+        Ok(words) => words,
+        Err(error) => {
+            tracing::warn!(source.id = %source, %error, "what was said about problems is not known; it waits for the next run");
+            return Ok(());
+        }
+    };
+    for request in words {
+        let said = match &request.word {
+            WordKind::Retry { .. } => Word::Retry,
+            WordKind::Ignore { note } => Word::Ignore { note: note.clone() },
+            WordKind::Undo => Word::Undo,
+        };
+        let told =
+            word::tell(catalog, &*crew.clock, &said, |subject, problem| is_meant(&request, subject, problem));
+        let told = told.await?;
+        tracing::info!(source.id = %source, word.id = %request.id, problems = told.len(), "the operator's word is taken up");
+        if let Err(error) = crew.control.words().forget(&request).await {
+            tracing::warn!(source.id = %source, %error, "a word that was taken up is taken up again by the next run");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a word is about a problem. What is ignored is tried again only where the word says so, or names it.
+fn is_meant(request: &WordRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
+    let unless_ignored = match request.word {
+        WordKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),
+        WordKind::Ignore { .. } | WordKind::Undo => true,
+    };
+    unless_ignored && request.about.takes(subject, problem.reason)
+}

@@ -1,0 +1,117 @@
+//! The gateway's API, spoken to by HTTP.
+
+use std::fs;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::Value;
+use testkit::waiting::until;
+
+use super::{Fleet, Service};
+
+/// A token of each role.
+pub(crate) const READ: &str = "a token to read with";
+pub(crate) const OPERATE: &str = "a token to operate with";
+pub(crate) const ADMIN: &str = "a token to do everything with";
+
+/// A gateway and who speaks to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Api {
+    client: Client,
+    pub(crate) base: String,
+    token: Option<String>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Fleet {
+    /// The lines of configuration of a gateway with a token of each role.
+    pub(crate) fn gateway(&self) -> String {
+        let path = self.path("tokens.yaml");
+        let line = |role: &str, token: &str| format!("- {{name: {role}, role: {role}, token: {token}}}\n");
+        let text = line("read", READ) + &line("operate", OPERATE) + &line("admin", ADMIN);
+        fs::write(&path, text).expect("our own folder");
+        let path = path.display();
+        format!("gateway: {{listen: '127.0.0.1:0', tokens: '{path}', requests_per_second: 10000}}")
+    }
+}
+
+impl Api {
+    /// The gateway of a process, as soon as it answers.
+    pub(crate) async fn of(service: &Service) -> Self {
+        let said = |log: &str| Some(log.split_once("api.address=")?.1.split_whitespace().next()?.to_owned());
+        until("the gateway says where it is", || said(&service.log()).is_some()).await;
+        let base = format!("http://{}", said(&service.log()).expect("it was said"));
+        let client =
+            Client::builder().no_proxy().timeout(Duration::from_secs(240)).build().expect("a client");
+        Self { client, base, token: Some(ADMIN.to_owned()) }
+    }
+
+    /// The same, with another token or none.
+    pub(crate) fn with(&self, token: Option<&str>) -> Self {
+        Self { token: token.map(str::to_owned), ..self.clone() }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        send(self.request(Method::POST, path).json_body(&body)).await
+    }
+}
+
+/// A JSON body; the client's own way needs one more of its features.
+pub(crate) trait JsonBody {
+    fn json_body(self, body: &Value) -> Self;
+}
+
+impl JsonBody for RequestBuilder {
+    fn json_body(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+}
+
+/// Sends a request, and reads the answer.
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let mut response: Response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.expect("the answer goes on") {
+        body.extend_from_slice(&piece);
+    }
+    Answer { status, headers, body }
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn is(self, status: StatusCode) -> Self {
+        assert_eq!(self.status, status.as_u16(), "{}", String::from_utf8_lossy(&self.body));
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// A header's text, or nothing.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a text"))
+    }
+}
