@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, Parser)]
 #[command(name = "servers")]
 enum Cli {
-    /// Installs the servers, the peers and what checks `deploy/` under the target directory, unless they are there already.
+    /// Installs the servers, the peers and what checks `deploy/` and the API under the target directory, unless they are there already.
     Install,
     /// Starts both servers, runs a command with their addresses in its environment, kills them, and
     /// ends with the command's exit status.
@@ -36,9 +36,10 @@ async fn main() -> ExitCode {
 }
 
 async fn install() -> anyhow::Result<ExitCode> {
-    let venvs =
-        tokio::task::spawn_blocking(|| anyhow::Ok([Venv::servers()?, Venv::peers()?, Venv::deploy()?]))
-            .await??;
+    let venvs = tokio::task::spawn_blocking(|| {
+        anyhow::Ok([Venv::servers()?, Venv::peers()?, Venv::deploy()?, Venv::schemathesis()?])
+    })
+    .await??;
     for venv in venvs {
         println!("installed: {}", venv.folder().display());
     }

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 const SERVERS: &str = include_str!("../../python/servers.txt");
 const PEERS: &str = include_str!("../../python/peers.txt");
 const DEPLOY: &str = include_str!("../../python/deploy.txt");
+const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
 /// A virtual environment with pinned packages.
 #[derive(Debug, Clone)]
@@ -41,6 +42,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn deploy() -> anyhow::Result<Venv> {
         Venv::with("deploy-venv", DEPLOY, &["--only-binary=:all:", "--no-deps"])
+    }
+
+    /// What holds an HTTP API against its own description (`schemathesis`), in `schemathesis-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn schemathesis() -> anyhow::Result<Venv> {
+        Venv::with("schemathesis-venv", SCHEMATHESIS, &[])
     }
 
     /// The path of a program, or of `python` itself.
