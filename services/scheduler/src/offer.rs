@@ -4,7 +4,7 @@
 use catalog::Batch;
 use jiff::SignedDuration;
 use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject, Validators};
-use resourcesync::Mode as ReadMode;
+use resourcesync::{Capability, Mode as ReadMode};
 
 use crate::discover;
 use crate::entry::Horizon;
@@ -138,7 +138,7 @@ impl Harvest {
                 continue;
             }
             let mut queued = queue::queued(self.run.id, &set, &capability, before);
-            if ways::is_baseline(&capability) && self.is_uncompared(&set) {
+            if capability == Capability::ResourceList && self.is_uncompared(&set) {
                 queued.validators = Validators::default();
             }
             batch.put_document(&uri, &queued);
