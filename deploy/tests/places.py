@@ -12,8 +12,8 @@ OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("overlays/*/kustomizat
 # The builder is a program of its own folder, which people run without these tests.
 sys.path.insert(0, str(KUBERNETES))
 
-# `serve` is all of them in one process; the gateway has no manifest yet.
-APART = {"serve", "gateway"}
+# `serve` is all of them in one process.
+APART = {"serve"}
 
 
 def services():

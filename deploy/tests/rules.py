@@ -127,7 +127,8 @@ def written_secrets(objects):
     for one in workloads(objects):
         for container in containers(one):
             for variable in container.get("env", []):
-                if "value" in variable and re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY", variable["name"]):
+                is_place = variable.get("value", "").startswith("/run/secrets/")
+                if "value" in variable and not is_place and re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY", variable["name"]):
                     yield f"{name_of(one)}: {variable['name']} is written down"
 
 
@@ -147,7 +148,7 @@ def network(objects):
     policies = {name_of(one): one["spec"] for one in objects if one["kind"] == "NetworkPolicy"}
     if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
         yield "nothing is denied by default"
-    for needed in ("to-dns", "to-nats", "to-store", "to-sources", "from-prometheus"):
+    for needed in ("to-dns", "to-nats", "to-store", "to-sources", "to-gateway", "from-prometheus"):
         if needed not in policies:
             yield f"there is no policy {needed}"
     for name, spec in policies.items():

@@ -102,12 +102,14 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
         let fetcher: fetcher::Config = read("fetcher", &take("fetcher"));
         let unpacker: unpacker::Config = read("unpacker", &take("unpacker"));
         let verifier: verifier::Config = read("verifier", &take("verifier"));
+        let gateway: gateway::Config = read("gateway", &take("gateway"));
+        assert!(gateway.gateway.listen.ip().is_unspecified() && gateway.gateway.tokens.is_some());
         assert_eq!(scheduler.http, fetcher.http, "Sources are asked alike, whoever asks");
-        for nats in [&scheduler.nats, &fetcher.nats, &unpacker.nats, &verifier.nats] {
+        for nats in [&scheduler.nats, &fetcher.nats, &unpacker.nats, &verifier.nats, &gateway.nats] {
             nats.check().unwrap();
             assert_eq!(nats, &scheduler.nats, "{overlay}: one message bus");
         }
-        for store in [&fetcher.store, &unpacker.store, &verifier.store] {
+        for store in [&fetcher.store, &unpacker.store, &verifier.store, &gateway.store] {
             assert_eq!(store, &scheduler.store, "{overlay}: one store");
         }
         assert_eq!(scheduler.store.spool_directory, Some("/spool".into()));
@@ -148,6 +150,15 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
         // Nobody listens there; the bounds are said before anybody is asked.
         command.env("THRESHER_SERVE__NATS__SERVERS", "['nats://127.0.0.1:9']");
         command.env("THRESHER_SERVE__NATS__CREDENTIALS", "{}");
+        if name == "gateway" {
+            let tokens = folder.path().join("tokens.yaml");
+            let text = "[{name: me, role: admin, token: only-for-this-test-of-bounds}]";
+            std::fs::write(&tokens, text).unwrap();
+            command.env("THRESHER_SERVE__GATEWAY__TOKENS", tokens);
+            command.env("THRESHER_SERVE__GATEWAY__LISTEN", "127.0.0.1:0");
+            // It opens the store before it asks for the message bus.
+            command.env("THRESHER_SERVE__STORE__URL", folder.path());
+        }
         command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b");
         let stderr = std::fs::File::create(&log).unwrap();
         let _running =
