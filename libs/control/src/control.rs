@@ -92,7 +92,8 @@ impl Control {
             let namespace = config.namespace.as_str();
             let replicas = config.replicas;
             let layout = Layout { namespace, name, description, revisions, replicas, as_found };
-            Bucket::open(&client, &context, &line, layout).await
+            // In a box: there are many of them, and each is large.
+            Box::pin(Bucket::open(&client, &context, &line, layout)).await
         };
         let runs = Table::new(open("runs", 1, "The present or last run of each Source").await?);
         let past =
