@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use service::{ConfigError, Context, Readiness, SecretRef, Vars};
-use store::{Store, StoreOptions, StoreTarget};
+use store::{DATA_DIRECTORY, Store, StoreError, StoreOptions, StoreTarget};
 use tokio_util::sync::CancellationToken;
 
 use crate::connect;
@@ -92,9 +92,14 @@ async fn open(
     let variables = config.variables(vars)?;
     let options =
         || StoreOptions { read_only, spool_directory: config.spool_directory.clone(), fsync: config.fsync };
-    let store = connect("store", readiness, stop, store::StoreError::is_retryable, || {
-        Store::open_with(&target, variables.clone(), options())
-    });
+    // Whoever writes there makes it, and may come later than who only reads.
+    let is_to_come = || match &target {
+        StoreTarget::Directory(directory) => read_only && !directory.join(DATA_DIRECTORY).is_dir(),
+        StoreTarget::S3 { .. } => false,
+    };
+    let passes = |error: &StoreError| error.is_retryable() || is_to_come();
+    let store =
+        connect("store", readiness, stop, passes, || Store::open_with(&target, variables.clone(), options()));
     let store = store.await?;
     tracing::info!(store.root = store.root(), "the store is open");
     Ok(store)
@@ -173,5 +178,20 @@ mod tests {
         let bad = open("s3://bucket".to_owned());
         let error = open_store(&bad, &Vars::default(), &readiness, &stop).await.unwrap_err();
         assert!(error.to_string().contains("AWS_REGION"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_only_reads_a_directory_waits_for_who_writes_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let config = StoreConfig { url: directory.path().display().to_string(), ..config(r#"{"url": "."}"#) };
+        let vars = Vars::default();
+        let reading = open(&config, &vars, &readiness, &stop, true);
+        let mut reading = std::pin::pin!(reading);
+        let waits = tokio::time::timeout(std::time::Duration::from_secs(60), &mut reading).await;
+        assert!(waits.is_err() && !readiness.is_ready());
+        std::fs::create_dir(directory.path().join(DATA_DIRECTORY)).unwrap();
+        reading.await.unwrap();
+        assert!(readiness.is_ready());
     }
 }
