@@ -84,12 +84,16 @@ impl Harvest {
         // Whether any was a list: packages that are as they were are not opened again, so a dump tells no more when it is read once more.
         let mut read: HashMap<SetId, bool> = HashMap::new();
         let mut asked: HashSet<SetId> = HashSet::new();
+        let mut doubtful: HashSet<SetId> = HashSet::new();
         for (uri, record) in queue::documents(&self.catalog).await? {
             if record.run != self.run.id || !ways::is_baseline(&record.capability) {
                 continue;
             }
-            // Nothing can be concluded from what casts doubt on itself, however often it is read.
-            let is_news = !self.unmodified.contains(&uri) && record.is_read_whole() && !record.doubtful;
+            // Nothing can be concluded from what casts doubt on itself, or from its parts, however often it is read.
+            if record.doubtful {
+                doubtful.insert(record.set.clone());
+            }
+            let is_news = !self.unmodified.contains(&uri) && record.is_read_whole();
             if is_news {
                 *read.entry(record.set.clone()).or_default() |= record.capability == Capability::ResourceList;
             }
@@ -98,7 +102,7 @@ impl Harvest {
         let mut batch = Batch::new();
         for id in asked.iter().filter(|id| !compared.contains(*id)) {
             let Some(set) = self.sets.get(id) else { continue };
-            let may_tell = set.has_baseline && !set.doubtful;
+            let may_tell = set.has_baseline && !set.doubtful && !doubtful.contains(id);
             let is_list = read.get(id).copied().filter(|_| may_tell);
             self.note(&mut batch, id, |before| {
                 let fresh = is_list.map(|uncompared| Waiting {
