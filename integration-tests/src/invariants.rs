@@ -168,7 +168,9 @@ fn nothing_is_guessed_away(
             ));
         }
     }
-    if !listed || sync.absent == scheduler::AbsentPolicy::Keep {
+    let is_left_alone =
+        sync.absent == scheduler::AbsentPolicy::Keep || world.kept_of_dump == Some(world.site.snapshots_at());
+    if !listed || is_left_alone {
         return Ok(());
     }
     for (uri, record) in &held.records {

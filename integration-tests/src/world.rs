@@ -8,9 +8,9 @@ use std::time::Duration;
 use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{ResourceUri, SourceId};
-use scheduler::{HarvestOptions, Parts, Progress, Report};
+use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report};
 use store::{Key, SourceNote, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -54,6 +54,9 @@ pub struct World {
     pub restored: BTreeSet<String>,
     /// The most messages that were under way at a time.
     pub most_under_way: usize,
+    /// Of which moment the dump of a Source without a list told when absences were left alone. Packages that are as they were are not opened
+    /// again, so it is the next edition that tells of them.
+    pub kept_of_dump: Option<Timestamp>,
     /// Effects of all processes.
     pub effects: u64,
 }
@@ -93,6 +96,7 @@ impl World {
             last_effects: Vec::new(),
             restored: BTreeSet::new(),
             most_under_way: 0,
+            kept_of_dump: None,
             effects: 0,
         }
     }
@@ -141,7 +145,14 @@ impl World {
         let ended = self.live(&effects, harvesting);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
         self.site.set_faults(Vec::new());
+        self.note_kept(sync);
         ended
+    }
+
+    fn note_kept(&mut self, sync: &Sync) {
+        if sync.absent == AbsentPolicy::Keep && self.site.spec.list_parts == 0 {
+            self.kept_of_dump = Some(self.site.snapshots_at());
+        }
     }
 
     /// Lets a process fall asleep where it would be stopped, another one do something, and the first one wake up.
@@ -170,6 +181,7 @@ impl World {
         self.after(&effects);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
         self.site.set_faults(Vec::new());
+        self.note_kept(first);
         ended
     }
 

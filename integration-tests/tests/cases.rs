@@ -117,3 +117,9 @@ fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes
     ];
     holds(plan(site, steps));
 }
+
+/// Seed 448: a dump that nothing else tells was read while absences were left alone. The same edition says nothing new of them; the next one does.
+#[test]
+fn what_a_dump_told_while_absences_were_left_alone_its_next_edition_tells() {
+    simulate(448).unwrap();
+}

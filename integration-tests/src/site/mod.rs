@@ -222,6 +222,11 @@ impl Site {
         told.collect()
     }
 
+    /// The moment of which its list and its dump tell.
+    pub fn snapshots_at(&self) -> Timestamp {
+        self.state().listed_at
+    }
+
     /// Whether a resource is there that the last list or dump could not name: it came, or came back, later.
     pub fn is_newer_than_snapshots(&self, uri: &str) -> bool {
         let listed_at = self.state().listed_at;
