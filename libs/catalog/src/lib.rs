@@ -8,6 +8,7 @@ mod discovery;
 mod documents;
 mod error;
 mod keyspace;
+mod known;
 mod look;
 mod lookups;
 mod meta;
@@ -26,11 +27,13 @@ mod writer;
 pub use batch::Batch;
 pub use config::{CacheBudget, CatalogConfig};
 pub use error::CatalogError;
+pub use known::Known;
 pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
 pub use scan::{
-    ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan, UnreadScan,
+    ChangeScan, DocumentScan, KnownScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan,
+    UnreadScan,
 };
 pub use unread::UnreadResource;
 pub use versions::VersionScan;

@@ -113,6 +113,14 @@ impl Lookups {
         iterator.map_err(|error| CatalogError::reading(&self.path, error))
     }
 
+    /// Names the state that a read which begins now would be answered from.
+    pub(crate) fn state(&self) -> u64 {
+        match &self.source {
+            Source::Writer(db) => db.status().durable_seq,
+            Source::Reader(reader) => reader.status().durable_seq,
+        }
+    }
+
     pub(crate) fn read_record<S: KeySpace>(
         &self,
         name: &[u8],

@@ -15,6 +15,7 @@ use slatedb::DbIterator;
 use tokio::time::Instant;
 
 use crate::keyspace::KeySpace;
+use crate::known::Known;
 use crate::unread::UnreadResource;
 use crate::{CatalogError, Lookups};
 
@@ -26,6 +27,8 @@ const ONE_STATE: Duration = Duration::from_secs(120);
 pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
 /// Resources as they lie in the catalog, some at a time.
 pub type UnreadScan = Scan<Vec<UnreadResource>>;
+/// Resources with all that is known of them.
+pub type KnownScan = Scan<Known>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.

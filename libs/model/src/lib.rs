@@ -19,6 +19,7 @@ mod problem;
 mod resource;
 mod run;
 mod set;
+mod standing;
 mod terms;
 mod unpack;
 mod uri;
@@ -50,6 +51,7 @@ pub use resource::{
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord, Waiting, wait_again};
+pub use standing::Standing;
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};

@@ -1,10 +1,10 @@
 //! `/v1/sources/{source}/resources`: what is held of a Source, what is to be fetched, and what could not be.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use catalog::CatalogReader;
+use catalog::{CatalogReader, Known};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::{ChangeLogEntry, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Subject};
@@ -50,7 +50,7 @@ pub(crate) struct Resource {
     stored_at: Option<Timestamp>,
 }
 
-/// How a resource stands.
+/// How a resource stands: [`model::Standing`], described for the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schema(as = ResourceState)]
@@ -63,6 +63,17 @@ enum Standing {
     Pending,
     /// Could not be brought in step; its story says why.
     Problem,
+}
+
+impl From<model::Standing> for Standing {
+    fn from(standing: model::Standing) -> Self {
+        match standing {
+            model::Standing::Present => Self::Present,
+            model::Standing::Deleted => Self::Deleted,
+            model::Standing::Pending => Self::Pending,
+            model::Standing::Problem => Self::Problem,
+        }
+    }
 }
 
 /// Parameters of the list of resources.
@@ -129,40 +140,19 @@ pub(crate) async fn list(
     Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), limit).await?))
 }
 
-/// A page of what is held, what is pending and what is a problem, in one order. The first of each are enough to find the first of all.
+/// A page of what is held, what is pending and what is a problem, in one order.
 async fn page_of(
     catalog: &CatalogReader,
     prefix: &str,
     behind: Option<&ResourceUri>,
     limit: usize,
 ) -> Result<Page<Resource>, Refusal> {
-    let one_more = limit + 1;
-    let mut records: BTreeMap<ResourceUri, Option<ResourceRecord>> = BTreeMap::new();
-    let mut held = catalog.scan_resources(Some(prefix), behind).await?.take(one_more);
-    while let Some((uri, record)) = held.try_next().await? {
-        records.insert(uri, Some(record));
-    }
-    let mut pending = catalog.scan_pending_below(prefix, behind).await?.take(one_more);
-    while let Some((uri, _)) = pending.try_next().await? {
-        records.entry(uri).or_default();
-    }
-    let mut problems = catalog.scan_resource_problems(prefix, behind).await?.take(one_more);
-    while let Some((subject, _)) = problems.try_next().await? {
-        if let Ok(uri) = subject.uri().parse() {
-            records.entry(uri).or_default();
-        }
-    }
-    let more = records.len() > limit;
-    let page: Vec<(ResourceUri, Option<ResourceRecord>)> = records.into_iter().take(limit).collect();
-    let uris: Vec<ResourceUri> = page.iter().map(|(uri, _)| uri.clone()).collect();
-    let subjects: Vec<Subject> = uris.iter().map(|uri| Subject::Resource(uri.to_string())).collect();
-    let (pending, problems) = (catalog.pending_many(&uris).await?, catalog.problems_many(&subjects).await?);
-    let items = page.iter().zip(pending.iter().zip(&problems)).map(|((uri, record), (pending, problem))| {
-        Resource::new(uri, record.as_ref(), pending.is_some(), problem.is_some())
-    });
-    let items = items.collect();
-    let next = uris.last().filter(|_| more).map(|last| page::cursor(KIND, last.as_str()));
-    Ok(Page { items, next })
+    let mut known: Vec<Known> =
+        catalog.scan_known(Some(prefix), behind).await?.take(limit + 1).try_collect().await?;
+    let more = known.len() > limit;
+    known.truncate(limit);
+    let next = known.last().filter(|_| more).map(|last| page::cursor(KIND, last.uri.as_str()));
+    Ok(Page { items: known.iter().map(Resource::new).collect(), next })
 }
 
 /// The story of a resource: what is held of it, which document brought it, and what happened to it.
@@ -190,7 +180,9 @@ pub(crate) async fn story(
     if record.is_none() && pending.is_none() && problem.is_none() && changes.is_empty() {
         return Err(unknown(&uri));
     }
-    let resource = Resource::new(&uri, record.as_ref(), pending.is_some(), problem.is_some());
+    let known = Known { uri, record, pending, problem };
+    let resource = Resource::new(&known);
+    let Known { record, pending, problem, .. } = known;
     Ok(Json(Story { resource, record, pending, problem, changes, changes_left_out }))
 }
 
@@ -202,17 +194,12 @@ pub(crate) fn unknown(uri: &ResourceUri) -> Refusal {
 }
 
 impl Resource {
-    fn new(uri: &ResourceUri, record: Option<&ResourceRecord>, pending: bool, problem: bool) -> Self {
-        let state = match record {
-            _ if pending => Standing::Pending,
-            _ if problem => Standing::Problem,
-            Some(record) if record.is_present() => Standing::Present,
-            _ => Standing::Deleted,
-        };
+    fn new(known: &Known) -> Self {
+        let record = known.record.as_ref();
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
-            uri: uri.to_string(),
-            state,
+            uri: known.uri.to_string(),
+            state: known.standing().into(),
             length: bitstream.map(|bitstream| bitstream.computed.length()),
             sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
             media_type: bitstream.and_then(|bitstream| bitstream.media_type.clone()),

@@ -1,10 +1,11 @@
 //! What a catalog promises on any store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::{StreamExt, TryStreamExt};
-use model::{LookRecord, ResourceRecord, ResourceUri, Seq, SetId, SetRecord, Subject};
+use model::{LookRecord, ResourceRecord, ResourceUri, Seq, SetId, SetRecord, Standing, Subject};
 use object_store::ObjectStore;
 use slatedb::Db;
 use testkit::waiting::found;
@@ -23,6 +24,7 @@ pub(crate) async fn all(store: Store) {
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
     a_reader_of_nothing_creates_nothing(&store).await;
     a_scan_shows_the_state_it_began_with(&store).await;
+    what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store).await;
     commits_side_by_side_are_all_durable(&store).await;
     a_second_writer_fences_the_first(&store).await;
     a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
@@ -263,6 +265,59 @@ async fn a_scan_shows_the_state_it_began_with(store: &Store) {
     let rest: Vec<_> = scan.try_collect().await.unwrap();
     assert_eq!(rest.len(), 999);
     assert_eq!(catalog.count_pending().await.unwrap(), 1);
+    catalog.close().await.unwrap();
+}
+
+async fn what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(store: &Store) {
+    let catalog = open(store, "catalogs/known").await;
+    let uris: Vec<_> = (0..300).map(|n| uri(&format!("{n:04}"))).collect();
+    let mut batch = Batch::new();
+    for (n, uri) in uris.iter().enumerate() {
+        batch.put_pending(uri, &pending(n as u64));
+    }
+    catalog.commit(batch).await.unwrap();
+    let settling = async {
+        for (n, some) in uris.chunks(5).enumerate() {
+            let mut batch = Batch::new();
+            for uri in some {
+                batch.delete_pending(uri);
+                if n % 3 == 0 {
+                    batch.put_problem(&Subject::Resource(uri.to_string()), &problem("no answer"));
+                } else {
+                    batch.put_resource(uri, &resource("settled"));
+                }
+            }
+            catalog.commit(batch).await.unwrap();
+        }
+    };
+    let config = CatalogConfig { poll_interval: Duration::from_millis(1), ..CatalogConfig::default() };
+    let reader = CatalogReader::open(Arc::clone(store), "catalogs/known", config).await.unwrap();
+    let reading = async {
+        let mut looks = 0;
+        loop {
+            let known: Vec<_> = reader.scan_known(None, None).await.unwrap().try_collect().await.unwrap();
+            assert!(known.iter().map(|known| &known.uri).eq(&uris), "{} of 300, look {looks}", known.len());
+            looks += 1;
+            if known.iter().all(|known| known.pending.is_none()) {
+                break;
+            }
+        }
+    };
+    tokio::join!(settling, reading);
+    let below = |prefix: &'static str, after: Option<usize>| {
+        let (reader, uris) = (&reader, &uris);
+        async move {
+            let prefix = uri(prefix);
+            let after = after.map(|n| &uris[n]);
+            let scan = reader.scan_known(Some(prefix.as_str()), after).await.unwrap();
+            scan.map_ok(|known| (known.uri.clone(), known.standing())).try_collect::<Vec<_>>().await.unwrap()
+        }
+    };
+    let stands = [(uris[94].clone(), Standing::Problem), (uris[95].clone(), Standing::Present)];
+    assert_eq!(below("009", Some(93)).await[..2], stands);
+    assert_eq!(below("02", None).await.len(), 100);
+    assert_eq!(below("03", None).await, []);
+    reader.close().await.unwrap();
     catalog.close().await.unwrap();
 }
 

@@ -1,14 +1,13 @@
 //! `thresher ls`: list what a harvest holds.
 
-use std::future::ready;
 use std::io::{BufWriter, Write};
 use std::pin::{Pin, pin};
 
-use catalog::{CatalogError, CatalogReader};
+use catalog::{CatalogError, CatalogReader, Known};
 use futures::stream::{self, Peekable};
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use model::{Bitstream, Location, ResourceRecord, ResourceUri, Subject};
+use model::{Bitstream, Location, ResourceRecord, ResourceUri, Standing};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -20,26 +19,12 @@ use crate::target;
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) uri: String,
-    pub(crate) state: State,
+    pub(crate) state: Standing,
     pub(crate) length: Option<u64>,
     pub(crate) sha256: Option<String>,
     pub(crate) change_time: Option<jiff::Timestamp>,
     pub(crate) stored_at: Option<jiff::Timestamp>,
     pub(crate) location: Option<Location>,
-}
-
-/// How a resource stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
-    /// Held, and as far as is known the current version.
-    Present,
-    /// The Source deleted it.
-    Deleted,
-    /// To be fetched; what is held, if anything, is an earlier version.
-    Pending,
-    /// Could not be brought in step; `explain` says why.
-    Problem,
 }
 
 /// Runs the command.
@@ -50,7 +35,9 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     for (_, catalog) in &harvested.sources {
         let lines = match args.at {
             Some(moment) => held_at(catalog, prefix, moment).await?.left_stream(),
-            None => merged(catalog, prefix).await?.right_stream(),
+            None => {
+                catalog.scan_known(Some(prefix), None).await?.map_ok(|known| Line::of(&known)).right_stream()
+            }
         };
         let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
@@ -64,44 +51,6 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     }
     out.flush()?;
     Ok(Exit::Good)
-}
-
-/// What is held, what is pending and what is a problem, in one order. All three are scanned side by side: nothing is kept.
-async fn merged<'a>(
-    catalog: &'a CatalogReader,
-    prefix: &'a str,
-) -> Result<impl Stream<Item = Result<Line, CatalogError>> + 'a, CatalogError> {
-    let resources = catalog.scan_resources(Some(prefix), None).await?.peekable();
-    let wanted = move |uri: &str| uri.starts_with(prefix);
-    let pending = catalog.scan_pending(None).await?;
-    let pending = pending.try_filter(move |(uri, _)| ready(wanted(uri.as_str()))).peekable();
-    let problems = catalog.scan_problems().await?.try_filter_map(move |(subject, _)| {
-        ready(Ok(match subject {
-            Subject::Resource(uri) if wanted(&uri) => ResourceUri::try_from(uri).ok(),
-            _ => None,
-        }))
-    });
-    let problems = problems.peekable();
-    let streams = (Box::pin(resources), Box::pin(pending), Box::pin(problems));
-    Ok(stream::try_unfold(streams, |(mut resources, mut pending, mut problems)| async move {
-        let next = [
-            peek(&mut resources, |(uri, _)| uri).await?,
-            peek(&mut pending, |(uri, _)| uri).await?,
-            peek(&mut problems, |uri| uri).await?,
-        ];
-        let Some(uri) = next.into_iter().flatten().min() else { return Ok(None) };
-        let record = take_if(&mut resources, |(found, _)| *found == uri).await?.map(|(_, record)| record);
-        let pending_record =
-            take_if(&mut pending, |(found, _)| *found == uri).await?.map(|(_, record)| record);
-        let is_problem = take_if(&mut problems, |found| *found == uri).await?.is_some();
-        let state = match &pending_record {
-            Some(_) => State::Pending,
-            None if is_problem => State::Problem,
-            None if record.as_ref().is_some_and(ResourceRecord::is_present) => State::Present,
-            None => State::Deleted,
-        };
-        Ok(Some((Line::new(&uri, state, record.as_ref()), (resources, pending, problems))))
-    }))
 }
 
 /// What was held at a moment, as far as it is kept.
@@ -159,7 +108,7 @@ where
 }
 
 impl Line {
-    pub(crate) fn new(uri: &ResourceUri, state: State, record: Option<&ResourceRecord>) -> Self {
+    pub(crate) fn new(uri: &ResourceUri, state: Standing, record: Option<&ResourceRecord>) -> Self {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
             uri: uri.to_string(),
@@ -172,11 +121,15 @@ impl Line {
         }
     }
 
+    fn of(known: &Known) -> Self {
+        Self::new(&known.uri, known.standing(), known.record.as_ref())
+    }
+
     /// Of a version that was held.
     fn of_version(uri: &ResourceUri, bitstream: &Bitstream, change_time: Option<Timestamp>) -> Self {
         Self {
             uri: uri.to_string(),
-            state: State::Present,
+            state: Standing::Present,
             length: Some(bitstream.computed.length()),
             sha256: Some(bitstream.computed.sha256().to_string()),
             change_time,
@@ -186,13 +139,7 @@ impl Line {
     }
 
     fn text(&self) -> String {
-        let state = match self.state {
-            State::Present => "present",
-            State::Deleted => "deleted",
-            State::Pending => "pending",
-            State::Problem => "problem",
-        };
         let length = self.length.map_or_else(|| "-".to_owned(), |length| length.to_string());
-        format!("{state}  {length:>12}  {}", self.uri)
+        format!("{}  {length:>12}  {}", self.state, self.uri)
     }
 }
