@@ -57,6 +57,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     pub(crate) resources: Option<u64>,
 
+    /// Run only the row of this name, and each other one that is named so: to look closer at a few of them.
+    #[arg(long, value_name = "ROW")]
+    pub(crate) only: Vec<String>,
+
     /// Who serves.
     #[arg(long, value_enum, default_value_t = SourceKind::Nginx)]
     pub(crate) source: SourceKind,
@@ -76,6 +80,17 @@ pub(crate) struct Options {
     /// Print no table on standard error.
     #[arg(long)]
     pub(crate) json_only: bool,
+}
+
+impl Options {
+    /// Of a case whose rows need each other.
+    ///
+    /// # Errors
+    /// When some of its rows are asked for.
+    pub(crate) fn only_all_rows(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.only.is_empty(), "the rows of this case need each other: leave --only out");
+        Ok(())
+    }
 }
 
 /// Who serves.

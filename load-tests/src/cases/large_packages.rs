@@ -122,7 +122,7 @@ impl Case {
         let bench = Bench { thresher, unzip, sha256sum, source, package, archive, sample, work };
 
         let run = |way, round| bench.run(way, round);
-        let mut rows = interleaved(&Way::ALL, Way::name, megabytes, options.rounds.get(), run)?;
+        let mut rows = interleaved(&Way::ALL, Way::name, megabytes, options, run)?;
         for row in rows.iter_mut().filter(|row| row.name == Way::Sha256sum.name()) {
             row.resources = bench.sample.metadata()?.len().div_ceil(MB);
         }

@@ -21,6 +21,7 @@ const MOST_RESIDENT_BYTES: u64 = 300_000_000;
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    options.only_all_rows()?;
     let resources = options.resources.unwrap_or(RESOURCES);
     let thresher = Thresher::get(options)?;
     let work = WorkFolder::new(options, "million-audit")?;

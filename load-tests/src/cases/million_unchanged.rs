@@ -32,6 +32,7 @@ struct Bench {
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    options.only_all_rows()?;
     let resources = options.resources.unwrap_or(RESOURCES);
     let thresher = Thresher::get(options)?;
     let work = WorkFolder::new(options, "million-unchanged")?;

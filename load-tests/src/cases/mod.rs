@@ -12,6 +12,9 @@ pub(crate) mod small_files_fleet;
 use std::path::Path;
 use std::time::Instant;
 
+use anyhow::bail;
+
+use crate::cli::Options;
 use crate::fleet::Fleet;
 use crate::measure::Usage;
 use crate::meter;
@@ -22,15 +25,24 @@ use crate::stats::rounded;
 
 /// Runs every entrant in each round, and makes a row of it. Another one begins each round: whatever the first one pays for, none
 /// pays for it always. `run` gives the command as it is shown, and its round; rounds count from 1.
+///
+/// # Errors
+/// When no entrant has a name that the options ask for, and when a run fails.
 fn interleaved<E: Copy>(
     entrants: &[E],
     name: impl Fn(E) -> &'static str,
     resources: u64,
-    rounds: usize,
+    options: &Options,
     mut run: impl FnMut(E, usize) -> anyhow::Result<(String, Round)>,
 ) -> anyhow::Result<Vec<Row>> {
+    let names: Vec<&str> = entrants.iter().map(|entrant| name(*entrant)).collect();
+    if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
+        bail!("there is no row '{unknown}' in this case: choose from '{}'", names.join("', '"));
+    }
+    let is_asked = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let entrants: Vec<E> = entrants.iter().copied().filter(|entrant| is_asked(name(*entrant))).collect();
     let mut rows: Vec<Row> = entrants.iter().map(|entrant| Row::new(name(*entrant), resources)).collect();
-    for round in 0..rounds {
+    for round in 0..options.rounds.get() {
         for turn in 0..entrants.len() {
             let place = (turn + round) % entrants.len();
             eprintln!("round {}: {}", round + 1, rows[place].name);

@@ -44,6 +44,7 @@ enum Program {
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    options.only_all_rows()?;
     let entries = options.resources.unwrap_or(ENTRIES);
     let resync = peers::resync_library()?;
     let work = WorkFolder::new(options, "read-lists")?;

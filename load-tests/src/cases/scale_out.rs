@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let run = |(_, fetchers), round| {
         Ok(("thresher run submit $SOURCE --watch".to_owned(), bench.run(round, fetchers)?))
     };
-    let rows = interleaved(&FLEETS, |(name, _)| name, resources, options.rounds.get(), run)?;
+    let rows = interleaved(&FLEETS, |(name, _)| name, resources, options, run)?;
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),

@@ -88,7 +88,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     }
     let bench = Bench { thresher, sha256sum, into, files, resources, work };
     let run = |way, round| bench.run(way, round);
-    let mut rows = interleaved(&Way::ALL, Way::name, bytes.div_ceil(MB), options.rounds.get(), run)?;
+    let mut rows = interleaved(&Way::ALL, Way::name, bytes.div_ceil(MB), options, run)?;
     if let Some(first) = rows.first_mut().and_then(|row| row.rounds.first_mut()) {
         first.checks.extend(checks);
     }

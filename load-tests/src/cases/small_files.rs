@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         vec![thresher.version.clone(), curl.version.clone(), resync.version.clone(), source.version()];
     let bench = Bench { thresher, curl, resync, source, expected, work };
     let run = |entrant, round| bench.run(entrant, round);
-    let rows = interleaved(&Entrant::ALL, Entrant::name, resources, options.rounds.get(), run)?;
+    let rows = interleaved(&Entrant::ALL, Entrant::name, resources, options, run)?;
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),

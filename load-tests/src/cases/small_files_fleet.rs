@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let bench = Bench { thresher, nats, s3, source, expected, work };
 
     let run = |way, round| bench.run(way, round);
-    let rows = interleaved(&Way::ALL, Way::name, resources, options.rounds.get(), run)?;
+    let rows = interleaved(&Way::ALL, Way::name, resources, options, run)?;
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),
