@@ -25,7 +25,8 @@ pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, as
 pub use rests::{Rest, Rests};
 pub use revised::{Revised, Revision};
 pub use runs::{
-    AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Tenure, Wanted, Why,
+    AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Stopped, Tenure,
+    Wanted, Why,
 };
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
 pub use sources::{

@@ -9,8 +9,8 @@ use std::fs;
 
 use control::{
     Absent, AskedBy, InSync, Kept, LeaseRecord, Member, PollBounds, Prefer, Progress, Rest, Revision, Robots,
-    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Submission, Tenure, WordAbout, WordKind,
-    WordRequest,
+    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout,
+    WordKind, WordRequest,
 };
 use jiff::Timestamp;
 use model::{Phase, ProblemReason, SourceId};
@@ -119,7 +119,11 @@ fn runs() {
     golden("run-running", &running());
     let end = |step| running().step(step, at("2026-03-01T12:10:00Z")).unwrap();
     golden("run-finished", &end(Step::Finish(tenure(), InSync(true))));
-    golden("run-failed", &end(Step::Fail(tenure(), "the source cannot be reached".to_owned())));
+    golden("run-failed", &end(Step::Fail(tenure(), Stopped::because("the source cannot be reached"))));
+    golden(
+        "run-guarded",
+        &end(Step::Fail(tenure(), Stopped::by_guard("20 of 40 resources would be deleted"))),
+    );
     golden("run-stopping", &end(Step::Cancel));
     golden("run-paused", &run().step(Step::Pause, at("2026-03-01T12:10:00Z")).unwrap());
     golden("run-cancelled", &run().step(Step::Cancel, at("2026-03-01T12:10:00Z")).unwrap());

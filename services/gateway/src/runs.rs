@@ -336,7 +336,7 @@ pub(crate) async fn cancel(
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),
-        (status = 409, description = "It has not failed, or another run came after it")))]
+        (status = 409, description = "The guard has not stopped it, or another run came after it")))]
 pub(crate) async fn approve(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -350,11 +350,12 @@ pub(crate) async fn approve(
             last.spec.id
         )));
     }
-    if !matches!(last.state, RunState::Failed { .. }) || last.spec.allow_deletes {
+    // Whatever else stopped a run, no word of an operator was asked for, and none shall count for deletions that nobody has seen.
+    if !matches!(&last.state, RunState::Failed(stopped) if stopped.by_guard) {
         return Err(Refusal::conflict(format!(
-            "the run {id} is {}{}: only a run that the guard has stopped can be approved",
+            "the run {id} is {}, and not because of the guard: only a run that the guard has stopped can be approved. \
+             Ask for another run instead",
             last.state.name(),
-            if last.spec.allow_deletes { ", and was approved" } else { "" }
         )));
     }
     let asked = Submit { mode: last.spec.mode, allow_deletes: true, repair: last.spec.repair };

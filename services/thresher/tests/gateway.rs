@@ -7,6 +7,7 @@ use common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, send};
 use common::{Fleet, Service, source, truth};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use testkit::scripted::ScriptedServer;
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 
@@ -217,6 +218,25 @@ async fn the_guards_run_goes_on_with_the_operators_word() {
         api.with(Some(OPERATE)).post(&format!("{run}/approve"), Value::Null).await.is(StatusCode::CREATED);
     let done = told(&api, word.header("location")).await.pop().unwrap();
     assert_eq!((&done["state"], &done["counters"]["deleted"]), (&"finished".into(), &20.into()), "{done}");
+}
+
+#[tokio::test]
+async fn what_something_else_than_the_guard_has_stopped_cannot_be_approved() {
+    let (_fleet, _all, api) = fleet().await;
+    // A server that knows nothing of ResourceSync, and says so to everything.
+    let server = ScriptedServer::start().await.unwrap();
+    let created = json!({"entry": server.uri("/.well-known/resourcesync"), "mode": "baseline"});
+    let at = api.post("/v1/sources", created).await.is(StatusCode::CREATED).header("location").to_owned();
+    let run = api
+        .post(&format!("{at}/runs"), json!({}))
+        .await
+        .is(StatusCode::CREATED)
+        .header("location")
+        .to_owned();
+    assert_eq!(told(&api, &run).await.pop().unwrap()["state"], "failed");
+    let refused =
+        api.post(&format!("{run}/approve"), Value::Null).await.is(StatusCode::CONFLICT).json().to_string();
+    assert!(refused.contains("not because of the guard"), "{refused}");
 }
 
 #[tokio::test]

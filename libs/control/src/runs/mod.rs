@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
-pub use run::{AskedBy, Progress, Run, RunSpec, RunState, Standing, Tenure, Wanted};
+pub use run::{AskedBy, Progress, Run, RunSpec, RunState, Standing, Stopped, Tenure, Wanted};
 pub use step::{InSync, Step, StepRefused, Why};
 
 /// How often a change is tried anew when others write at the same time. Each of them has one write to make, so a
@@ -180,7 +180,7 @@ impl Runs {
         &self,
         lease: &Lease,
         run: RunId,
-        why: String,
+        why: Stopped,
         now: Timestamp,
     ) -> Result<Revised<Run>, ControlError> {
         self.step(lease.source(), run, Step::Fail(lease.tenure(), why), now).await

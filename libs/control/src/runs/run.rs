@@ -94,12 +94,31 @@ pub enum RunState {
         in_sync: bool,
     },
     /// It could not go on.
-    Failed {
-        /// What happened, where, and what to do.
-        why: String,
-    },
+    Failed(Stopped),
     /// Somebody ended it.
     Cancelled,
+}
+
+/// Why a run could not go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// What happened, where, and what to do.
+    pub why: String,
+    /// The guard stopped it: it would have deleted more than the operator allows without a word.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_guard: bool,
+}
+
+impl Stopped {
+    /// Something else than the guard.
+    pub fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), by_guard: false }
+    }
+
+    /// The guard, and what it says.
+    pub fn by_guard(why: impl Into<String>) -> Self {
+        Self { why: why.into(), by_guard: true }
+    }
 }
 
 /// One ownership of a Source: from acquiring its lease until losing it.
@@ -176,7 +195,7 @@ impl Run {
             RunState::Running { owner } => Standing::Interrupted { owner: &owner.owner },
             RunState::Paused => Standing::Paused,
             RunState::Finished { in_sync } => Standing::Finished { in_sync: *in_sync },
-            RunState::Failed { why } => Standing::Failed { why },
+            RunState::Failed(Stopped { why, .. }) => Standing::Failed { why },
             RunState::Cancelled => Standing::Cancelled,
         }
     }

@@ -18,7 +18,7 @@
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
-use super::run::{Progress, Run, RunState, Tenure, Wanted};
+use super::run::{Progress, Run, RunState, Stopped, Tenure, Wanted};
 
 /// What shall happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Step {
     /// The owner is through.
     Finish(Tenure, InSync),
     /// The owner cannot go on.
-    Fail(Tenure, String),
+    Fail(Tenure, Stopped),
 }
 
 /// Whether all that a Source offers is held.
@@ -128,7 +128,7 @@ impl Run {
             }
             (RunState::Running { owner }, Step::Start(tenure)) if tenure == *owner => Ok(self.clone()),
             (RunState::Running { owner }, Step::Fail(tenure, why)) if tenure.epoch > owner.epoch => {
-                Ok(self.over(RunState::Failed { why }, now))
+                Ok(self.over(RunState::Failed(why), now))
             }
             (
                 RunState::Running { owner },
@@ -145,12 +145,12 @@ impl Run {
             (RunState::Running { .. }, Step::Finish(_, InSync(in_sync))) => {
                 Ok(self.over(RunState::Finished { in_sync }, now))
             }
-            (RunState::Running { .. }, Step::Fail(_, why)) => Ok(self.over(RunState::Failed { why }, now)),
+            (RunState::Running { .. }, Step::Fail(_, why)) => Ok(self.over(RunState::Failed(why), now)),
             (RunState::Cancelled, Step::Cancel) => Ok(self.clone()),
             (RunState::Finished { in_sync }, Step::Finish(_, InSync(now))) if *in_sync == now => {
                 Ok(self.clone())
             }
-            (RunState::Failed { why }, Step::Fail(_, now)) if *why == now => Ok(self.clone()),
+            (RunState::Failed(why), Step::Fail(_, now)) if *why == now => Ok(self.clone()),
             _ => Err(state),
         }
     }

@@ -43,7 +43,7 @@ fn states() -> Vec<(&'static str, Run)> {
         ("running, cancel wanted", running(Wanted::Cancel)),
         ("paused", Run { wanted: Wanted::Pause, state: RunState::Paused, ..run() }),
         ("finished", over(RunState::Finished { in_sync: true })),
-        ("failed", over(RunState::Failed { why: "no way in".to_owned() })),
+        ("failed", over(RunState::Failed(Stopped::because("no way in")))),
         ("cancelled", Run { wanted: Wanted::Cancel, ..over(RunState::Cancelled) }),
     ]
 }
@@ -63,10 +63,10 @@ fn steps() -> Vec<(&'static str, Step)> {
         ("let go, earlier tenure", Step::LetGo(before.clone())),
         ("finish", Step::Finish(mine(), InSync(false))),
         ("finish, earlier tenure", Step::Finish(before.clone(), InSync(true))),
-        ("fail", Step::Fail(mine(), "no disk".to_owned())),
-        ("fail again", Step::Fail(mine(), "no way in".to_owned())),
-        ("fail, earlier tenure", Step::Fail(before, "no disk".to_owned())),
-        ("fail, later tenure", Step::Fail(tenure("after", 30), "no disk".to_owned())),
+        ("fail", Step::Fail(mine(), Stopped::because("no disk"))),
+        ("fail again", Step::Fail(mine(), Stopped::because("no way in"))),
+        ("fail, earlier tenure", Step::Fail(before, Stopped::because("no disk"))),
+        ("fail, later tenure", Step::Fail(tenure("after", 30), Stopped::because("no disk"))),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
-use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Wanted};
+use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Stopped, Wanted};
 use model::RunId;
 use store::{Key, SourceNote};
 use tokio::sync::watch;
@@ -262,7 +262,7 @@ impl<'a> Tended<'a> {
         let now = self.crew.clock.now();
         if let Some(guard) = &report.guard {
             self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
-            return self.fail(guard.to_string()).await;
+            return self.stop(Stopped::by_guard(guard.to_string())).await;
         }
         self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         let in_sync = InSync(report.in_sync());
@@ -273,9 +273,13 @@ impl<'a> Tended<'a> {
     }
 
     async fn fail(&self, why: String) -> Result<Left, ControlError> {
-        tracing::error!(run.id = %self.id, why, "the run cannot go on");
+        self.stop(Stopped::because(why)).await
+    }
+
+    async fn stop(&self, stopped: Stopped) -> Result<Left, ControlError> {
+        tracing::error!(run.id = %self.id, why = stopped.why, by_guard = stopped.by_guard, "the run cannot go on");
         self.crew.metrics.ended("failed");
-        self.crew.control.runs().fail(self.lease, self.id, why, self.crew.clock.now()).await?;
+        self.crew.control.runs().fail(self.lease, self.id, stopped, self.crew.clock.now()).await?;
         Ok(Left::Settled)
     }
 }
