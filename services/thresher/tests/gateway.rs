@@ -28,8 +28,13 @@ async fn added(api: &Api, source: &SimulatedSource) -> String {
 
 /// A run by HTTP, followed to its end: all that was told of it.
 async fn harvested(api: &Api, at: &str) -> Vec<Value> {
+    told(api, &asked(api, at).await).await
+}
+
+/// A run of a Source, asked for by HTTP: where it is.
+async fn asked(api: &Api, at: &str) -> String {
     let run = api.post(&format!("{at}/runs"), json!({})).await.is(StatusCode::CREATED);
-    told(api, run.header("location")).await
+    run.header("location").to_owned()
 }
 
 /// What the events of a run say, until they end.
@@ -206,12 +211,7 @@ async fn the_guards_run_goes_on_with_the_operators_word() {
     source.change(Changes { create: 0, update: 0, delete: 20 });
     source.forget_changes();
     source.refresh_resource_list();
-    let run = api
-        .post(&format!("{at}/runs"), json!({}))
-        .await
-        .is(StatusCode::CREATED)
-        .header("location")
-        .to_owned();
+    let run = asked(&api, &at).await;
     let stopped = told(&api, &run).await.pop().unwrap();
     assert_eq!(stopped["state"], "failed", "{stopped}");
     let word =
@@ -227,12 +227,7 @@ async fn what_something_else_than_the_guard_has_stopped_cannot_be_approved() {
     let server = ScriptedServer::start().await.unwrap();
     let created = json!({"entry": server.uri("/.well-known/resourcesync"), "mode": "baseline"});
     let at = api.post("/v1/sources", created).await.is(StatusCode::CREATED).header("location").to_owned();
-    let run = api
-        .post(&format!("{at}/runs"), json!({}))
-        .await
-        .is(StatusCode::CREATED)
-        .header("location")
-        .to_owned();
+    let run = asked(&api, &at).await;
     assert_eq!(told(&api, &run).await.pop().unwrap()["state"], "failed");
     let refused =
         api.post(&format!("{run}/approve"), Value::Null).await.is(StatusCode::CONFLICT).json().to_string();

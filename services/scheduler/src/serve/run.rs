@@ -260,11 +260,10 @@ impl<'a> Tended<'a> {
         // The last counters, which no tick told.
         self.tell().await?;
         let now = self.crew.clock.now();
+        self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         if let Some(guard) = &report.guard {
-            self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
             return self.stop(Stopped::by_guard(guard.to_string())).await;
         }
-        self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         let in_sync = InSync(report.in_sync());
         self.crew.control.runs().finish(self.lease, self.id, in_sync, now).await?;
         tracing::info!(run.id = %self.id, in_sync = report.in_sync(), "the run is finished");
