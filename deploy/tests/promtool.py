@@ -1,22 +1,26 @@
-"""promtool: the one that is named or installed, or else the one of Debian's package, unpacked and not installed."""
+"""promtool and prometheus: those that are named or installed, or else those of Debian's package, unpacked and not installed.
+
+    deploy/tests/promtool.py prometheus   the path of the one that is asked for
+"""
 
 import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from places import ROOT
 
 
-def find():
-    """Its path. Downloads the package, by apt's own sources and checks, where there is none."""
-    named = os.environ.get("PROMTOOL") or shutil.which("promtool")
+def find(name="promtool"):
+    """The path of promtool, or of prometheus. Downloads the package, by apt's own sources and checks, where there is none."""
+    named = os.environ.get(name.upper()) or shutil.which(name)
     if named:
         return named
     target = Path(os.environ.get("THRESHER_TARGET") or ROOT / "target")
-    program = target / "prometheus/usr/bin/promtool"
+    program = target / "prometheus/usr/bin" / name
     target.mkdir(parents=True, exist_ok=True)
     # Tests run as many processes: one downloads, the others wait here.
     with open(target / "prometheus.lock", "w") as lock:
@@ -28,7 +32,7 @@ def find():
 
 def unpack(package, target):
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        raise SystemExit("there is no promtool: install Prometheus (Debian: apt-get install prometheus), or name it in PROMTOOL")
+        raise SystemExit("there is no Prometheus: install it (Debian: apt-get install prometheus), or name its programs in PROMTOOL and PROMETHEUS")
     with tempfile.TemporaryDirectory(dir=target) as fresh:
         download = ["apt-get", "download", package]
         if subprocess.run(download, cwd=fresh, capture_output=True).returncode != 0:
@@ -40,3 +44,7 @@ def unpack(package, target):
         # Only what is whole gets the name that later runs look for.
         shutil.rmtree(target / package, ignore_errors=True)
         (Path(fresh) / "whole").rename(target / package)
+
+
+if __name__ == "__main__":
+    print(find(*sys.argv[1:]))

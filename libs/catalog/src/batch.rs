@@ -16,6 +16,8 @@ pub struct Batch {
     writes: WriteBatch,
     changes: Vec<Bytes>,
     len: usize,
+    /// Pending records that are removed.
+    pub(crate) pending_done: u64,
     too_long: Option<TooLong>,
 }
 
@@ -42,6 +44,11 @@ impl Batch {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// How many pending records it removes.
+    pub fn pending_done(&self) -> u64 {
+        self.pending_done
     }
 
     pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {

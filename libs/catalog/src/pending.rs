@@ -91,5 +91,6 @@ impl Batch {
     /// Removes a pending record: its work is done.
     pub fn delete_pending(&mut self, uri: &ResourceUri) {
         self.delete(Pending::key(uri));
+        self.pending_done += 1;
     }
 }

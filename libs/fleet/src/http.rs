@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use web::{AddressPolicy, RobotsPolicy, WebConfig};
 
-use crate::CredentialConfig;
+use crate::{CredentialConfig, LaneGroups};
 
 /// How Sources are asked: field `http` of the services that send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,6 +26,8 @@ pub struct HttpConfig {
     pub requests_per_second: Option<NonZeroU32>,
     /// What Sources can name to be let in, each for one origin; fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
+    /// Groups of origins by which requests are counted. The same in all services.
+    pub lane_groups: LaneGroups,
     /// Let private, loopback and link-local addresses be reached too. Otherwise a Source could make the fleet look around
     /// in the operator's own network.
     pub allow_private_addresses: bool,
@@ -41,6 +43,7 @@ impl Default for HttpConfig {
             stall_timeout_seconds: web.stall_timeout.as_secs(),
             requests_per_second: None,
             credentials: BTreeMap::new(),
+            lane_groups: LaneGroups::default(),
             allow_private_addresses: false,
         }
     }

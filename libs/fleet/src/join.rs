@@ -7,6 +7,8 @@ use service::Context;
 use store::Store;
 
 use crate::bus::{NatsConfig, open_bus};
+use crate::counted_bus::counted;
+use crate::counted_store::count_operations;
 use crate::store::{StoreConfig, open_store, watch_store};
 
 /// The message bus and the store, both of which answer.
@@ -24,9 +26,10 @@ pub struct Joined {
 /// # Errors
 /// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.
 pub async fn join<C>(context: &Context<C>, nats: &NatsConfig, store: &StoreConfig) -> anyhow::Result<Joined> {
-    let Context { vars, readiness, stop, .. } = context;
-    let bus = open_bus(nats, vars, readiness, stop).await?;
+    let Context { vars, readiness, stop, metrics, .. } = context;
+    let bus = counted(open_bus(nats, vars, readiness, stop).await?, metrics);
     let store = open_store(store, vars, readiness, stop).await?;
+    count_operations(&store, metrics);
     tokio::spawn(watch_store(store.clone(), readiness.clone(), stop.clone()));
     Ok(Joined { bus, store })
 }

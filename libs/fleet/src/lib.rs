@@ -2,8 +2,12 @@
 
 mod bus;
 mod control;
+mod counted_bus;
+mod counted_http;
+mod counted_store;
 mod http;
 mod join;
+mod lane_groups;
 mod patience;
 mod queue;
 mod rate;
@@ -13,8 +17,10 @@ mod terms;
 
 pub use self::bus::NatsConfig;
 pub use self::control::{become_member, open_control};
+pub use counted_http::count_requests;
 pub use http::HttpConfig;
 pub use join::{Joined, join};
+pub use lane_groups::LaneGroups;
 pub use patience::{Stopped, connect, unless_stopped};
 pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};

@@ -9,6 +9,7 @@ use bus::{Bus, ConsumerSpec, Filter, Message, Work};
 use service::Context;
 
 use crate::bus::open_consumer;
+use crate::counted_bus::tell_depth;
 
 /// How long a job may be silent before it counts as lost. A worker gives three signs of life in this time.
 const ACK_WAIT: Duration = Duration::from_secs(15);
@@ -33,11 +34,15 @@ where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = Work> + Send + 'static,
 {
-    let Context { readiness, stop, .. } = context;
+    let Context { readiness, stop, metrics, .. } = context;
     let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
     open_consumer(&bus, &spec, readiness, stop).await?;
-    let worker = Worker::new(bus, handler).at_most(jobs_at_a_time);
-    worker.run(spec, stop.clone()).await?;
+    let (filter, worker) =
+        (spec.filter().clone(), Worker::new(Arc::clone(&bus), handler).at_most(jobs_at_a_time));
+    tokio::select! {
+        worked = worker.run(spec, stop.clone()) => worked?,
+        () = tell_depth(&*bus, &filter, metrics) => {}
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use store::{DATA_DIRECTORY, Store, StoreError, StoreOptions, StoreTarget};
 use tokio_util::sync::CancellationToken;
 
 use crate::connect;
+use crate::counted_store::count_operations;
 
 /// Where the fleet's bytes lie: field `store` of each service's configuration.
 ///
@@ -75,8 +76,9 @@ pub(crate) async fn open_store(
 /// # Errors
 /// When the configuration is wrong, or the service is to stop.
 pub async fn open_for_reading<C>(context: &Context<C>, config: &StoreConfig) -> anyhow::Result<Store> {
-    let Context { vars, readiness, stop, .. } = context;
+    let Context { vars, readiness, stop, metrics, .. } = context;
     let store = open(config, vars, readiness, stop, true).await?;
+    count_operations(&store, metrics);
     tokio::spawn(watch_store(store.clone(), readiness.clone(), stop.clone()));
     Ok(store)
 }

@@ -80,6 +80,10 @@ pub struct Counters {
     pub failed: u64,
     /// Resources that were listed and left alone, since the operator ignores their problems.
     pub ignored: u64,
+    /// Entries that asked for nothing of their own: a later one of the same resource took the place of what they asked for, or they delete
+    /// what is not held. With these, each entry listed is one of those that are counted here; what is missing was lost without a word.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub moot: u64,
     /// Bytes of resources received.
     pub bytes: u64,
     /// Requests made, documents included.
@@ -100,6 +104,13 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Entries that were listed and are none of those that ended somehow, after a run that went to its end. What was tried again for problems of
+    /// earlier runs is counted as an end too, so it is at least so many.
+    pub fn shortfall(&self) -> u64 {
+        let ended = [self.stored, self.unchanged, self.deleted, self.failed, self.ignored, self.moot];
+        self.listed.saturating_sub(ended.iter().sum())
+    }
+
     /// Adds another document's tolerances.
     pub fn add_quirks(&mut self, quirks: &BTreeMap<String, u64>) {
         for (name, count) in quirks {

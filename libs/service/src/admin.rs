@@ -1,5 +1,8 @@
 //! The admin port: is it alive, is it ready, what does it count.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,10 +26,11 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// The metrics of a service. Cheap to clone.
 ///
 /// Register metrics when the service starts and keep the handles: nobody looks one up while work is done.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
     memory: Memory,
+    shared: Arc<Mutex<HashMap<TypeId, Box<dyn Any + Send>>>>,
 }
 
 /// The admin port cannot be opened.
@@ -61,7 +65,7 @@ impl Metrics {
         registry.register("build", "What runs", build);
         let memory = Memory::default();
         registry.register_collector(Box::new(memory.clone()));
-        Self { registry: Arc::new(Mutex::new(registry)), memory }
+        Self { registry: Arc::new(Mutex::new(registry)), memory, shared: Arc::default() }
     }
 
     /// Says that a part of the process takes at most so many bytes of memory, by its configuration.
@@ -80,6 +84,14 @@ impl Metrics {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// What the services of a process count together: made and registered by the first that asks for it, of each type once.
+    pub fn shared<T: Clone + Send + 'static>(&self, make: impl FnOnce(&mut Registry) -> T) -> T {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = shared.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(self.register(make)));
+        // It was put in under its own type.
+        kept.downcast_ref::<T>().expect("the type is the key").clone()
+    }
+
     /// All metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::new();
@@ -87,6 +99,12 @@ impl Metrics {
         // refused by whoever reads it.
         let _ = self.register(|registry| encode(&mut text, registry));
         text
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("registry", &self.registry).finish_non_exhaustive()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::spool::blocking;
 use crate::trouble::{StoreTrouble, TroubleBoard};
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
-use crate::{S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
+use crate::{Operations, S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
 
 /// Where Thresher keeps its own data inside a local target.
 pub const DATA_DIRECTORY: &str = ".thresher";
@@ -145,6 +145,11 @@ impl Store {
         self.0.board.subscribe()
     }
 
+    /// How often the store was asked for what, ours and the catalog's operations alike.
+    pub fn operations(&self) -> Operations {
+        self.0.board.operations().clone()
+    }
+
     async fn local(directory: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let data = directory.join(DATA_DIRECTORY);
         if options.read_only && !data.is_dir() {
@@ -252,7 +257,8 @@ impl Store {
         self.0.lister.as_ref()
     }
 
-    pub(crate) fn spool_directory(&self) -> &Path {
+    /// Where bodies wait on the disk until they are whole.
+    pub fn spool_directory(&self) -> &Path {
         &self.0.spool_directory
     }
 }

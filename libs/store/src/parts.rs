@@ -15,7 +15,7 @@ use crate::error::says;
 use crate::open::Local;
 use crate::spool::blocking;
 use crate::upload_lock::UploadLock;
-use crate::{Key, Store, StoreError};
+use crate::{Key, Operation, Store, StoreError};
 
 /// Where the parts of an upload go.
 #[derive(Clone)]
@@ -166,7 +166,7 @@ impl Store {
     }
 
     fn noted<T>(&self, key: &Key, result: object_store::Result<T>) -> Result<T, StoreError> {
-        let result = self.board().note(true, || format!("{}/{key}", self.root()), result);
+        let result = self.board().note(Operation::Put, || format!("{}/{key}", self.root()), result);
         result.map_err(|e| self.part_error(key, e))
     }
 

@@ -172,6 +172,11 @@ impl Spooled {
     }
 }
 
+/// What lies in a spool directory: the bytes of all bodies that are being received by whoever shares it. A directory that is not there holds none.
+pub fn spooled_bytes(directory: &Path) -> u64 {
+    temporary::of_ours(directory).map(|(_, about)| about.len()).sum()
+}
+
 /// Does file work where it may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     action: &'static str,
@@ -231,6 +236,20 @@ mod tests {
         assert!(spooled.read_range(8..11).await.is_err());
         let location = store.put_bitstream(spooled).await.unwrap();
         assert_eq!(store.read_range(&location, 0..10).await.unwrap(), "0123456789");
+    }
+
+    #[tokio::test]
+    async fn what_is_spooled_is_told_until_it_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("of somebody else"), "12345").unwrap();
+        let objects = std::sync::Arc::new(object_store::memory::InMemory::new());
+        let store = Store::over_objects(objects, "memory", directory.path().to_owned());
+        let mut spool = store.spool(Hasher::new([])).await.unwrap();
+        spool.append(Bytes::from(vec![7; 3 * BATCH_BYTES])).await.unwrap();
+        assert_eq!(spooled_bytes(store.spool_directory()), 3 * BATCH_BYTES as u64);
+        drop(spool);
+        assert_eq!(spooled_bytes(store.spool_directory()), 0);
+        assert_eq!(spooled_bytes(&directory.path().join("absent")), 0);
     }
 
     #[tokio::test]

@@ -1,7 +1,8 @@
 //! Temporary files that become ordinary ones.
 
+use std::fs::Metadata;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use jiff::{SignedDuration, Timestamp};
@@ -54,15 +55,23 @@ pub(crate) fn sweep(directory: &Path) {
 
 /// Calls `found` with the path and the length of each file that a killed process left behind.
 pub(crate) fn abandoned(directory: &Path, mut found: impl FnMut(&Path, u64)) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let Ok(about) = entry.metadata() else { continue };
+    for (path, about) in of_ours(directory) {
         let modified = about.modified().ok().and_then(|t| Timestamp::try_from(t).ok());
         let age = modified.map(|modified| Timestamp::now().duration_since(modified));
-        if is_ours && age.is_some_and(|age| age > ABANDONED_AFTER) {
-            found(&entry.path(), about.len());
+        if age.is_some_and(|age| age > ABANDONED_AFTER) {
+            found(&path, about.len());
         }
     }
+}
+
+/// Our temporary files in a directory, of whichever process.
+pub(crate) fn of_ours(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).filter_map(|entry| {
+        // One that is gone meanwhile is none.
+        let about = entry.metadata().ok()?;
+        Some((entry.path(), about))
+    })
 }
 
 #[cfg(unix)]

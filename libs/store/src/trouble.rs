@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::StoreError;
 use crate::error::{io_cause, is_passing, says};
+use crate::{Operation, Operations, StoreError};
 
 /// What the store last failed with, until an operation of the same kind succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,7 @@ struct Board {
     // Successes are many and troubles few: a flag spares them the lock.
     troubled: AtomicBool,
     state: watch::Sender<Option<StoreTrouble>>,
+    operations: Operations,
 }
 
 impl TroubleKind {
@@ -110,7 +111,21 @@ const FULL: &[&str] = &[
 impl TroubleBoard {
     /// A board with nothing on it.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Board { troubled: AtomicBool::new(false), state: watch::Sender::new(None) }))
+        Self(Arc::new(Board {
+            troubled: AtomicBool::new(false),
+            state: watch::Sender::new(None),
+            operations: Operations::default(),
+        }))
+    }
+
+    /// What was asked for so far.
+    pub(crate) fn operations(&self) -> &Operations {
+        &self.0.operations
+    }
+
+    /// Notes that an operation has begun whose result comes in pieces.
+    pub(crate) fn begun(&self, operation: Operation) {
+        self.0.operations.count(operation, &Ok(()));
     }
 
     /// Somebody who wants to know.
@@ -121,10 +136,27 @@ impl TroubleBoard {
     /// Notes how an operation ended, and passes its result on.
     pub(crate) fn note<T>(
         &self,
-        writing: bool,
+        operation: Operation,
         at: impl FnOnce() -> String,
         result: object_store::Result<T>,
     ) -> object_store::Result<T> {
+        if result.is_ok() {
+            self.begun(operation);
+        }
+        self.note_piece(operation, at, result)
+    }
+
+    /// Notes how a piece of a result came, which is counted only where it is a failure.
+    pub(crate) fn note_piece<T>(
+        &self,
+        operation: Operation,
+        at: impl FnOnce() -> String,
+        result: object_store::Result<T>,
+    ) -> object_store::Result<T> {
+        let writing = operation.writes();
+        if result.is_err() {
+            self.0.operations.count(operation, &result);
+        }
         match &result {
             Ok(_) => self.succeeded(writing),
             Err(error) => {
@@ -244,7 +276,7 @@ mod tests {
         let board = TroubleBoard::new();
         let seen = board.subscribe();
         let failure: object_store::Result<()> = Err(generic(io::Error::from_raw_os_error(28)));
-        assert!(board.note(true, || "a".into(), failure).is_err());
+        assert!(board.note(Operation::Put, || "a".into(), failure).is_err());
         board.succeeded(false);
         let trouble = seen.borrow().clone().unwrap();
         assert_eq!((trouble.kind, trouble.writing), (TroubleKind::Full, true));

@@ -18,10 +18,8 @@ use object_store::{
     PutPayload, PutResult, RenameOptions, Result, UploadPart, coalesce_ranges,
 };
 
+use crate::Operation;
 use crate::trouble::TroubleBoard;
-
-const READ: bool = false;
-const WRITE: bool = true;
 
 /// Wraps a store and notes how each of its operations ends.
 #[derive(Debug, Clone)]
@@ -51,18 +49,28 @@ impl Watched {
         Self { inner, root, board }
     }
 
+    /// Of a stream, all that comes is one operation, which was counted when it began; what breaks it off is counted as well.
     fn watch<T: Send + 'static>(
         &self,
-        writing: bool,
+        operation: Operation,
         at: Option<&Path>,
         stream: BoxStream<'static, Result<T>>,
     ) -> BoxStream<'static, Result<T>> {
         let (board, root, at) = (self.board.clone(), Arc::clone(&self.root), at.cloned().unwrap_or_default());
-        stream.map(move |item| board.note(writing, || format!("{root}/{at}"), item)).boxed()
+        stream.map(move |item| board.note_piece(operation, || format!("{root}/{at}"), item)).boxed()
     }
 
-    fn note<T>(&self, writing: bool, at: &Path, result: Result<T>) -> Result<T> {
-        self.board.note(writing, || format!("{}/{at}", self.root), result)
+    fn listing(
+        &self,
+        prefix: Option<&Path>,
+        stream: BoxStream<'static, Result<ObjectMeta>>,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.board.begun(Operation::List);
+        self.watch(Operation::List, prefix, stream)
+    }
+
+    fn note<T>(&self, operation: Operation, at: &Path, result: Result<T>) -> Result<T> {
+        self.board.note(operation, || format!("{}/{at}", self.root), result)
     }
 }
 
@@ -78,7 +86,7 @@ impl fmt::Display for Watched {
 impl ObjectStore for Watched {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
         let result = self.inner.put_opts(location, payload, opts).await;
-        self.note(WRITE, location, result)
+        self.note(Operation::Put, location, result)
     }
 
     async fn put_multipart_opts(
@@ -87,17 +95,17 @@ impl ObjectStore for Watched {
         opts: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         let result = self.inner.put_multipart_opts(location, opts).await;
-        let inner = self.note(WRITE, location, result)?;
+        let inner = self.note(Operation::Put, location, result)?;
         let at = format!("{}/{location}", self.root).into();
         Ok(Box::new(WatchedUpload { inner, at, board: self.board.clone() }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let result = self.inner.get_opts(location, options).await;
-        let result = self.note(READ, location, result)?;
+        let result = self.note(Operation::Get, location, result)?;
         let payload = match result.payload {
             GetResultPayload::Stream(stream) => {
-                GetResultPayload::Stream(self.watch(READ, Some(location), stream))
+                GetResultPayload::Stream(self.watch(Operation::Get, Some(location), stream))
             }
             file @ GetResultPayload::File(..) => file,
         };
@@ -107,7 +115,8 @@ impl ObjectStore for Watched {
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         // Not the store's own way: where an object ends before a range does, that takes bytes out of what was not sent.
         let fetch = |range: Range<u64>| async move {
-            let bytes = self.note(READ, location, self.inner.get_range(location, range.clone()).await)?;
+            let bytes =
+                self.note(Operation::Get, location, self.inner.get_range(location, range.clone()).await)?;
             match bytes.len() as u64 == range.end.saturating_sub(range.start) {
                 true => Ok(bytes),
                 false => Err(ends_early(location, &range, bytes.len())),
@@ -117,11 +126,14 @@ impl ObjectStore for Watched {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.watch(WRITE, None, self.inner.delete_stream(locations))
+        // Each object is an operation of its own.
+        let (board, root) = (self.board.clone(), Arc::clone(&self.root));
+        let deleted = self.inner.delete_stream(locations);
+        deleted.map(move |item| board.note(Operation::Delete, || format!("{root}/"), item)).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.watch(READ, prefix, self.inner.list(prefix))
+        self.listing(prefix, self.inner.list(prefix))
     }
 
     fn list_with_offset(
@@ -129,22 +141,23 @@ impl ObjectStore for Watched {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.watch(READ, prefix, self.inner.list_with_offset(prefix, offset))
+        self.listing(prefix, self.inner.list_with_offset(prefix, offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let result = self.inner.list_with_delimiter(prefix).await;
-        self.board.note(READ, || format!("{}/{}", self.root, prefix.cloned().unwrap_or_default()), result)
+        let at = || format!("{}/{}", self.root, prefix.cloned().unwrap_or_default());
+        self.board.note(Operation::List, at, result)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         let result = self.inner.copy_opts(from, to, options).await;
-        self.note(WRITE, to, result)
+        self.note(Operation::Copy, to, result)
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         let result = self.inner.rename_opts(from, to, options).await;
-        self.note(WRITE, to, result)
+        self.note(Operation::Copy, to, result)
     }
 }
 
@@ -154,12 +167,12 @@ impl MultipartUpload for WatchedUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let part = self.inner.put_part(data);
         let (board, at) = (self.board.clone(), Arc::clone(&self.at));
-        Box::pin(async move { board.note(WRITE, || at.to_string(), part.await) })
+        Box::pin(async move { board.note(Operation::Put, || at.to_string(), part.await) })
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
         let result = self.inner.complete().await;
-        self.board.note(WRITE, || self.at.to_string(), result)
+        self.board.note(Operation::Put, || self.at.to_string(), result)
     }
 
     async fn abort(&mut self) -> Result<()> {

@@ -1,14 +1,15 @@
 //! The client: what all its requests share.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use model::{Clock, Lane, SystemClock};
 use tokio::sync::{broadcast, watch};
 
 use crate::address_guard::Guard;
+use crate::observer::Observer;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
 use crate::terms::{Agreed, Terms};
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) guard: Arc<Guard>,
     pub(crate) politeness: Politeness,
     pub(crate) requests: AtomicU64,
+    pub(crate) observer: OnceLock<Arc<dyn Observer>>,
     pub(crate) clock: Arc<dyn Clock>,
     robots: RobotsCache,
     crawl_delays: watch::Sender<Option<CrawlDelay>>,
@@ -129,12 +131,19 @@ impl Client {
             guard,
             politeness,
             requests: AtomicU64::new(0),
+            observer: OnceLock::new(),
             clock,
             robots: RobotsCache::default(),
             crawl_delays: watch::Sender::new(None),
             rests: broadcast::Sender::new(RESTS_KEPT),
         });
         Ok(Self(inner, Arc::new(agreed)))
+    }
+
+    /// From now on `observer` hears of each request, those of all clones. Only the first one that is named does.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        // An error says that there is one.
+        let _ = self.0.observer.set(observer);
     }
 
     /// How many requests were sent so far, redirects, retries and each robots.txt included.

@@ -11,7 +11,8 @@ use model::{Evidence, Validators};
 use url::Url;
 
 use crate::politeness::Permit;
-use crate::{ContentRange, ErrorKind, Phase, WebError, classify, headers, redacted};
+use crate::send::Answer;
+use crate::{ContentRange, ErrorKind, Exchange, Phase, WebError, classify, headers, redacted};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -29,7 +30,7 @@ pub struct Response {
 }
 
 enum Body {
-    Open { answer: reqwest::Response, _permit: Permit },
+    Open { answer: reqwest::Response, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
     Ended,
     Broken(WebError),
 }
@@ -46,15 +47,11 @@ pub(crate) struct Way {
 }
 
 impl Response {
-    pub(crate) fn new(
-        mut answer: reqwest::Response,
-        permit: Permit,
-        way: Way,
-        stall_timeout: Duration,
-    ) -> Self {
+    pub(crate) fn new(answer: Answer, way: Way, stall_timeout: Duration) -> Self {
+        let Answer { http: mut answer, permit, exchange, .. } = answer;
         let headers = std::mem::take(answer.headers_mut());
         let status = answer.status().as_u16();
-        let body = Body::Open { answer, _permit: permit };
+        let body = Body::Open { answer, exchange, _permit: permit };
         Self { status, headers, way, stall_timeout, received: 0, body }
     }
 
@@ -146,14 +143,17 @@ impl Response {
     /// # Errors
     /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, WebError> {
-        let answer = match &mut self.body {
-            Body::Open { answer, .. } => answer,
+        let (answer, exchange) = match &mut self.body {
+            Body::Open { answer, exchange, .. } => (answer, exchange),
             Body::Ended => return Ok(None),
             Body::Broken(error) => return Err(error.clone()),
         };
         let error = match tokio::time::timeout(self.stall_timeout, answer.chunk()).await {
             Ok(Ok(Some(piece))) => {
                 self.received += piece.len() as u64;
+                if let Some(exchange) = exchange {
+                    exchange.received(piece.len() as u64);
+                }
                 return Ok(Some(piece));
             }
             // A 304 announces the length of what it does not send.

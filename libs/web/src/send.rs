@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use http::header::USER_AGENT;
 use model::Lane;
+use tokio::time::Instant;
 use url::Url;
 
 use crate::client::Inner;
 use crate::politeness::{Permit, Resting, Signal};
 use crate::retry_after::retry_after;
 use crate::{
-    Client, Errand, ErrorKind, GetRequest, OriginRest, Phase, WebError, classify, redacted, transport,
+    Client, Errand, ErrorKind, Exchange, GetRequest, OriginRest, Phase, WebError, classify, redacted,
+    transport,
 };
 
 /// The head of an answer, whose body is still to come.
 pub(crate) struct Answer {
     pub(crate) http: reqwest::Response,
     pub(crate) permit: Permit,
+    pub(crate) exchange: Option<Box<dyn Exchange>>,
     pub(crate) retry_after: Option<Duration>,
     /// Whether a credential went with the request.
     pub(crate) authorized: bool,
@@ -32,7 +35,7 @@ impl Client {
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
-        let Inner { http, transport, config, politeness, .. } = &*self.0;
+        let Inner { http, transport, config, politeness, observer, .. } = &*self.0;
         let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
         if !matches!(at.scheme(), "http" | "https") {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
@@ -58,13 +61,20 @@ impl Client {
             .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
         *requests += 1;
         self.0.requests.fetch_add(1, Ordering::Relaxed);
+        let mut exchange = observer.get().map(|observer| observer.begin(&lane));
+        let sent = Instant::now();
         let asked = async {
             match transport {
                 None => http.execute(prepared).await.map_err(classify::before_answer),
                 Some(transport) => transport::carry(transport.as_ref(), prepared).await,
             }
         };
-        let http = match tokio::time::timeout(config.first_byte_timeout, asked).await {
+        let answered = tokio::time::timeout(config.first_byte_timeout, asked).await;
+        if let Some(exchange) = &mut exchange {
+            let status = answered.as_ref().ok().and_then(|answer| answer.as_ref().ok());
+            exchange.answered(status.map(|answer| answer.status().as_u16()), sent.elapsed());
+        }
+        let http = match answered {
             Ok(answer) => answer?,
             Err(_elapsed) => {
                 let detail = format!("nothing came for {:?}", config.first_byte_timeout);
@@ -77,6 +87,6 @@ impl Client {
             self.tell_rest(OriginRest { lane, wait, status });
         }
         tracing::debug!(url.full = redacted(at), http.status = status, "answered");
-        Ok(Answer { http, permit, retry_after, authorized })
+        Ok(Answer { http, permit, exchange, retry_after, authorized })
     }
 }

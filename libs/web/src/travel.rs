@@ -56,7 +56,7 @@ impl Client {
         let result = self.walk(&request, errand, &mut at, &mut trail, &mut requests).await;
         let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
         match result {
-            Ok(answer) => Ok(Response::new(answer.http, answer.permit, way, self.config().stall_timeout)),
+            Ok(answer) => Ok(Response::new(answer, way, self.config().stall_timeout)),
             Err(error) => Err(error.on(&way)),
         }
     }

@@ -74,10 +74,11 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let counted = FetcherMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
-    let Context { config, vars, readiness, stop, .. } = context;
+    let Context { config, vars, readiness, stop, metrics } = context;
     // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let client = Client::new(config.http.web(jobs_at_a_time))?;
+    fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in hand have ended: they still hear what others should know.
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;

@@ -63,6 +63,7 @@ impl Harvest {
                 None => {}
             }
         }
+        self.progress.send_modify(|progress| (progress.in_flight, progress.window) = (0, (0, 0)));
         self.close_queues(window.into_lanes()).await;
         Ok(())
     }
@@ -89,7 +90,9 @@ impl Harvest {
                 self.send(FetchJob { id, source, run: self.run.id, lane, terms, items }).await?;
                 pass.heard_at = Instant::now();
             }
-            self.progress.send_modify(|progress| progress.in_flight = window.in_flight());
+            self.progress.send_modify(|progress| {
+                (progress.in_flight, progress.window) = (window.in_flight(), window.jobs());
+            });
             if window.is_idle() {
                 match pass.scan {
                     None => return Ok((pass.due, pass.left)),

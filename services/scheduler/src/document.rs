@@ -145,6 +145,7 @@ impl Harvest {
             record.unseen_before = record.unseen_before.max(Some(moment));
         }
         (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
+        self.asked_for(&record, |documents| documents.read += 1);
         let mut batch = Batch::new();
         if !self.entry_problems.is_empty() {
             match self.read_whole.contains(uri) {

@@ -107,6 +107,7 @@ impl Harvest {
             self.run.counters.ignored += 1;
             note_listed(batch, &planned.uri, record, planned.listing.set.clone());
             if let Some(Some(_)) = plans.insert(planned.uri.clone(), None) {
+                self.run.counters.moot += 1;
                 batch.delete_pending(&planned.uri);
             }
         }
@@ -132,6 +133,7 @@ impl Harvest {
                 if !plans.get(&uri).is_some_and(|plan| plan.as_ref().is_some_and(|plan| plan.mend)) {
                     self.run.counters.unchanged += 1;
                     if let Some(Some(_)) = plans.insert(uri.clone(), None) {
+                        self.run.counters.moot += 1;
                         batch.delete_pending(&uri);
                     }
                     if self.has_problems {
@@ -180,8 +182,9 @@ impl Harvest {
         };
         batch.put_pending(&uri, &pending);
         self.has_pending = true;
-        if plans.insert(uri, Some(pending)).flatten().is_none() {
-            self.run.counters.planned += 1;
+        match plans.insert(uri, Some(pending)).flatten() {
+            None => self.run.counters.planned += 1,
+            Some(_) => self.run.counters.moot += 1,
         }
     }
 

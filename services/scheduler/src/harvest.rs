@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bus::Bus;
 use catalog::{Batch, Catalog};
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    Clock, Counters, Mode, Phase, ProblemReason, ProblemRecord, RunId, RunRecord, Seq, SetId, SetRecord,
-    SourceId, Subject,
+    Clock, Counters, DocumentRecord, Mode, Phase, ProblemReason, ProblemRecord, RunId, RunRecord, Seq, SetId,
+    SetRecord, SourceId, Subject,
 };
 use store::{Store, View};
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use crate::audit::Audit;
 use crate::error::HarvestError;
 use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
-use crate::progress::Progress;
+use crate::progress::{Documents, Progress};
 use crate::seen::Seen;
 use crate::trouble;
 use crate::versions::History;
@@ -72,6 +73,10 @@ pub struct Harvest {
     pub(crate) may_trust_validators: bool,
     /// Whether there may be pending records: none are left by a run that finished.
     pub(crate) has_pending: bool,
+    /// The latest change that the documents of each set tell of, as far as they were asked for in this process.
+    pub(crate) told_to: HashMap<SetId, Timestamp>,
+    /// Pending records left, and how many were planned when they were counted.
+    pub(crate) left: Left,
     /// Whether there are problem records at all: lookups are saved where there are none.
     pub(crate) has_problems: bool,
     /// How many versions of each resource are kept.
@@ -102,6 +107,13 @@ pub struct Harvest {
     pub(crate) vanished: u32,
     /// Whether it goes on with a run that was interrupted.
     pub(crate) is_resumed: bool,
+}
+
+/// How many pending records are left: what was planned comes to it, what is settled goes.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) pending: u64,
+    pub(crate) planned: u64,
 }
 
 /// How a run ended.
@@ -211,6 +223,8 @@ impl Harvest {
             seq,
             may_trust_validators,
             has_pending: interrupted.is_some(),
+            left: Left::default(),
+            told_to: HashMap::new(),
             has_problems,
             history,
             has_ignored,
@@ -233,6 +247,8 @@ impl Harvest {
             harvest.begin().await?;
         }
         harvest.catch_up_view().await?;
+        let taken_up = interrupted.map(|run| run.counters);
+        harvest.progress.send_modify(|progress| progress.taken_up = progress.taken_up.take().or(taken_up));
         harvest.show();
         Ok(harvest)
     }
@@ -282,11 +298,16 @@ impl Harvest {
     pub(crate) async fn commit(&mut self, mut batch: Batch) -> Result<(), HarvestError> {
         batch.put_run(&self.run);
         batch.put_last_seq(self.seq);
+        let done = batch.pending_done();
         let trouble = trouble::lasting(&self.store);
         tokio::select! {
             result = self.catalog.commit(batch) => result?,
             trouble = trouble => return Err(HarvestError::Trouble(trouble)),
         }
+        let planned = self.run.counters.planned;
+        self.left.pending =
+            (self.left.pending + planned.saturating_sub(self.left.planned)).saturating_sub(done);
+        self.left.planned = planned;
         self.show();
         Ok(())
     }
@@ -296,7 +317,28 @@ impl Harvest {
             progress.phase = Some(self.run.phase);
             progress.counters.clone_from(&self.run.counters);
             progress.resumed = self.is_resumed;
+            progress.pending = self.left.pending;
+            progress.behind = self.behind();
         });
+    }
+
+    /// How far the set that lies behind the most is synchronized short of what its documents tell.
+    fn behind(&self) -> Option<SignedDuration> {
+        let sets = self.sets.iter().filter_map(|(id, set)| {
+            let synchronized_to = set.synchronized_to?;
+            let told_to = self.told_to.get(id).copied().unwrap_or(synchronized_to);
+            Some(told_to.max(synchronized_to).duration_since(synchronized_to))
+        });
+        sets.max()
+    }
+
+    /// Notes what came of asking for a document, and up to when it tells.
+    pub(crate) fn asked_for(&mut self, record: &DocumentRecord, count: impl FnOnce(&mut Documents)) {
+        if let Some(latest) = record.latest_change {
+            let told_to = self.told_to.entry(record.set.clone()).or_insert(latest);
+            *told_to = latest.max(*told_to);
+        }
+        self.progress.send_modify(|progress| count(&mut progress.documents));
     }
 
     pub(crate) fn show_document(&self, uri: &str) {

@@ -54,7 +54,7 @@ pub use estimate::{Estimate, WayEstimate, estimate};
 pub use harvest::{Harvest, Parts, Report};
 pub use mend::{Mends, queue_mends};
 pub use options::{AbsentPolicy, Filter, HarvestOptions, Prefer, RetryPolicy};
-pub use progress::Progress;
+pub use progress::{Documents, Progress};
 pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};
 pub use serve::{Config, Settings, serve};

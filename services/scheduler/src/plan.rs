@@ -91,6 +91,7 @@ impl Harvest {
         mut record: DocumentRecord,
     ) -> Result<(), HarvestError> {
         self.count_unmodified(uri, &record);
+        self.asked_for(&record, |documents| documents.unmodified += 1);
         self.unmodified.insert(uri.to_owned());
         let mut batch = Batch::new();
         if record.leads_to_documents() {

@@ -76,6 +76,7 @@ impl Harvest {
         }
         tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
         record.state = DocumentState::Failed;
+        self.asked_for(&record, |documents| documents.failed += 1);
         record.validators = Validators::default();
         let subject = Subject::Document(uri.to_owned());
         let before = self.catalog.problem(&subject).await?;

@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use model::{Account, Action, Lane, PendingRecord, Subject, Why};
 
 use crate::error::HarvestError;
-use crate::harvest::Harvest;
+use crate::harvest::{Harvest, Left};
 
 /// Pending records that travel in one batch.
 const BATCH: usize = 500;
@@ -61,7 +61,9 @@ impl Harvest {
     /// After a crash: what is pending of documents that are still to be read was queued again from problems.
     pub(crate) async fn count_requeued(&mut self) -> Result<(), HarvestError> {
         let mut pending = self.catalog.scan_pending(None).await?;
+        self.left = Left { pending: 0, planned: self.run.counters.planned };
         while let Some((_, record)) = pending.try_next().await? {
+            self.left.pending += 1;
             *self.requeued.entry(record.listing.document).or_default() += 1;
         }
         Ok(())

@@ -252,6 +252,8 @@ impl Harvest {
                 let (account, document) = told(&pending);
                 let change = self.log(&uri, ChangeEvent::Deleted { absent }, &document, account);
                 batch.append_change(&ChangeLogEntry { freed_versions, ..change });
+            } else {
+                self.run.counters.moot += 1;
             }
             let tombstone = ResourceRecord {
                 bitstream: None,

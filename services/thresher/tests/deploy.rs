@@ -77,6 +77,16 @@ fn alerts_pass_their_tests_and_ask_for_series_that_there_are() {
     passes("test_rules.py");
 }
 
+#[test]
+fn the_page_of_metrics_tells_what_the_code_counts() {
+    passes("test_metrics.py");
+}
+
+#[test]
+fn the_dashboards_are_what_grafana_takes_and_ask_for_series_that_there_are() {
+    passes("test_dashboards.py");
+}
+
 /// Reads what a service is told as the service does, and checks what it must be in a cluster.
 fn read<C: DeserializeOwned + ServiceConfig>(name: &str, told: &Told) -> C {
     let folder = tempfile::tempdir().unwrap();

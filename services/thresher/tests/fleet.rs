@@ -3,14 +3,9 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::Duration;
 
-use common::api::Api;
 use common::{Destination, Fleet, asked_for, source, truth};
-use reqwest::StatusCode;
 use serde_json::Value;
 use testkit::servers::{NatsFixture, NatsServer, S3Fixture};
 use testkit::source::{Changes, Fault, Size, SourceSpec};
@@ -322,47 +317,6 @@ async fn an_operator_shows_the_password_that_nats_asks_for() {
     ls(Some("operator"), Some("guessed")).exits(3);
     let said = ls(Some("operator"), None).exits(2).to_string();
     assert!(said.contains("THRESHER_NATS_PASSWORD"), "{said}");
-}
-
-#[tokio::test]
-async fn the_page_of_metrics_lists_what_a_fleet_counts_and_nothing_else() {
-    let source = source(SourceSpec::default().resources(3)).await;
-    let fleet = fleet().await;
-    let all = fleet.start(&[], &fleet.gateway());
-    fleet.add(&source.well_known(), &[]);
-    fleet.harvest(&source.well_known()).await.exits(0);
-    // What nobody asked for is counted by nobody.
-    Api::of(&all).await.get("/v1/runs").await.is(StatusCode::OK);
-    let text = get(&all.admin(), "/metrics");
-    let counted: BTreeSet<String> =
-        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(metric).collect();
-    let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/METRICS.md")).unwrap();
-    let names = page.lines().filter_map(|line| line.strip_prefix("| `"));
-    let listed: BTreeSet<String> =
-        names.map(|line| line.split(['`', '{']).next().unwrap_or_default().to_owned()).collect();
-    assert_eq!(listed, counted, "docs/METRICS.md and what is counted");
-    // The services of a process become ready one by one; those that the harvest did not need may be the last.
-    until("the process is ready", || get(&all.admin(), "/readyz") == "ready\n").await;
-}
-
-/// The name under which a metric is asked for, from its line of type.
-fn metric(line: &str) -> String {
-    match line.split_once(' ') {
-        Some((name, "counter")) => format!("{name}_total"),
-        Some((name, "info")) => format!("{name}_info"),
-        Some((name, _)) => name.to_owned(),
-        None => line.to_owned(),
-    }
-}
-
-/// A page of an admin port.
-fn get(address: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
 async fn until_state(fleet: &Fleet, state: &str) {

@@ -57,8 +57,9 @@ impl Harvest {
         for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
             match step {
                 Step::Take { pending, stored, assurance } => {
-                    if !plans.contains_key(&uri) {
-                        self.run.counters.planned += 1;
+                    match plans.contains_key(&uri) {
+                        false => self.run.counters.planned += 1,
+                        true => self.run.counters.moot += 1,
                     }
                     let before = Before { pending, record: held, problem, versions };
                     self.take_verified(batch, &uri, stored, assurance, before);

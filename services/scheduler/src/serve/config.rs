@@ -43,17 +43,32 @@ pub struct Settings {
     pub cache_megabytes: usize,
     /// How long a run waits for a Source that does not answer or asks for patience, in seconds, before it fails.
     pub source_patience_seconds: u64,
+    /// How many Sources have series of their own among the metrics: those that are late the most. All others are one, `other`.
+    pub sources_shown: usize,
+    /// How long after its time, by its own schedule, a Source may be in step again before it counts as stale, in seconds.
+    pub freshness_grace_seconds: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { name: None, sources_at_a_time: 8, cache_megabytes: 64, source_patience_seconds: 3_600 }
+        Self {
+            name: None,
+            sources_at_a_time: 8,
+            cache_megabytes: 64,
+            source_patience_seconds: 3_600,
+            sources_shown: 50,
+            freshness_grace_seconds: 21_600,
+        }
     }
 }
 
 impl Settings {
     pub(super) fn source_patience(&self) -> Duration {
         Duration::from_secs(self.source_patience_seconds)
+    }
+
+    pub(super) fn freshness_grace(&self) -> Duration {
+        Duration::from_secs(self.freshness_grace_seconds)
     }
 
     /// Room for blocks of records, and for indexes and filters, in bytes.

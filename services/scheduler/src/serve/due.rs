@@ -40,6 +40,17 @@ pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
     }
 }
 
+/// Until when what was held at `last_success` is what the operator wants to have: when the Source is due again. None where nobody said.
+pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<Timestamp> {
+    let scheduled =
+        spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, last_success).ok());
+    let followed = spec.continuous.map(|bounds| {
+        let most = Duration::from_secs(bounds.most_seconds);
+        last_success.saturating_add(most).unwrap_or(Timestamp::MAX)
+    });
+    scheduled.into_iter().chain(followed).min().filter(|_| spec.enabled)
+}
+
 #[cfg(test)]
 mod tests {
     use control::{AskedBy, PollBounds, RunMode, RunSpec, RunState, Schedule};

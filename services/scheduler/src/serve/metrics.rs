@@ -8,7 +8,11 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use resourcesync::Quirk;
 use service::Metrics;
+
+use super::standings::Standings;
 
 /// What a scheduler counts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +21,16 @@ pub(super) struct SchedulerMetrics {
     runs_in_hand: Gauge,
     runs: Family<EndLabel, Counter>,
     problems: Family<ReasonLabel, Gauge>,
+    leases: Family<ChangeLabel, Counter>,
+    guard_trips: Counter,
+    shortfall: Counter,
+    entries: Counter,
+    gaps: Counter,
+    resources: Family<OutcomeLabel, Counter>,
+    documents: Family<ResultLabel, Counter>,
+    quirks: Family<QuirkLabel, Counter>,
+    /// How each Source stands.
+    pub(super) standings: Standings,
     /// What each Source adds to them.
     counted: Arc<Mutex<HashMap<SourceId, Problems>>>,
 }
@@ -37,6 +51,26 @@ struct EndLabel {
     end: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChangeLabel {
+    change: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuirkLabel {
+    quirk: &'static str,
+}
+
 /// A run in hand, until it is dropped.
 pub(super) struct InHand(Gauge);
 
@@ -48,7 +82,17 @@ impl SchedulerMetrics {
         for end in ["in-sync", "with-problems", "failed"] {
             drop(counted.runs.get_or_create(&EndLabel { end }));
         }
+        for change in ["taken", "given-back", "lost"] {
+            drop(counted.leases.get_or_create(&ChangeLabel { change }));
+        }
+        for outcome in ["stored", "unchanged", "deleted", "failed", "ignored"] {
+            drop(counted.resources.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for result in ["read", "not-modified", "failed"] {
+            drop(counted.documents.get_or_create(&ResultLabel { result }));
+        }
         metrics.register(|registry| {
+            counted.register_work(registry);
             registry.register(
                 "scheduler_sources",
                 "Sources this scheduler looks after",
@@ -73,12 +117,83 @@ impl SchedulerMetrics {
         counted
     }
 
+    fn register_work(&self, registry: &mut Registry) {
+        registry.register(
+            "scheduler_lease_changes",
+            "Leases of Sources that this scheduler took, gave back and lost",
+            self.leases.clone(),
+        );
+        registry.register(
+            "scheduler_guard_trips",
+            "Runs that the guard kept from deleting",
+            self.guard_trips.clone(),
+        );
+        registry.register(
+            "scheduler_entries",
+            "Entries read from lists, packages included",
+            self.entries.clone(),
+        );
+        registry.register(
+            "scheduler_shortfall_entries",
+            "Entries of finished runs that came to no end that is counted",
+            self.shortfall.clone(),
+        );
+        registry.register(
+            "scheduler_gaps",
+            "Change documents that did not join on to what was synchronized",
+            self.gaps.clone(),
+        );
+        registry.register("scheduler_resources", "Resources settled, by outcome", self.resources.clone());
+        registry.register(
+            "scheduler_documents",
+            "Documents asked for, by what came of it",
+            self.documents.clone(),
+        );
+        registry.register("scheduler_quirks", "Tolerances that reading needed, by name", self.quirks.clone());
+    }
+
+    pub(super) fn lease(&self, change: &'static str) {
+        self.leases.get_or_create(&ChangeLabel { change }).inc();
+    }
+
+    pub(super) fn guard_tripped(&self) {
+        self.guard_trips.inc();
+    }
+
+    pub(super) fn fell_short(&self, entries: u64) {
+        self.shortfall.inc_by(entries);
+    }
+
+    pub(super) fn entries(&self, count: u64) {
+        self.entries.inc_by(count);
+    }
+
+    pub(super) fn gaps(&self, count: u64) {
+        self.gaps.inc_by(count);
+    }
+
+    pub(super) fn resources(&self, outcome: &'static str, count: u64) {
+        self.resources.get_or_create(&OutcomeLabel { outcome }).inc_by(count);
+    }
+
+    pub(super) fn documents(&self, result: &'static str, count: u64) {
+        self.documents.get_or_create(&ResultLabel { result }).inc_by(count);
+    }
+
+    /// Counts a quirk under its name, or as `other` where this version does not know it: catalogs may hold those of later ones.
+    pub(super) fn quirks(&self, name: &str, count: u64) {
+        let quirk = Quirk::named(name).map_or("other", Quirk::as_str);
+        self.quirks.get_or_create(&QuirkLabel { quirk }).inc_by(count);
+    }
+
     pub(super) fn sources(&self, count: usize) {
         self.sources.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// What a run of a Source has left open.
     pub(super) fn problems(&self, source: &SourceId, open: &BTreeMap<ProblemReason, u64>, ignored: u64) {
+        let total: u64 = open.values().sum();
+        self.standings.note(source, |standing| standing.problems = Some(total));
         let open = open.iter().map(|(reason, count)| (reason.as_str(), *count)).chain([(IGNORED, ignored)]);
         self.replace(
             source,
@@ -87,7 +202,8 @@ impl SchedulerMetrics {
     }
 
     /// The Source is looked after by somebody else.
-    pub(super) fn forget_problems(&self, source: &SourceId) {
+    pub(super) fn forget(&self, source: &SourceId) {
+        self.standings.forget(source);
         self.replace(source, Problems::new());
     }
 
@@ -137,7 +253,7 @@ mod tests {
         metrics.problems(&one, &open(1), 0);
         metrics.problems(&two, &BTreeMap::new(), 0);
         assert_eq!((shown("timeout"), shown(IGNORED)), (1, 0));
-        metrics.forget_problems(&one);
+        metrics.forget(&one);
         assert_eq!(shown("timeout"), 0);
     }
 }

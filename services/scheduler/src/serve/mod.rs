@@ -7,10 +7,12 @@ mod claims;
 mod config;
 mod due;
 mod ending;
+mod meter;
 mod metrics;
 mod places;
 mod run;
 mod said;
+mod standings;
 mod steward;
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,7 @@ use web::Client;
 pub use config::{Config, Settings};
 use metrics::SchedulerMetrics;
 use places::Places;
+use standings::Shown;
 use views::Views;
 
 /// What all stewards of a scheduler share. Cheap to clone.
@@ -69,16 +72,26 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let counted = SchedulerMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
-    let Context { config, vars, readiness, stop, .. } = context;
+    let Context { config, vars, readiness, stop, metrics } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let client = Client::new(config.http.web(1))?;
+    fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
     let Views { sources, runs, leases, members } = Views::open(&control, &readiness, &stop).await?;
+    let shown = Shown {
+        standings: counted.standings.clone(),
+        sources: sources.clone(),
+        runs: runs.clone(),
+        clock: Arc::clone(&clock),
+        most: settings.sources_shown,
+        grace: settings.freshness_grace(),
+    };
+    metrics.register(|registry| registry.register_collector(Box::new(shown)));
     let crew = Crew {
         me: me.clone(),
         sources,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
 use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Stopped, Wanted};
-use model::RunId;
+use model::{Mode, RunId};
 use store::{Key, SourceNote};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use web::{Client, Terms};
 
 use super::ending::{self, Next, Patience};
+use super::meter::Meter;
 use super::places::PlacesWithin;
+use super::steward::was_success;
 use super::{Crew, said, wishes};
 use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, abandon};
 
@@ -42,6 +44,7 @@ pub(super) struct Tended<'a> {
     source: Arc<SourceSpec>,
     id: RunId,
     progress: watch::Sender<Progress>,
+    meter: Meter,
     /// Why it does not go on at the moment.
     waits_for: Option<String>,
 }
@@ -55,7 +58,8 @@ impl<'a> Tended<'a> {
         keep: &'a CancellationToken,
     ) -> Self {
         let progress = watch::Sender::new(Progress::default());
-        Self { crew, lease, keep, source, id: run.spec.id, progress, waits_for: None }
+        let meter = Meter::new(crew.metrics.clone(), source.id.clone(), &run.progress.counters);
+        Self { crew, lease, keep, source, id: run.spec.id, progress, meter, waits_for: None }
     }
 
     /// Works on the run until it is left.
@@ -205,10 +209,11 @@ impl<'a> Tended<'a> {
     /// Tells how far the run has come; returns whether it is still wanted. While nobody listens, it is.
     async fn tell(&self) -> Result<bool, ControlError> {
         let now = self.progress.borrow().clone();
+        self.meter.note(&now);
         let progress = control::Progress {
             phase: now.phase,
             counters: now.counters,
-            pending: None,
+            pending: now.phase.map(|_| now.pending),
             waits_for: self.waits_for.clone(),
             told_at: None,
         };
@@ -262,10 +267,19 @@ impl<'a> Tended<'a> {
         let now = self.crew.clock.now();
         self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         if let Some(guard) = &report.guard {
+            self.crew.metrics.guard_tripped();
             return self.stop(Stopped::by_guard(guard.to_string())).await;
         }
         let in_sync = InSync(report.in_sync());
-        self.crew.control.runs().finish(self.lease, self.id, in_sync, now).await?;
+        let finished = self.crew.control.runs().finish(self.lease, self.id, in_sync, now).await?;
+        if was_success(&finished) {
+            let began = finished.started_at;
+            self.crew.metrics.standings.note(&self.source.id, |standing| standing.last_success = began);
+        }
+        // What an audit or an earlier process has counted cannot be set against what came of it.
+        if !report.resumed && matches!(report.run.mode, Mode::Baseline | Mode::Incremental) {
+            self.crew.metrics.fell_short(report.run.counters.shortfall());
+        }
         tracing::info!(run.id = %self.id, in_sync = report.in_sync(), "the run is finished");
         self.crew.metrics.ended(if report.in_sync() { "in-sync" } else { "with-problems" });
         Ok(Left::Settled)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, SourceSpec};
+use control::{AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec};
 use model::{RunId, SourceId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
     let mut steward = Steward { crew, source, keep, pause: None };
+    steward.look_back().await;
     while !steward.keep.is_cancelled() {
         if let Err(error) = steward.turn().await {
             tracing::warn!(source.id = %steward.source, %error, "a Source cannot be looked after now");
@@ -29,7 +30,7 @@ pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToke
         }
     }
     // Whoever looks after it from now on counts them.
-    steward.crew.metrics.forget_problems(&steward.source);
+    steward.crew.metrics.forget(&steward.source);
 }
 
 struct Steward {
@@ -41,12 +42,33 @@ struct Steward {
 }
 
 impl Steward {
+    /// Finds out when the Source was in step last, for those who ask how late it is.
+    async fn look_back(&self) {
+        let now = self.crew.clock.now();
+        let last_success = match self.crew.runs.get(&self.source) {
+            None => None,
+            Some(run) if was_success(&run) => run.started_at,
+            Some(_) => match self.crew.control.runs().past(&self.source).await {
+                Ok(past) => past.iter().find(|run| was_success(run)).and_then(|run| run.started_at),
+                Err(error) => {
+                    tracing::debug!(source.id = %self.source, %error, "it is not known when it was in step last");
+                    None
+                }
+            },
+        };
+        self.crew.metrics.standings.note(&self.source, |standing| {
+            (standing.since, standing.last_success) = (Some(now), last_success);
+        });
+    }
+
     /// Waits for work, and does it.
     async fn turn(&mut self) -> Result<(), ControlError> {
         let wait = self.wait_for_run();
         let Some((spec, run)) = wait.await? else { return Ok(()) };
         let Some(lease) = self.acquire().await? else { return Ok(()) };
+        self.crew.metrics.lease("taken");
         let tended = Tended::new(&self.crew, &lease, spec, &run, &self.keep).tend(&run).await;
+        self.crew.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "given-back" });
         // Whatever came of it: others may have the Source now.
         lease.release().await;
         match tended? {
@@ -167,6 +189,11 @@ impl Steward {
         self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
         Ok(())
     }
+}
+
+/// Whether a run went to its end and brought its Source in step, but for problems that are told of.
+pub(super) fn was_success(run: &Run) -> bool {
+    matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit
 }
 
 /// The view follows the server within milliseconds; a run that was just asked for is waited for.

@@ -186,6 +186,13 @@ impl Window {
         self.used
     }
 
+    /// Jobs that are out, and the most that may be at the origins that have work and are asked.
+    pub(crate) fn jobs(&self) -> (usize, usize) {
+        let lanes = self.lanes.values().filter(|state| state.down().is_none());
+        let busy = lanes.filter(|state| state.jobs > 0 || !state.ready.is_empty()).count();
+        (self.jobs.values().filter(|job| job.asks).count(), busy * lane::most_jobs(self.jobs_per_lane))
+    }
+
     /// Resources out in jobs.
     pub(crate) fn in_flight(&self) -> usize {
         self.taken.len() - self.ready

@@ -1,0 +1,192 @@
+//! What is counted of the requests of a process, whichever of its services sends them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::Lane;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use service::Metrics;
+use web::{Client, Exchange, Observer};
+
+use crate::lane_groups::{LaneGroups, OTHER};
+
+/// From a server next door to one that makes its lists when it is asked.
+const SECONDS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+
+/// Counts the requests of `client` by groups of origins, together with those of the other services of this process.
+///
+/// # Errors
+/// When the groups are more than are counted, or their names cannot be used.
+pub fn count_requests(client: &Client, groups: &LaneGroups, metrics: &Metrics) -> anyhow::Result<()> {
+    groups.check()?;
+    let counted = metrics.shared(|registry| {
+        let counted = Counted::default();
+        // There from the beginning: a fleet may be idle for long.
+        drop(counted.in_flight.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
+        drop(counted.bytes.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
+        registry.register(
+            "http_requests",
+            "Requests sent to Sources, by group of origins and class of status",
+            counted.requests.clone(),
+        );
+        registry.register(
+            "http_answer_seconds",
+            "Time until the head of an answer came, by group of origins",
+            counted.seconds.clone(),
+        );
+        registry.register(
+            "http_received_bytes",
+            "Bytes of bodies received, by group of origins",
+            counted.bytes.clone(),
+        );
+        registry.register(
+            "http_requests_in_flight",
+            "Requests whose answers have not ended, by group of origins",
+            counted.in_flight.clone(),
+        );
+        counted
+    });
+    client.observe(Arc::new(Counting { groups: groups.clone(), counted }));
+    Ok(())
+}
+
+#[derive(Debug, Clone)]
+struct Counted {
+    requests: Family<RequestLabel, Counter>,
+    seconds: Family<LanesLabel, Histogram>,
+    bytes: Family<LanesLabel, Counter>,
+    in_flight: Family<LanesLabel, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabel {
+    lanes: String,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LanesLabel {
+    lanes: String,
+}
+
+#[derive(Debug)]
+struct Counting {
+    groups: LaneGroups,
+    counted: Counted,
+}
+
+/// A request under way. The series of its group are looked up once.
+struct UnderWay {
+    lanes: String,
+    requests: Family<RequestLabel, Counter>,
+    seconds: Histogram,
+    bytes: Counter,
+    in_flight: Gauge,
+    /// Whether how it was answered is counted.
+    is_counted: bool,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            bytes: Family::default(),
+            in_flight: Family::default(),
+        }
+    }
+}
+
+impl Observer for Counting {
+    fn begin(&self, lane: &Lane) -> Box<dyn Exchange> {
+        let lanes = self.groups.of(lane).to_owned();
+        let label = LanesLabel { lanes: lanes.clone() };
+        let in_flight = self.counted.in_flight.get_or_create_owned(&label);
+        in_flight.inc();
+        Box::new(UnderWay {
+            requests: self.counted.requests.clone(),
+            seconds: self.counted.seconds.get_or_create_owned(&label),
+            bytes: self.counted.bytes.get_or_create_owned(&label),
+            in_flight,
+            lanes,
+            is_counted: false,
+        })
+    }
+}
+
+impl UnderWay {
+    fn count(&mut self, status: &'static str) {
+        self.is_counted = true;
+        self.requests.get_or_create(&RequestLabel { lanes: self.lanes.clone(), status }).inc();
+    }
+}
+
+impl Exchange for UnderWay {
+    fn answered(&mut self, status: Option<u16>, after: Duration) {
+        self.count(status.map_or("none", class));
+        if status.is_some() {
+            self.seconds.observe(after.as_secs_f64());
+        }
+    }
+
+    fn received(&mut self, bytes: u64) {
+        self.bytes.inc_by(bytes);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        // Given up before anything came.
+        if !self.is_counted {
+            self.count("none");
+        }
+        self.in_flight.dec();
+    }
+}
+
+fn class(status: u16) -> &'static str {
+    match status / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use service::About;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_group_and_class_and_are_in_flight_until_their_answers_end() {
+        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let groups: LaneGroups = serde_json::from_str(r#"{"partners": ["example.org"]}"#).unwrap();
+        let clients = [(); 2].map(|()| Client::new(web::WebConfig::default()).unwrap());
+        clients.iter().for_each(|client| count_requests(client, &groups, &metrics).unwrap());
+        let counted = metrics.shared(|_| -> Counted { panic!("both clients count together") });
+        let counting = Counting { groups, counted };
+        let lane = |text: &str| text.parse::<Lane>().unwrap();
+        let mut partner = counting.begin(&lane("https://www.example.org"));
+        partner.answered(Some(503), Duration::from_millis(200));
+        partner.received(7);
+        drop(counting.begin(&lane("http://h")));
+        let text = metrics.encode();
+        for line in [
+            "thresher_http_requests_total{lanes=\"partners\",status=\"5xx\"} 1",
+            "thresher_http_requests_total{lanes=\"other\",status=\"none\"} 1",
+            "thresher_http_received_bytes_total{lanes=\"partners\"} 7",
+            "thresher_http_requests_in_flight{lanes=\"partners\"} 1",
+            "thresher_http_requests_in_flight{lanes=\"other\"} 0",
+            "thresher_http_answer_seconds_count{lanes=\"partners\"} 1",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}

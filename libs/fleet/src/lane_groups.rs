@@ -1,0 +1,113 @@
+//! Origins in groups: what is counted by origin would grow with the Sources, so it is counted by group.
+
+use std::collections::BTreeMap;
+
+use anyhow::bail;
+use model::Lane;
+use serde::Deserialize;
+
+/// The group of all origins that no other has.
+pub(crate) const OTHER: &str = "other";
+/// The most groups, beside that one.
+const MOST: usize = 20;
+/// The longest name of one, in bytes.
+const LONGEST: usize = 40;
+
+/// Names of groups, each with the hosts whose origins are in it: `http.lane_groups` in a configuration. A host stands for the hosts below it
+/// too. What is counted of requests has the group as label `lanes`, so there are as many series as there are groups, whatever Sources offer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(transparent)]
+pub struct LaneGroups(BTreeMap<String, Vec<String>>);
+
+impl LaneGroups {
+    /// Refuses too many of them, and names that no label should have.
+    ///
+    /// # Errors
+    /// With what is wrong, and where.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.0.len() > MOST {
+            bail!(
+                "http.lane_groups has {} groups, and at most {MOST} are counted; put hosts together",
+                self.0.len()
+            );
+        }
+        let is_name = |name: &str| {
+            let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+            (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_plain) && name != OTHER
+        };
+        for (name, hosts) in &self.0 {
+            if !is_name(name) {
+                bail!(
+                    "http.lane_groups: {name:?} is no name of a group; use up to {LONGEST} lower-case letters, digits and dashes, and not {OTHER:?}, \
+                     which is the group of all others"
+                );
+            }
+            if let Some(host) = hosts.iter().find(|host| host.is_empty() || host.contains(['/', ':'])) {
+                bail!(
+                    "http.lane_groups.{name}: {host:?} is no host; write it without scheme and port, such as example.org"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of an origin: that which names its host, or the nearest one above it.
+    pub fn of(&self, lane: &Lane) -> &str {
+        let authority = lane.as_str().split("://").last().unwrap_or_default();
+        let host = match authority.rsplit_once(':') {
+            // Of an address in brackets, colons are a part.
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+            _ => authority,
+        };
+        let mut best: Option<(usize, &str)> = None;
+        for (name, hosts) in &self.0 {
+            for named in hosts {
+                let is_in = host
+                    .strip_suffix(named.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+                if is_in && best.is_none_or(|(length, _)| named.len() > length) {
+                    best = Some((named.len(), name));
+                }
+            }
+        }
+        best.map_or(OTHER, |(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(json: &str) -> LaneGroups {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn an_origin_is_in_the_group_that_names_its_host_or_the_nearest_above_it() {
+        let groups =
+            groups(r#"{"partners": ["example.org"], "archive": ["a.example.org"], "here": ["127.0.0.1"]}"#);
+        groups.check().unwrap();
+        for (lane, group) in [
+            ("https://example.org", "partners"),
+            ("https://www.example.org:8443", "partners"),
+            ("http://a.example.org", "archive"),
+            ("http://b.a.example.org", "archive"),
+            ("https://notexample.org", OTHER),
+            ("http://127.0.0.1:8080", "here"),
+            ("http://[::1]:8080", OTHER),
+        ] {
+            assert_eq!(groups.of(&lane.parse().unwrap()), group, "{lane}");
+        }
+        assert_eq!(LaneGroups::default().of(&"https://example.org".parse().unwrap()), OTHER);
+    }
+
+    #[test]
+    fn there_are_not_too_many_and_their_names_can_stand_in_a_label() {
+        let many: Vec<String> = (0..=MOST).map(|n| format!("\"g{n}\": []")).collect();
+        let said = |json: &str| groups(json).check().unwrap_err().to_string();
+        assert!(said(&format!("{{{}}}", many.join(","))).contains("21 groups"));
+        assert!(said(r#"{"Partners": []}"#).contains("Partners"));
+        assert!(said(r#"{"other": []}"#).contains("all others"));
+        assert!(said(r#"{"a": ["https://example.org"]}"#).contains("without scheme"));
+    }
+}
