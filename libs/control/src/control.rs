@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use crate::bucket::{Bucket, Layout, Line};
 use crate::lease::Leases;
 use crate::members::Members;
+use crate::plans::Plans;
 use crate::rests::Rests;
 use crate::runs::Runs;
 use crate::sources::Sources;
@@ -38,6 +39,7 @@ pub struct Control {
     rests: Rests,
     submissions: Submissions,
     words: Words,
+    plans: Plans,
 }
 
 impl Control {
@@ -54,7 +56,7 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        Self::open(config, options, false).await
+        Box::pin(Self::open(config, options, false)).await
     }
 
     /// Connects to look, or to say something, as operators do: buckets that are there stay as their fleet keeps them, whatever
@@ -63,7 +65,7 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn visit(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        Self::open(config, options, true).await
+        Box::pin(Self::open(config, options, true)).await
     }
 
     async fn open(config: &Config, options: ConnectOptions, as_found: bool) -> Result<Self, ControlError> {
@@ -114,6 +116,7 @@ impl Control {
                 open("submissions", 1, "What was submitted with keys").await?,
             )),
             words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
+            plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
             client,
         })
     }
@@ -151,6 +154,11 @@ impl Control {
     /// What the operator has to say about problems.
     pub fn words(&self) -> &Words {
         &self.words
+    }
+
+    /// What it would take to harvest Sources, as far as somebody asked.
+    pub fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Whether the server answers now.

@@ -6,6 +6,7 @@ mod control;
 mod error;
 mod lease;
 mod members;
+mod plans;
 mod rests;
 mod revised;
 mod runs;
@@ -22,6 +23,7 @@ pub use control::Control;
 pub use error::ControlError;
 pub use lease::{Claim, Lease, LeaseRecord, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
+pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use rests::{Rest, Rests};
 pub use revised::{Revised, Revision};
 pub use runs::{

@@ -8,12 +8,12 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, AskedBy, InSync, Kept, LeaseRecord, Member, PollBounds, Prefer, Progress, Rest, Revision, Robots,
-    Role, Run, RunMode, RunSpec, Schedule, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout,
-    WordKind, WordRequest,
+    Absent, AskedBy, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay,
+    PollBounds, Prefer, Progress, Rest, Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, SourceSpec,
+    Step, Stopped, Submission, Tenure, WordAbout, WordKind, WordRequest,
 };
 use jiff::Timestamp;
-use model::{Phase, ProblemReason, SourceId};
+use model::{Phase, ProblemReason, SetId, SourceId};
 use serde_json::Value;
 use url::Url;
 
@@ -160,6 +160,37 @@ fn submissions_and_words() {
     word("word-ignore", WordKind::Ignore { note: "gone since 2019".to_owned() });
     word("word-retry", WordKind::Retry { ignored: true });
     word("word-undo", WordKind::Undo);
+}
+
+#[test]
+fn plans() {
+    let at = at("2026-03-01T12:00:00Z");
+    let id = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+    let plan = |tries, state| Plan { id, source: plain_source(), asked_at: at, tries, state };
+    golden("plan-asked", &plan(0, PlanState::Asked));
+    golden("plan-taken", &plan(1, PlanState::Taken { by: "pod-1".parse().unwrap() }));
+    golden("plan-failed", &plan(1, PlanState::Failed { why: "nothing is there".to_owned(), at }));
+    let way = PlanWay {
+        set: SetId::new("https://example.org/set"),
+        capability: "resourcelist".to_owned(),
+        documents: 2,
+        named: 1_000,
+        held: 10,
+        requests: 990,
+        bytes: Some(5_000_000),
+        time_ms: Some(25_000),
+        chosen: true,
+    };
+    let unread = PlanUnread { uri: "https://example.org/list2".to_owned(), why: "status 404".to_owned() };
+    let estimate = PlanEstimate {
+        ways: vec![way],
+        ways_left_out: 1,
+        wait_ms: 100,
+        requests: 5,
+        unread: vec![unread],
+        unread_left_out: 2,
+    };
+    golden("plan-done", &plan(1, PlanState::Done { estimate, at }));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The API as a whole: its routes, and its description.
 
+use api::{FieldError, Problem};
 use axum::extract::DefaultBodyLimit;
 use axum::{Json, Router, middleware};
 use utoipa::OpenApi as _;
@@ -12,9 +13,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::door::door;
-use crate::refusal::{FieldError, PROBLEM_JSON, Problem, Refusal};
+use crate::refusal::{PROBLEM_JSON, Refusal};
 use crate::state::Gateway;
-use crate::{content, events, problems, report, resources, runs, sources, words};
+use crate::{content, events, plans, problems, report, resources, runs, sources, words};
 
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
@@ -75,6 +76,8 @@ fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(Described::openapi())
         .routes(routes!(sources::list, sources::create))
         .routes(routes!(sources::read, sources::change, sources::delete))
+        .routes(routes!(plans::ask))
+        .routes(routes!(plans::read))
         .routes(routes!(runs::all))
         .routes(routes!(runs::list, runs::submit))
         .routes(routes!(runs::read))

@@ -46,6 +46,8 @@ pub struct Settings {
     pub cache_megabytes: usize,
     /// How long the answer to a request with an `Idempotency-Key` is kept, in seconds.
     pub idempotency_seconds: u64,
+    /// How long the answer to whoever asks for a plan waits for it, in seconds, 0 to 60; then the answer says where to look.
+    pub plan_wait_seconds: u64,
 }
 
 impl Default for Settings {
@@ -59,6 +61,7 @@ impl Default for Settings {
             catalogs_open: 32,
             cache_megabytes: 64,
             idempotency_seconds: 24 * 3600,
+            plan_wait_seconds: 4,
         }
     }
 }
@@ -83,6 +86,9 @@ impl Settings {
         }
         if !(1..=31_536_000).contains(&self.idempotency_seconds) {
             bail!("gateway.idempotency_seconds is 1 to 31536000");
+        }
+        if self.plan_wait_seconds > 60 {
+            bail!("gateway.plan_wait_seconds is 0 to 60");
         }
         Ok(())
     }

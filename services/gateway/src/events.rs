@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use api::Run;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use control::{LeaseRecord, Run as FleetRun, View};
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::ask;
 use crate::refusal::Refusal;
-use crate::runs::{self, Run};
+use crate::runs;
 use crate::state::Gateway;
 
 /// Between two signs of life where nothing changes: shorter than what stands in between waits for one.

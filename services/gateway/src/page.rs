@@ -1,8 +1,7 @@
 //! Pages: a list is handed out in parts, and an opaque cursor says where to go on.
 
+use api::Page;
 use data_encoding::BASE64URL_NOPAD;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::refusal::Refusal;
 
@@ -10,16 +9,6 @@ use crate::refusal::Refusal;
 const USUAL: u16 = 100;
 /// The most items of a page.
 pub(crate) const MOST: u16 = 1000;
-
-/// A part of a list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Page<T> {
-    /// The items.
-    pub(crate) items: Vec<T>,
-    /// Where to go on: the parameter `cursor` of the next request. Absent when this is the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
-}
 
 /// How many items a page has.
 ///

@@ -2,78 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use api::schema::KINDS;
+use api::{Page, ProblemGroup, SourceProblem};
 use axum::Json;
 use axum::extract::{Path, State};
 use futures::TryStreamExt;
-use jiff::Timestamp;
-use model::{Evidence, Ignored, ProblemReason, ProblemRecord, Subject};
-use serde::{Deserialize, Serialize};
-use utoipa::openapi::schema::Schema;
-use utoipa::{IntoParams, ToSchema};
+use model::{ProblemReason, ProblemRecord, Subject};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::ask::{self, Asked};
-use crate::page::{self, Page};
+use crate::page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
-use crate::wanted::one_of;
 
 /// The kind of cursors.
 const KIND: &str = "problems";
 /// Problems that are looked at for one page: where few of many are meant, it may have fewer items, or none, and still a `next`.
 const LOOKED_AT: usize = 20_000;
-
-/// A problem.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SourceProblem {
-    /// What kind of thing it is about.
-    #[schema(schema_with = kind)]
-    about: &'static str,
-    /// Its URI; of an entry the place in its document, of a message its name.
-    uri: String,
-    /// Why.
-    #[schema(schema_with = reason)]
-    reason: ProblemReason,
-    /// What happened and what to do, in words.
-    message: String,
-    /// First seen.
-    first_seen: Timestamp,
-    /// Last seen.
-    last_seen: Timestamp,
-    /// Attempts made, all runs together.
-    attempts: u32,
-    /// Whether another attempt may end otherwise.
-    retry: bool,
-    /// Not tried again before: the server asked for that time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    next_attempt_at: Option<Timestamp>,
-    /// The operator's word that nothing is to be done about it: `note` and `at`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = BTreeMap<String, String>, required = false)]
-    ignored: Option<Ignored>,
-    /// What was seen.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    evidence: Evidence,
-}
-
-/// All problems of one reason about one kind of thing.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ProblemGroup {
-    /// Why.
-    #[schema(schema_with = reason)]
-    reason: ProblemReason,
-    /// What kind of thing they are about.
-    #[schema(schema_with = kind)]
-    about: &'static str,
-    /// How many there are.
-    count: u64,
-    /// When the first was first seen.
-    first_seen: Timestamp,
-    /// When the last was last seen.
-    last_seen: Timestamp,
-    /// The URI of one of them.
-    example: String,
-}
 
 /// Parameters of the list of problems.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -106,17 +52,6 @@ pub(crate) struct GroupParams {
     /// Those that are ignored, instead of those that are open.
     #[serde(default)]
     ignored: bool,
-}
-
-/// The kinds of things that problems are about.
-pub(crate) const KINDS: [&str; 4] = ["resource", "document", "entry", "message"];
-
-fn kind() -> Schema {
-    one_of(&KINDS)
-}
-
-fn reason() -> Schema {
-    one_of(&ProblemReason::ALL.map(ProblemReason::as_str))
 }
 
 /// Which problems are listed.
@@ -209,7 +144,7 @@ pub(crate) async fn groups(
         let about = kind_of(&subject);
         let group = groups.entry((record.reason, about)).or_insert_with(|| ProblemGroup {
             reason: record.reason,
-            about,
+            about: about.into(),
             count: 0,
             first_seen: record.first_seen,
             last_seen: record.last_seen,
@@ -220,24 +155,6 @@ pub(crate) async fn groups(
         group.last_seen = group.last_seen.max(record.last_seen);
     }
     Ok(Json(Page { items: groups.into_values().collect(), next: None }))
-}
-
-impl SourceProblem {
-    fn new(subject: &Subject, record: ProblemRecord) -> Self {
-        Self {
-            about: kind_of(subject),
-            uri: subject.uri().to_owned(),
-            reason: record.reason,
-            message: record.message,
-            first_seen: record.first_seen,
-            last_seen: record.last_seen,
-            attempts: record.attempts,
-            retry: record.retry,
-            next_attempt_at: record.next_attempt_at,
-            ignored: record.ignored,
-            evidence: record.evidence,
-        }
-    }
 }
 
 fn kind_of(subject: &Subject) -> &'static str {

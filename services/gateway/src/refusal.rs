@@ -1,46 +1,15 @@
 //! Refusals: what happened, where, and what to do (RFC 9457).
 
+use api::{FieldError, Problem};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use catalog::CatalogError;
 use control::ControlError;
-use serde::Serialize;
 use store::StoreError;
-use utoipa::ToSchema;
 
 /// The media type of a problem.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
-
-/// Why a request was not done (RFC 9457).
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Problem {
-    /// What kind of problem it is; stable.
-    #[serde(rename = "type")]
-    #[schema(example = "urn:thresher:problem:not-found")]
-    kind: String,
-    /// The same in words.
-    title: String,
-    /// The status of the answer.
-    #[schema(minimum = 400, maximum = 599)]
-    status: u16,
-    /// What happened, and what to do.
-    detail: String,
-    /// Where: the path that was asked for.
-    instance: String,
-    /// What is wrong with single fields.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<FieldError>,
-}
-
-/// What is wrong with a field.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct FieldError {
-    /// The field.
-    pub(crate) field: String,
-    /// What is wrong with it.
-    pub(crate) detail: String,
-}
 
 /// An answer that is no success. Where it came from is added when it goes out.
 #[derive(Debug, Clone)]

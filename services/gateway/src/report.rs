@@ -1,5 +1,7 @@
 //! `/v1/sources/{source}/report`, `/v1/quirks`: what is to be said of a Source to whoever runs it.
 
+use api::Page;
+use api::schema::one_of;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -10,10 +12,8 @@ use utoipa::openapi::schema::Schema;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ask::{self, Asked};
-use crate::page::Page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
-use crate::wanted::one_of;
 
 /// Parameters of a report.
 #[derive(Debug, Deserialize, IntoParams)]

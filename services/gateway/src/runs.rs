@@ -2,93 +2,26 @@
 
 use std::time::Duration;
 
+use api::schema::STATES;
+use api::{Page, Run, Submit};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{
-    AskedBy, ControlError, Revised, Run as FleetRun, RunMode, RunSpec, RunState, Standing, Submission,
-    SubmissionKey,
-};
-use jiff::Timestamp;
-use model::{Counters, RunId, SourceId};
-use serde::{Deserialize, Serialize};
+use control::{AskedBy, ControlError, Revised, Run as FleetRun, RunSpec, Submission, SubmissionKey};
+use model::{RunId, SourceId};
+use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use utoipa::openapi::schema::Schema;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::ask::{self, Asked, Sent};
-use crate::page::{self, Page};
+use crate::page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::wanted::one_of;
 
 /// The longest `Idempotency-Key`, in bytes.
 const LONGEST_KEY: usize = 255;
-
-/// What is asked for with a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Submit {
-    /// How the Source is brought in step; what is known of it decides where nothing is said. An audit compares.
-    #[serde(default)]
-    #[schema(schema_with = mode)]
-    mode: RunMode,
-    /// Whether more resources may be deleted for their absence than the Source's guard allows, in this run.
-    #[serde(default)]
-    allow_deletes: bool,
-    /// Whether an audit puts right what differs.
-    #[serde(default)]
-    repair: bool,
-}
-
-/// A run.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Run {
-    /// Its name.
-    #[schema(value_type = String)]
-    run: RunId,
-    /// The Source.
-    #[schema(value_type = String)]
-    source: SourceId,
-    /// How it stands.
-    #[schema(schema_with = state)]
-    state: &'static str,
-    /// Whether all that the Source offers is held, once it is finished.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    in_sync: Option<bool>,
-    /// Why it failed, or what it waits for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    why: Option<String>,
-    /// Who works on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    owner: Option<String>,
-    /// How the Source is brought in step.
-    #[schema(schema_with = mode)]
-    mode: RunMode,
-    /// Whether it may delete more than the guard allows.
-    allow_deletes: bool,
-    /// Who asked for it.
-    #[schema(schema_with = asked_by)]
-    asked_by: AskedBy,
-    /// When.
-    asked_at: Timestamp,
-    /// When somebody first worked on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    started_at: Option<Timestamp>,
-    /// When it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    finished_at: Option<Timestamp>,
-    /// What it counted so far, by name.
-    #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
-    counters: Counters,
-}
 
 /// Parameters of the list of runs.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -96,58 +29,13 @@ pub(crate) struct Run {
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunParams {
     /// Only those that stand like this.
-    #[param(schema_with = state)]
+    #[param(schema_with = api::schema::state)]
     state: Option<String>,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
     /// Where to go on: `next` of the page before.
     cursor: Option<String>,
-}
-
-fn mode() -> Schema {
-    one_of(&["auto", "baseline", "incremental", "audit"])
-}
-
-fn state() -> Schema {
-    one_of(&STATES)
-}
-
-fn asked_by() -> Schema {
-    one_of(&["operator", "schedule", "notification"])
-}
-
-const STATES: [&str; 7] = ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
-
-impl Run {
-    pub(crate) fn new(run: &FleetRun, standing: &Standing<'_>) -> Self {
-        let (why, owner) = match standing {
-            Standing::Failed { why } => (Some((*why).to_owned()), None),
-            Standing::Running { owner, .. } | Standing::Interrupted { owner } => {
-                (run.progress.waits_for.clone(), Some(owner.to_string()))
-            }
-            _ => (None, None),
-        };
-        let in_sync = match standing {
-            Standing::Finished { in_sync } => Some(*in_sync),
-            _ => None,
-        };
-        Self {
-            run: run.spec.id,
-            source: run.spec.source.clone(),
-            state: standing.name(),
-            in_sync,
-            why,
-            owner,
-            mode: run.spec.mode,
-            allow_deletes: run.spec.allow_deletes,
-            asked_by: run.spec.asked_by,
-            asked_at: run.spec.asked_at,
-            started_at: run.started_at,
-            finished_at: run.finished_at,
-            counters: run.progress.counters.clone(),
-        }
-    }
 }
 
 /// A run as it stands now.
@@ -344,21 +232,7 @@ pub(crate) async fn approve(
 ) -> Result<Response, Refusal> {
     let (source, id) = (ask::source(&source)?, run_id(&run)?);
     let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
-    if last.spec.id != id {
-        return Err(Refusal::conflict(format!(
-            "the last run of {source} is {}, and only that can be approved",
-            last.spec.id
-        )));
-    }
-    // Whatever else stopped a run, no word of an operator was asked for, and none shall count for deletions that nobody has seen.
-    if !matches!(&last.state, RunState::Failed(stopped) if stopped.by_guard) {
-        return Err(Refusal::conflict(format!(
-            "the run {id} is {}, and not because of the guard: only a run that the guard has stopped can be approved. \
-             Ask for another run instead",
-            last.state.name(),
-        )));
-    }
-    let asked = Submit { mode: last.spec.mode, allow_deletes: true, repair: last.spec.repair };
+    let asked = Submit::approving(id, &last).map_err(Refusal::conflict)?;
     let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
     tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
     created(&source, run.spec.id, answer_of(&gateway, &run)?)

@@ -88,6 +88,7 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
         sources: control.sources().view().await?,
         runs: control.runs().view().await?,
         leases: control.leases().view().await?,
+        plans: control.plans().view().await?,
     })
 }
 

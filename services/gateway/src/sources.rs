@@ -1,38 +1,20 @@
 //! `/v1/sources`: what the fleet harvests.
 
+use api::{Page, Source, Wanted};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{ControlError, Revised, Revision, SourceSpec};
-use jiff::Timestamp;
+use control::{ControlError, Revised, SourceSpec};
 use model::SourceId;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::ask::{self, Asked, Sent};
-use crate::page::{self, Page};
+use crate::page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::wanted::Wanted;
-
-/// A Source that the fleet harvests.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Source {
-    /// Its name, which follows from its entry.
-    id: String,
-    /// Which writing of it this is: also in the header `ETag`. Absent in what a dry run shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    revision: Option<u64>,
-    /// When its schedule is due next, whatever else asks for runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    next_due: Option<Timestamp>,
-    /// What is wanted of it.
-    wanted: Wanted,
-}
 
 /// Parameters of lists.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -56,30 +38,17 @@ pub(crate) struct TryParams {
     dry_run: bool,
 }
 
-impl Source {
-    fn new(spec: &SourceSpec, revision: Option<Revision>, now: Timestamp) -> Self {
-        let due = |schedule: &control::Schedule| schedule.next_after(&spec.id, now).ok();
-        Self {
-            id: spec.id.to_string(),
-            revision: revision.map(Revision::get),
-            next_due: spec.schedule.as_ref().filter(|_| spec.enabled).and_then(due),
-            wanted: Wanted::from(spec),
-        }
+fn answer(source: &Source, status: StatusCode) -> Response {
+    let mut response = (status, Json(source)).into_response();
+    if let Some(Ok(value)) = source.revision.map(|revision| etag(revision).parse()) {
+        response.headers_mut().insert(header::ETAG, value);
     }
-
-    fn answer(self, status: StatusCode) -> Response {
-        let etag = self.revision.map(etag);
-        let mut response = (status, Json(&self)).into_response();
-        if let Some(Ok(value)) = etag.map(|etag| etag.parse()) {
-            response.headers_mut().insert(header::ETAG, value);
-        }
-        if status == StatusCode::CREATED
-            && let Ok(value) = format!("/v1/sources/{}", self.id).parse()
-        {
-            response.headers_mut().insert(header::LOCATION, value);
-        }
-        response
+    if status == StatusCode::CREATED
+        && let Ok(value) = format!("/v1/sources/{}", source.id).parse()
+    {
+        response.headers_mut().insert(header::LOCATION, value);
     }
+    response
 }
 
 fn etag(revision: u64) -> String {
@@ -120,14 +89,14 @@ pub(crate) async fn create(
         return match gateway.control().sources().get(&spec.id).await {
             Ok(_) => Err(ControlError::Exists { what: format!("source {}", spec.id) }.into()),
             Err(ControlError::Absent { .. }) => {
-                Ok(Source::new(&spec, None, gateway.now()).answer(StatusCode::OK))
+                Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK))
             }
             Err(error) => Err(error.into()),
         };
     }
     let revision = gateway.control().sources().create(&spec).await?;
     tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is added");
-    Ok(Source::new(&spec, Some(revision), gateway.now()).answer(StatusCode::CREATED))
+    Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::CREATED))
 }
 
 /// A Source.
@@ -139,7 +108,7 @@ pub(crate) async fn read(
     Path(source): Path<String>,
 ) -> Result<Response, Refusal> {
     let found = gateway.control().sources().get(&ask::source(&source)?).await?;
-    Ok(Source::new(&found, Some(found.revision), gateway.now()).answer(StatusCode::OK))
+    Ok(answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK))
 }
 
 /// Changes what is wanted of a Source: all of it. `If-Match` names the revision that was read.
@@ -170,11 +139,11 @@ pub(crate) async fn change(
     let spec = SourceSpec { id, ..SourceSpec::from(wanted) };
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
-        return Ok(Source::new(&spec, None, gateway.now()).answer(StatusCode::OK));
+        return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));
     }
     let revision = gateway.control().sources().update(&spec, found.revision).await.map_err(meanwhile)?;
     tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is changed");
-    Ok(Source::new(&spec, Some(revision), gateway.now()).answer(StatusCode::OK))
+    Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::OK))
 }
 
 /// Has a Source harvested no more. What is held of it stays.

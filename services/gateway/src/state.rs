@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Control, LeaseRecord, Run, SourceSpec, View};
+use control::{Control, LeaseRecord, Plan, Run, SourceSpec, View};
 use jiff::Timestamp;
 use model::Clock;
 use store::Store;
@@ -40,6 +40,7 @@ pub(crate) struct Views {
     pub(crate) sources: View<SourceSpec>,
     pub(crate) runs: View<Run>,
     pub(crate) leases: View<LeaseRecord>,
+    pub(crate) plans: View<Plan>,
 }
 
 impl Gateway {

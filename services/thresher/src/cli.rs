@@ -9,8 +9,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use url::Url;
 
+pub(crate) use crate::cli_ask::{FleetArgs, HeldArgs, ServerArgs};
 pub(crate) use crate::cli_fleet::{
-    FleetArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
+    ApplyArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
 pub(crate) use crate::cli_problems::{AboutArg, IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
@@ -70,7 +71,9 @@ pub(crate) enum Command {
     /// Add, list or remove the Sources of a fleet.
     #[command(subcommand)]
     Source(SourceCommand),
-    /// Ask a fleet for runs, and watch, pause, resume or cancel them.
+    /// Have the Sources of a file harvested: adds those that are new, changes those that differ, deletes none.
+    Apply(ApplyArgs),
+    /// Ask a fleet for runs, and watch, pause, resume, cancel or approve them.
     #[command(subcommand)]
     Run(RunCommand),
     /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
@@ -162,9 +165,13 @@ pub(crate) struct PlanArgs {
     /// Any way in: a site, a Source Description, a Capability List, or a list or dump itself.
     pub(crate) url: Url,
 
-    /// The copy that is to be brought in step: a directory, or s3://bucket/prefix. What it holds is not counted. Default: ./HOST
-    #[arg(long)]
+    /// The copy that is to be brought in step: a directory, or s3://bucket/prefix. What it holds is not counted. Default, where no gateway is
+    /// named: ./HOST
+    #[arg(long, conflicts_with_all = ["server", "profile", "token_file"])]
     pub(crate) into: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
@@ -251,7 +258,10 @@ pub(crate) struct HarvestArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
+    pub(crate) held: HeldArgs,
+    /// Only of this Source: the URL it was harvested from, or its name.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
     /// Only URIs that begin with this.
     pub(crate) prefix: Option<String>,
     /// What was held at this moment, as far as versions of that time are kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
@@ -287,7 +297,7 @@ pub(crate) struct ReportArgs {
     /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
     pub(crate) source: Option<String>,
     #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
+    pub(crate) held: HeldArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -372,8 +382,13 @@ pub(crate) struct GcArgs {
 /// `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
+    /// The resource's URI, as the Source writes it.
+    pub(crate) uri: String,
     #[command(flatten)]
-    pub(crate) resource: ResourceArgs,
+    pub(crate) held: HeldArgs,
+    /// Only of this Source: the URL it was harvested from, or its name.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,6 +8,7 @@ use control::CredentialName;
 use jiff::SignedDuration;
 use url::Url;
 
+use crate::cli_ask::FleetArgs;
 use crate::cli_wanted::{ModeArg, WantedArgs};
 use crate::http::RobotsArg;
 
@@ -38,29 +39,6 @@ pub(crate) enum ServiceArg {
     Gateway,
 }
 
-/// Where the fleet is.
-#[derive(Debug, Args)]
-pub(crate) struct FleetArgs {
-    /// A NATS server of the fleet; may be given again for others of its cluster.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "THRESHER_NATS",
-        default_value = "nats://127.0.0.1:4222",
-        value_delimiter = ','
-    )]
-    pub(crate) nats: Vec<String>,
-    /// The name under which the fleet shares the server.
-    #[arg(long, env = "THRESHER_NAMESPACE", default_value = "thresher")]
-    pub(crate) namespace: String,
-    /// The user at NATS, where it asks for one. The password stands in THRESHER_NATS_PASSWORD.
-    #[arg(long, value_name = "NAME", env = "THRESHER_NATS_USER", conflicts_with = "nats_credentials")]
-    pub(crate) nats_user: Option<String>,
-    /// The credentials file (.creds) of a user at NATS, instead.
-    #[arg(long, value_name = "FILE", env = "THRESHER_NATS_CREDENTIALS")]
-    pub(crate) nats_credentials: Option<PathBuf>,
-}
-
 /// What to do with the fleet's Sources.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SourceCommand {
@@ -71,6 +49,16 @@ pub(crate) enum SourceCommand {
         #[command(flatten)]
         fleet: FleetArgs,
         /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what is wanted of a Source, as `thresher apply` reads it.
+    Show {
+        /// Its name, or the URL it was added with.
+        source: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -167,11 +155,36 @@ pub(crate) enum RunCommand {
         #[command(flatten)]
         target: RunTargetArgs,
     },
+    /// Give your word after the guard has stopped a run: ask for the same run again, which may delete more than the guard allows.
+    Approve {
+        #[command(flatten)]
+        target: RunTargetArgs,
+        /// Watch it to its end; the exit status is that of `sync`.
+        #[arg(long)]
+        watch: bool,
+    },
     /// End a run. What it has done stays done; what it had still to do is found out again by the next one.
     Cancel {
         #[command(flatten)]
         target: RunTargetArgs,
     },
+}
+
+/// `apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// A YAML file with Sources, or - for standard input; may be given again. It holds one Source, a list of them, or several documents, each
+    /// with the fields that `thresher source show` prints.
+    #[arg(short, long = "file", value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Whose run.

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use model::ProblemReason;
 
-use crate::cli::HarvestArgs;
+use crate::cli_ask::HeldArgs;
 
 /// Which problems.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +20,10 @@ pub(crate) struct KindArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProblemsArgs {
     #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
+    pub(crate) held: HeldArgs,
+    /// Only of this Source: the URL it was harvested from, or its name.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
     /// Only what is about these URIs: those that begin with this.
     pub(crate) prefix: Option<String>,
     #[command(flatten)]
@@ -50,7 +53,10 @@ pub(crate) struct SelectArgs {
     #[arg(long, conflicts_with_all = ["uris", "prefix", "reason", "about"])]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
+    pub(crate) held: HeldArgs,
+    /// Only of this Source: the URL it was harvested from, or its name.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
     /// In s3://: to be given while no fleet and nobody else harvests into it. A harvest that is under way is shut out.
     #[arg(long)]
     pub(crate) as_owner: bool,

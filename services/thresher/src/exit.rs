@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
+use crate::ask::NotDone;
+
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -42,7 +44,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
         let error = error.into();
         let is_config = matches!(error.downcast_ref(), Some(StoreError::Config(_)));
-        Self { exit: if is_config { Exit::Usage } else { Exit::Failed }, error }
+        let exit = match error.downcast_ref::<NotDone>() {
+            Some(not_done) => not_done.exit(),
+            None if is_config => Exit::Usage,
+            None => Exit::Failed,
+        };
+        Self { exit, error }
     }
 }
 

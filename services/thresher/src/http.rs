@@ -69,6 +69,16 @@ pub(crate) enum RobotsArg {
     Ignore,
 }
 
+impl From<RobotsArg> for control::Robots {
+    fn from(robots: RobotsArg) -> Self {
+        match robots {
+            RobotsArg::Obey => Self::Crawling,
+            RobotsArg::Invited => Self::Invited,
+            RobotsArg::Ignore => Self::Ignore,
+        }
+    }
+}
+
 impl HttpArgs {
     /// What the client is told, for a Source that is entered at `entry`. Warnings are printed.
     ///
@@ -106,6 +116,13 @@ impl HttpArgs {
             },
             ..WebConfig::default()
         })
+    }
+
+    /// What of this is a matter of the Source, and not of whoever asks it: a fleet is told that much.
+    pub(crate) fn wanted(&self, wanted: &mut api::Wanted) {
+        wanted.requests_per_second = self.max_rate;
+        wanted.contact.clone_from(&self.contact);
+        wanted.robots = self.robots.into();
     }
 
     /// Attempts of one request, the first included.

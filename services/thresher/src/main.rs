@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod ask;
 mod cli;
+mod cli_ask;
 mod cli_fleet;
 mod cli_problems;
 mod cli_scrub;
@@ -57,6 +59,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Gc(args) => commands::gc::run(args).await,
         Command::Scrub(args) => Box::pin(commands::scrub::run(args)).await,
         Command::Source(command) => commands::source::run(command).await,
+        Command::Apply(args) => commands::apply::run(args).await,
         Command::Run(command) => commands::run::run(command).await,
         Command::Serve(_) => unreachable!("it was run by its caller"),
         Command::Demo(args) => commands::demo::run(args).await,

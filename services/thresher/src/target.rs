@@ -7,6 +7,7 @@ use model::SourceId;
 use store::{SourceNote, Store, StoreOptions, StoreTarget};
 use url::Url;
 
+use crate::commands::source::source_id;
 use crate::exit::{Failed, usage};
 
 /// The name of the directory for a Source that is given none: its host.
@@ -49,6 +50,23 @@ pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
         "{} holds no harvest (it has no .thresher directory); give the directory of a `thresher sync` with --into",
         directory.display()
     )))
+}
+
+impl Harvested {
+    /// Only the Source that is named, by its name or its URL, where one is.
+    pub(crate) fn only(mut self, named: Option<&str>) -> Result<Self, Failed> {
+        if let Some(named) = named {
+            let id = source_id(named)?;
+            self.sources.retain(|(note, _)| note.source == id);
+            if self.sources.is_empty() {
+                let place = place(&self.store);
+                return Err(usage(format!(
+                    "{place} holds nothing of a Source {named}; leave --source out to see all"
+                )));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Opens a harvest for reading. Nothing is created where there is none.

@@ -21,7 +21,9 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 /// Lets Schemathesis ask for all that is described, with `parameters` where they are named and with what it makes up elsewhere.
 async fn hold_against_the_description(api: &Api, parameters: &str, options: &[&str]) {
     let folder = tempfile::TempDir::with_prefix("schemathesis-").unwrap();
-    std::fs::write(folder.path().join("schemathesis.toml"), parameters).unwrap();
+    // Plans that nobody makes are not waited for.
+    let settings = format!("[parameters]\n\"query.wait_seconds\" = 0\n{parameters}");
+    std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
     let mut command =
         Command::new(Venv::schemathesis().expect("its virtual environment").program("schemathesis"));
     command.current_dir(folder.path()).args(["run", &format!("{}/v1/openapi.json", api.base)]);
@@ -55,7 +57,9 @@ async fn harvested(fleet: &Fleet, source: &SimulatedSource) -> (Service, Api, Va
     fleet.harvest(&source.well_known()).await.exits(1);
     // From now on nobody harvests the Sources that are made up, nor takes up what is said of this one.
     assert_eq!(all.terminate().await, Some(0));
-    let alone = fleet.start(&["gateway"], &fleet.gateway());
+    // Nobody makes plans either, so that no answer has to wait for one.
+    let settings = fleet.gateway().replace("gateway: {", "gateway: {plan_wait_seconds: 0, ");
+    let alone = fleet.start(&["gateway"], &settings);
     let api = Api::of(&alone).await;
     let runs = api.get("/v1/runs").await.is(StatusCode::OK).json();
     let run = runs["items"][0].clone();
@@ -79,7 +83,7 @@ async fn every_answer_about_what_was_harvested_is_one_that_the_description_tells
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let (gateway, api, run) = harvested(&fleet, &source).await;
     let parameters = format!(
-        "[parameters]\n\"path.source\" = {}\n\"path.run\" = {}\n\"query.uri\" = {}\n",
+        "\"path.source\" = {}\n\"path.run\" = {}\n\"query.uri\" = {}\n",
         run["source"],
         run["run"],
         json!(source.resource_uri(1))

@@ -4,6 +4,7 @@
 mod connection;
 mod leases;
 mod members;
+mod plans;
 mod rests;
 mod runs;
 mod sources;

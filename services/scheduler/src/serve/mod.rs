@@ -1,7 +1,8 @@
 //! The scheduler beside others: each Source has one owner, and what the operator wants is compared with what is so.
 //!
 //! The story: `claims` finds out which Sources are this scheduler's to look after; a `steward` for each of them waits for
-//! work, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`.
+//! work, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. Beside that, `plans` finds
+//! out what Sources would take that somebody asks about.
 
 mod claims;
 mod config;
@@ -10,6 +11,7 @@ mod ending;
 mod meter;
 mod metrics;
 mod places;
+mod plans;
 mod run;
 mod said;
 mod standings;
@@ -82,7 +84,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
-    let Views { sources, runs, leases, members } = Views::open(&control, &readiness, &stop).await?;
+    let Views { sources, runs, leases, members, plans } = Views::open(&control, &readiness, &stop).await?;
     let shown = Shown {
         standings: counted.standings.clone(),
         sources: sources.clone(),
@@ -116,7 +118,11 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         fleet::become_member(&crew.control, &me, Role::Scheduler, clock.now(), &readiness, &stop).await?;
     let _rate = fleet::share_rate(&crew.client, &crew.control, &readiness, &stop).await?;
     tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
+    let mut making = tokio::task::JoinSet::new();
+    making.spawn(plans::make(crew.clone(), plans, members.clone(), stop.clone()));
     claims::look_after(crew, members, stop).await;
+    // Before this scheduler is gone: whoever takes its plans over is to be the only one.
+    making.shutdown().await;
     membership.leave().await;
     Ok(())
 }

@@ -77,10 +77,10 @@ impl<'a> Tended<'a> {
             return Ok(Left::Settled);
         }
         let options = match wishes::options(&self.source, &run.spec) {
-            Ok(options) => self.with_neighbours(options),
+            Ok(options) => with_neighbours(self.crew, &self.source, options),
             Err(error) => return self.fail(error.to_string()).await,
         };
-        let client = match self.client(&options) {
+        let client = match client(self.crew, &options) {
             Ok(client) => client,
             Err(error) => return self.fail(format!("it cannot be asked as it is to be: {error}")).await,
         };
@@ -121,21 +121,6 @@ impl<'a> Tended<'a> {
                 }
             }
         }
-    }
-
-    /// The same, with the rate of the strictest Source at this origin.
-    fn with_neighbours(&self, mut options: HarvestOptions) -> HarvestOptions {
-        let all = self.crew.sources.all();
-        options.terms.requests_per_second =
-            wishes::strictest_rate(&self.source, all.iter().map(|source| &*source.value));
-        options
-    }
-
-    /// How the Source is asked for its documents: each request takes one of its origin's places in the whole fleet.
-    fn client(&self, options: &HarvestOptions) -> anyhow::Result<Client> {
-        let places = PlacesWithin { places: Arc::clone(&self.crew.places), limit: options.jobs_per_lane };
-        let terms = self.crew.credentials.terms(&options.terms)?;
-        Ok(self.crew.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
     }
 
     /// One harvest, in this run's name.
@@ -295,6 +280,25 @@ impl<'a> Tended<'a> {
         self.crew.control.runs().fail(self.lease, self.id, stopped, self.crew.clock.now()).await?;
         Ok(Left::Settled)
     }
+}
+
+/// The same, with the rate of the strictest Source at this origin.
+pub(super) fn with_neighbours(
+    crew: &Crew,
+    source: &SourceSpec,
+    mut options: HarvestOptions,
+) -> HarvestOptions {
+    let all = crew.sources.all();
+    options.terms.requests_per_second =
+        wishes::strictest_rate(source, all.iter().map(|source| &*source.value));
+    options
+}
+
+/// How a Source is asked for its documents: each request takes one of its origin's places in the whole fleet.
+pub(super) fn client(crew: &Crew, options: &HarvestOptions) -> anyhow::Result<Client> {
+    let places = PlacesWithin { places: Arc::clone(&crew.places), limit: options.jobs_per_lane };
+    let terms = crew.credentials.terms(&options.terms)?;
+    Ok(crew.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
 }
 
 /// How an attended future came to its end.

@@ -1,6 +1,6 @@
 //! The live copies of what the fleet shares.
 
-use control::{Control, ControlError, LeaseRecord, Member, Run, SourceSpec, View};
+use control::{Control, ControlError, LeaseRecord, Member, Plan, Run, SourceSpec, View};
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +10,7 @@ pub(super) struct Views {
     pub(super) runs: View<Run>,
     pub(super) leases: View<LeaseRecord>,
     pub(super) members: View<Member>,
+    pub(super) plans: View<Plan>,
 }
 
 impl Views {
@@ -31,6 +32,7 @@ impl Views {
             leases: fleet::connect("leases", readiness, stop, temporary, || control.leases().view()).await?,
             members: fleet::connect("members", readiness, stop, temporary, || control.members().view())
                 .await?,
+            plans: fleet::connect("plans", readiness, stop, temporary, || control.plans().view()).await?,
         })
     }
 }

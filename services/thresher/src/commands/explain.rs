@@ -4,7 +4,7 @@ mod history;
 mod message;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use catalog::CatalogReader;
 use futures::TryStreamExt;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use store::Key;
 
 use super::problems;
+use crate::ask::{self, Held, Kind, Server};
 use crate::cli::ExplainArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
@@ -33,6 +34,9 @@ struct Story {
     changes: Vec<ChangeLogEntry>,
     /// Documents that speak of it and are problems themselves.
     concerns: BTreeMap<String, ProblemRecord>,
+    /// How many events came before the changes.
+    #[serde(skip)]
+    left_out: u64,
 }
 
 /// Runs the command.
@@ -43,22 +47,39 @@ pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
 
 /// What the command prints.
 pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
-    let harvested = target::open_for_reading(&args.resource.harvest.into).await?;
-    let uri: ResourceUri = match args.resource.uri.parse() {
-        Ok(uri) => uri,
-        Err(error) => {
-            let told = message::told(&harvested, &args.resource.uri, args.json).await?;
-            return told.ok_or_else(|| usage(error));
+    let parsed: Result<ResourceUri, _> = args.uri.parse();
+    let (uri, stories) = match ask::held(&args.held)? {
+        Held::Into(into) => {
+            let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
+            let uri = match parsed {
+                Ok(uri) => uri,
+                Err(error) => {
+                    let told = message::told(&harvested, &args.uri, args.json).await?;
+                    return told.ok_or_else(|| usage(error));
+                }
+            };
+            let mut stories = Vec::new();
+            for (note, catalog) in &harvested.sources {
+                stories.push(gather(&note.url, catalog, &uri).await?);
+            }
+            (uri, stories)
+        }
+        Held::Gateway(server) => {
+            let uri = parsed.map_err(usage)?;
+            let stories = asked(&server, args.source.as_deref(), &uri).await?;
+            (uri, stories)
         }
     };
     let mut told = String::new();
-    for (note, catalog) in &harvested.sources {
-        let story = gather(&note.url, catalog, &uri).await?;
-        if story.is_empty() {
-            continue;
+    for story in stories.iter().filter(|story| !story.is_empty()) {
+        if story.left_out > 0 {
+            eprintln!(
+                "{} earlier events are left out; `thresher explain --into …` tells all",
+                story.left_out
+            );
         }
         if args.json {
-            told += &(serde_json::to_string(&story)? + "\n");
+            told += &(serde_json::to_string(story)? + "\n");
         } else {
             told += &story.tell();
         }
@@ -83,13 +104,41 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
         changes: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
         concerns: BTreeMap::new(),
+        left_out: 0,
     };
-    for document in story.documents() {
+    let Story { record, pending, problem, .. } = &story;
+    for document in api::Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
             story.concerns.insert(document, problem);
         }
     }
     Ok(story)
+}
+
+/// The stories that a gateway tells: of the Source that is named, or of each that has one.
+async fn asked(server: &Server, source: Option<&str>, uri: &ResourceUri) -> Result<Vec<Story>, Failed> {
+    let mut stories = Vec::new();
+    for about in server.about(source).await? {
+        let path = ["sources", about.id.as_str(), "resources", "story"];
+        let story = server.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
+        // That nothing is known of it is said by this command, whoever was asked.
+        let story = match story {
+            Err(error) if error.kind == Kind::Absent => continue,
+            story => story?,
+        };
+        stories.push(Story {
+            uri: uri.clone(),
+            source: about.entry,
+            record: story.record,
+            versions: story.versions,
+            pending: story.pending,
+            problem: story.problem,
+            changes: story.changes.into(),
+            concerns: story.concerns,
+            left_out: story.changes_left_out,
+        });
+    }
+    Ok(stories)
 }
 
 impl Story {
@@ -141,13 +190,12 @@ impl Story {
             lines.push(String::new());
             lines.push(format!("Problem: {}", problem.reason));
             lines.push(format!("  {}", problem.message));
-            let subject = Subject::Resource(self.uri.to_string());
             lines.push(format!(
                 "  first seen {}, last seen {}, {} attempts; {}",
                 problem.first_seen,
                 problem.last_seen,
                 problem.attempts,
-                problems::next(&subject, problem)
+                problems::next(false, problem.ignored.as_ref(), problem.next_attempt_at)
             ));
             if problem.mend {
                 lines.push("  what is held of it is not to be relied on, and is to be replaced".to_owned());
@@ -180,19 +228,6 @@ impl Story {
             false => "it is kept until a later list confirms that",
         };
         format!("  {} did not name it any more, seen {}; {kept}", absence.document, absence.seen_at)
-    }
-
-    /// Documents that speak of it.
-    fn documents(&self) -> BTreeSet<String> {
-        let record = self.record.as_ref();
-        let listings = [
-            record.map(|record| &record.listing),
-            self.pending.as_ref().map(|pending| &pending.listing),
-            self.problem.as_ref().and_then(|problem| problem.listing.as_ref()),
-        ];
-        let absence = record.and_then(|record| record.absent.as_ref());
-        let listed = listings.into_iter().flatten().map(|listing| listing.document.clone());
-        listed.chain(absence.map(|absence| absence.document.clone())).collect()
     }
 }
 

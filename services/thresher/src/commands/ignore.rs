@@ -1,8 +1,10 @@
 //! `thresher ignore`: leave problems alone, visibly.
 
+use api::Ignore;
 use scheduler::Word;
 
 use super::select;
+use crate::ask::{self, Held};
 use crate::cli::IgnoreArgs;
 use crate::exit::{CommandResult, Exit, usage};
 
@@ -13,8 +15,15 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     if note.is_empty() && !undo {
         return Err(usage("--note has to say why nothing is to be done about it"));
     }
+    let into = match ask::held(&select.held)? {
+        Held::Into(into) => into,
+        Held::Gateway(server) => {
+            let (note, undo) = (Some(note.to_owned()).filter(|_| !undo), *undo);
+            return select::say(&server, select, "ignore", |select| Ignore { select, note, undo }).await;
+        }
+    };
     let word = if *undo { Word::Undo } else { Word::Ignore { note: note.to_owned() } };
-    let told = select::tell(select, &word, |_, _| true).await?;
+    let told = select::tell(&into, select, &word, |_, _| true).await?;
     let counted = if told.len() == 1 { "problem" } else { "problems" };
     match undo {
         true => println!("{} {counted} not ignored any more: the next run tries again", told.len()),

@@ -3,6 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::pin::{Pin, pin};
 
+use api::Resource;
 use catalog::{CatalogError, CatalogReader, Known};
 use futures::stream::{self, Peekable};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -10,9 +11,10 @@ use jiff::Timestamp;
 use model::{Bitstream, Location, ResourceRecord, ResourceUri, Standing};
 use serde::Serialize;
 
+use crate::ask::{self, About, Held, Server};
 use crate::cli::LsArgs;
 use crate::commands::moment::{self, At};
-use crate::exit::{CommandResult, Exit};
+use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 
 /// One resource, as `--json` prints it.
@@ -29,9 +31,24 @@ pub(crate) struct Line {
 
 /// Runs the command.
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
     let prefix = args.prefix.as_deref().unwrap_or_default();
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = Output { out: BufWriter::new(std::io::stdout().lock()), json: args.json };
+    let into = match ask::held(&args.held)? {
+        Held::Into(into) => into,
+        Held::Gateway(_) if args.at.is_some() => {
+            return Err(usage(
+                "a gateway does not tell what was held at another moment; give --into with --at",
+            ));
+        }
+        Held::Gateway(server) => {
+            for about in server.about(args.source.as_deref()).await? {
+                told(&server, &about, prefix, &mut out).await?;
+            }
+            out.out.flush()?;
+            return Ok(Exit::Good);
+        }
+    };
+    let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
     for (_, catalog) in &harvested.sources {
         let lines = match args.at {
             Some(moment) => held_at(catalog, prefix, moment).await?.left_stream(),
@@ -41,16 +58,52 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         };
         let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
-            if args.json {
-                serde_json::to_writer(&mut out, &line)?;
-                writeln!(out)?;
-            } else {
-                writeln!(out, "{}", line.text())?;
-            }
+            out.line(&line)?;
         }
     }
-    out.flush()?;
+    out.out.flush()?;
     Ok(Exit::Good)
+}
+
+/// Where the lines go.
+struct Output<W> {
+    out: W,
+    json: bool,
+}
+
+impl<W: Write> Output<W> {
+    fn line(&mut self, line: &Line) -> Result<(), Failed> {
+        match self.json {
+            true => {
+                serde_json::to_writer(&mut self.out, line)?;
+                writeln!(self.out)?;
+            }
+            false => writeln!(self.out, "{}", line.text())?,
+        }
+        Ok(())
+    }
+}
+
+/// What a gateway tells of a Source, a page at a time.
+async fn told<W: Write>(
+    server: &Server,
+    about: &About,
+    prefix: &str,
+    out: &mut Output<W>,
+) -> Result<(), Failed> {
+    let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
+    let mut cursor = None;
+    loop {
+        let page = server.page::<Resource>(&path, &query, cursor).await;
+        let Some(page) = about.found(page)? else { return Ok(()) };
+        for resource in page.items {
+            out.line(&resource.into())?;
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// What was held at a moment, as far as it is kept.
@@ -105,6 +158,21 @@ where
 {
     let matches = matches!(stream.as_mut().peek().await, Some(Ok(item)) if wanted(item));
     if matches { stream.next().await.transpose() } else { Ok(None) }
+}
+
+impl From<Resource> for Line {
+    fn from(resource: Resource) -> Self {
+        Self {
+            uri: resource.uri,
+            state: resource.state.into(),
+            length: resource.length,
+            sha256: resource.sha256,
+            change_time: resource.change_time,
+            stored_at: resource.stored_at,
+            // Where it lies in the store is the fleet's own business.
+            location: None,
+        }
+    }
 }
 
 impl Line {

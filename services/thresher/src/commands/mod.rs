@@ -1,12 +1,12 @@
 //! The commands, one file each.
 
+pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod cat;
 pub(crate) mod demo;
 pub(crate) mod discover;
 pub(crate) mod explain;
 pub(crate) mod export;
-mod fleet;
 pub(crate) mod gc;
 pub(crate) mod ignore;
 pub(crate) mod inspect;

@@ -1,26 +1,35 @@
 //! `thresher plan`: what each way of bringing a copy in step would take.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
+use api::{Plan, PlanEstimate, PlanWay, Wanted};
 use catalog::{CatalogConfig, CatalogReader};
 use comfy_table::{Table, presets};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::Timestamp;
-use model::SourceId;
-use scheduler::{Estimate, HarvestOptions, WayEstimate};
+use model::{SetId, SourceId};
+use scheduler::{Cost, Estimate, HarvestOptions, WayEstimate};
 use store::{Store, StoreOptions, StoreTarget};
 
+use crate::ask::{self, Server};
 use crate::cli::PlanArgs;
-use crate::commands::sync;
-use crate::exit::{CommandResult, Exit, Failed};
+use crate::commands::{source, sync};
+use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::notices::Notices;
 use crate::{http, target};
+
+/// How long one answer of a gateway waits for a plan, in seconds.
+const LOOK: &str = "20";
 
 /// Runs the command.
 pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let into = match &args.into {
         Some(into) => into.clone(),
-        None => target::default_directory(&args.url)?,
+        None => match ask::server(&args.server)? {
+            Some(server) => return asked(&server, &args).await,
+            None => target::default_directory(&args.url)?,
+        },
     };
     let held = held(&into, &SourceId::of_entry(&args.url)).await?;
     let client = http::client(args.room.web(&args.http, &args.url)?)?;
@@ -29,12 +38,56 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let lookups = held.as_deref();
     let estimate = scheduler::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;
-    let estimate = estimate?;
-    match args.json {
-        true => println!("{}", serde_json::to_string(&estimate)?),
-        false => show(&estimate),
+    told(&estimate?, args.json)
+}
+
+fn told(estimate: &Estimate, json: bool) -> CommandResult {
+    match json {
+        true => println!("{}", serde_json::to_string(estimate)?),
+        false => show(estimate),
     }
     Ok(if estimate.unread.is_empty() { Exit::Good } else { Exit::Problems })
+}
+
+/// The same of a fleet, whose scheduler reads the documents.
+async fn asked(server: &Server, args: &PlanArgs) -> CommandResult {
+    let mut wanted = Wanted::from(&source::plain(&args.url, &args.wanted));
+    args.http.wanted(&mut wanted);
+    let concurrency = NonZeroU16::try_from(args.room.concurrency);
+    wanted.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;
+    let mut plan: Plan = server.post(&["sources", "plan"], &[], &wanted, None).await?;
+    while !plan.is_over() {
+        plan = server.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
+    }
+    match plan.estimate {
+        Some(estimate) => told(&read(estimate)?, args.json),
+        None => Err(Failed { exit: Exit::Failed, error: anyhow::anyhow!(plan.why.unwrap_or_default()) }),
+    }
+}
+
+fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
+    let left_out = [(estimate.ways_left_out, "ways"), (estimate.unread_left_out, "unread documents")];
+    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+        eprintln!("{count} more {what} are left out");
+    }
+    let way = |way: PlanWay| -> Result<WayEstimate, Failed> {
+        Ok(WayEstimate {
+            set: SetId::new(way.set),
+            capability: way.capability.parse()?,
+            documents: way.documents,
+            named: way.named,
+            held: way.held,
+            cost: Cost { requests: way.requests, bytes: way.bytes },
+            time: way.time_ms.map(Duration::from_millis),
+            chosen: way.chosen,
+        })
+    };
+    Ok(Estimate {
+        ways: estimate.ways.into_iter().map(way).collect::<Result<_, Failed>>()?,
+        wait: Duration::from_millis(estimate.wait_ms),
+        requests: estimate.requests,
+        unread: estimate.unread.into_iter().map(|unread| (unread.uri, unread.why)).collect(),
+    })
 }
 
 /// What is held of the Source, if anything is.

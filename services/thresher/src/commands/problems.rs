@@ -1,24 +1,28 @@
 //! `thresher problems`: what could not be done, why, and since when.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{BufWriter, Write};
 
+use api::{Page, ProblemGroup, SourceProblem};
 use comfy_table::{Table, presets};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject};
 use serde::Serialize;
 
+use crate::ask::{self, About, Held, Server};
 use crate::cli::ProblemsArgs;
-use crate::exit::{CommandResult, Exit};
+use crate::exit::{CommandResult, Exit, Failed};
 use crate::target;
 
 /// One problem, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
-    #[serde(flatten)]
-    subject: &'a Subject,
+    subject: &'a str,
+    uri: &'a str,
     reason: ProblemReason,
     message: &'a str,
     first_seen: Timestamp,
@@ -33,36 +37,33 @@ struct Line<'a> {
     evidence: &'a Evidence,
 }
 
-/// All problems of one reason about one kind of thing, as `--group --json` prints them.
-#[derive(Debug, Serialize)]
-struct Group {
-    reason: ProblemReason,
-    about: &'static str,
-    count: u64,
-    first_seen: Timestamp,
-    last_seen: Timestamp,
-    /// The URI of one of them.
-    example: String,
-}
-
 /// Runs the command.
 pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut groups = Groups::default();
-    for (note, catalog) in &harvested.sources {
-        let mut problems = catalog.scan_problems().await?;
-        while let Some((subject, record)) = problems.try_next().await? {
-            if !is_wanted(&args, &subject, &record) {
-                continue;
+    match ask::held(&args.held)? {
+        Held::Into(into) => {
+            let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
+            for (note, catalog) in &harvested.sources {
+                let mut problems = catalog.scan_problems().await?;
+                while let Some((subject, record)) = problems.try_next().await? {
+                    if !is_wanted(&args, &subject, &record) {
+                        continue;
+                    }
+                    let problem = SourceProblem::new(&subject, record);
+                    match args.group {
+                        true => groups.add(group_of(&problem)),
+                        false => show(&mut out, &note.source, &problem, args.json)?,
+                    }
+                }
             }
-            if args.group {
-                groups.add(&subject, &record);
-            } else if args.json {
-                serde_json::to_writer(&mut out, &Line::new(&note.source, &subject, &record))?;
-                writeln!(out)?;
-            } else {
-                write!(out, "{}", text(&subject, &record))?;
+        }
+        Held::Gateway(server) => {
+            for about in server.about(args.source.as_deref()).await? {
+                match args.group {
+                    true => told_in_groups(&server, &about, &args, &mut groups).await?,
+                    false => told(&server, &about, &args, &mut out).await?,
+                }
             }
         }
     }
@@ -84,31 +85,94 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
+fn show(out: &mut impl Write, source: &SourceId, problem: &SourceProblem, json: bool) -> Result<(), Failed> {
+    match json {
+        true => {
+            serde_json::to_writer(&mut *out, &Line::new(source, problem))?;
+            writeln!(out)?;
+        }
+        false => write!(out, "{}", text(problem))?,
+    }
+    Ok(())
+}
+
+/// What a gateway is asked for.
+fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
+    let mut query = vec![("ignored", args.ignored.to_string())];
+    query.extend(args.prefix.iter().map(|prefix| ("prefix", prefix.clone())));
+    query
+}
+
+/// What a gateway tells of a Source, a page at a time.
+async fn told(
+    server: &Server,
+    about: &About,
+    args: &ProblemsArgs,
+    out: &mut impl Write,
+) -> Result<(), Failed> {
+    let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
+    let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
+    query.extend(joined(args.kind.reasons()).map(|reasons| ("reason", reasons)));
+    query.extend(joined(args.kind.kinds()).map(|kinds| ("about", kinds)));
+    let mut cursor = None;
+    loop {
+        let page = server.page::<SourceProblem>(&path, &query, cursor).await;
+        let Some(page) = about.found(page)? else { return Ok(()) };
+        for problem in &page.items {
+            show(out, &about.id, problem, args.json)?;
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// What a gateway counts of a Source.
+async fn told_in_groups(
+    server: &Server,
+    about: &About,
+    args: &ProblemsArgs,
+    groups: &mut Groups,
+) -> Result<(), Failed> {
+    let path = ["sources", about.id.as_str(), "problems", "groups"];
+    let page: Result<Page<ProblemGroup>, _> = server.get(&path, &query(args)).await;
+    let (reasons, kinds) = (&args.kind.reason, args.kind.kinds());
+    for group in about.found(page)?.map(|page| page.items).unwrap_or_default() {
+        let is_meant = (reasons.is_empty() || reasons.contains(&group.reason))
+            && (kinds.is_empty() || kinds.iter().any(|kind| *kind == *group.about));
+        if is_meant {
+            groups.add(group);
+        }
+    }
+    Ok(())
+}
+
 /// A paragraph for a person.
-fn text(subject: &Subject, record: &ProblemRecord) -> String {
-    let ProblemRecord { reason, message, first_seen, last_seen, attempts, .. } = record;
+fn text(problem: &SourceProblem) -> String {
+    let SourceProblem { about, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
     let counted = if *attempts == 1 { "attempt" } else { "attempts" };
+    let next = next(about == "message", problem.ignored.as_ref(), problem.next_attempt_at);
     let mut text = format!(
-        "{subject}\n    {reason}, {attempts} {counted}, {first_seen:.0} to {last_seen:.0}; {}\n    {message}\n",
-        next(subject, record)
+        "{about} {uri}\n    {reason}, {attempts} {counted}, {first_seen:.0} to {last_seen:.0}; {next}\n    {message}\n"
     );
-    for line in evidence(&record.evidence) {
+    for line in evidence(&problem.evidence) {
         text += &format!("    {line}\n");
     }
     text
 }
 
 /// When it is tried again.
-pub(super) fn next(subject: &Subject, record: &ProblemRecord) -> String {
-    match (record, subject) {
-        (ProblemRecord { ignored: Some(Ignored { note, at }), .. }, _) => {
-            format!("ignored since {at:.0}: {note}")
-        }
-        (_, Subject::Message(_)) => "not tried again by itself".to_owned(),
-        (ProblemRecord { next_attempt_at: Some(next), .. }, _) => {
-            format!("tried again by the first run after {next:.0}, as the server asked")
-        }
-        _ => "the next run tries again".to_owned(),
+pub(super) fn next(
+    is_message: bool,
+    ignored: Option<&Ignored>,
+    next_attempt_at: Option<Timestamp>,
+) -> String {
+    match (ignored, next_attempt_at) {
+        (Some(Ignored { note, at }), _) => format!("ignored since {at:.0}: {note}"),
+        _ if is_message => "not tried again by itself".to_owned(),
+        (None, Some(next)) => format!("tried again by the first run after {next:.0}, as the server asked"),
+        (None, None) => "the next run tries again".to_owned(),
     }
 }
 
@@ -125,62 +189,64 @@ pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
+/// A group of this one problem.
+fn group_of(problem: &SourceProblem) -> ProblemGroup {
+    ProblemGroup {
+        reason: problem.reason,
+        about: problem.about.clone(),
+        count: 1,
+        first_seen: problem.first_seen,
+        last_seen: problem.last_seen,
+        example: problem.uri.clone(),
+    }
+}
+
 /// Counts by reason and kind of subject: there are never many, however many problems there are.
 #[derive(Debug, Default)]
-struct Groups(BTreeMap<(ProblemReason, &'static str), Group>);
+struct Groups(BTreeMap<(ProblemReason, Cow<'static, str>), ProblemGroup>);
 
 impl Groups {
-    fn add(&mut self, subject: &Subject, record: &ProblemRecord) {
-        let about = kind(subject);
-        let group = self.0.entry((record.reason, about)).or_insert_with(|| Group {
-            reason: record.reason,
-            about,
-            count: 0,
-            first_seen: record.first_seen,
-            last_seen: record.last_seen,
-            example: subject.uri().to_owned(),
-        });
-        group.count += 1;
-        group.first_seen = group.first_seen.min(record.first_seen);
-        group.last_seen = group.last_seen.max(record.last_seen);
+    fn add(&mut self, more: ProblemGroup) {
+        match self.0.entry((more.reason, more.about.clone())) {
+            Entry::Vacant(place) => {
+                place.insert(more);
+            }
+            Entry::Occupied(mut group) => {
+                let group = group.get_mut();
+                group.count += more.count;
+                group.first_seen = group.first_seen.min(more.first_seen);
+                group.last_seen = group.last_seen.max(more.last_seen);
+            }
+        }
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_header(["problems", "reason", "about", "first seen", "last seen", "one of them"]);
-        for Group { reason, about, count, first_seen, last_seen, example } in self.0.values() {
+        for ProblemGroup { reason, about, count, first_seen, last_seen, example } in self.0.values() {
             let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
-            table.add_row([&count.to_string(), reason.as_str(), about, &first, &last, example]);
+            table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, example]);
         }
         table
     }
 }
 
-fn kind(subject: &Subject) -> &'static str {
-    match subject {
-        Subject::Resource(_) => "resource",
-        Subject::Document(_) => "document",
-        Subject::Entry(_) => "entry",
-        Subject::Message(_) => "message",
-    }
-}
-
 impl<'a> Line<'a> {
-    fn new(source: &'a SourceId, subject: &'a Subject, record: &'a ProblemRecord) -> Self {
-        let ProblemRecord { message, evidence, .. } = record;
+    fn new(source: &'a SourceId, problem: &'a SourceProblem) -> Self {
         Self {
             source,
-            subject,
-            reason: record.reason,
-            message,
-            first_seen: record.first_seen,
-            last_seen: record.last_seen,
-            attempts: record.attempts,
-            retry: record.retry,
-            next_attempt_at: record.next_attempt_at,
-            ignored: record.ignored.as_ref(),
-            evidence,
+            subject: &problem.about,
+            uri: &problem.uri,
+            reason: problem.reason,
+            message: &problem.message,
+            first_seen: problem.first_seen,
+            last_seen: problem.last_seen,
+            attempts: problem.attempts,
+            retry: problem.retry,
+            next_attempt_at: problem.next_attempt_at,
+            ignored: problem.ignored.as_ref(),
+            evidence: &problem.evidence,
         }
     }
 }

@@ -1,24 +1,46 @@
 //! `thresher report`: what is to be said of a Source to whoever runs it.
 
+use std::io::Write as _;
+
 use catalog::CatalogReader;
 use model::SourceId;
 use store::SourceNote;
 use url::Url;
 
+use crate::ask::{self, Held, Server};
 use crate::cli::ReportArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
-    let (note, catalog) = choose(&harvested.sources, args.source.as_deref(), &args.harvest.into)?;
+    let into = match ask::held(&args.held)? {
+        Held::Into(into) => into,
+        Held::Gateway(server) => return told(&server, &args).await,
+    };
+    let harvested = target::open_for_reading(&into).await?;
+    let (note, catalog) = choose(&harvested.sources, args.source.as_deref(), &into)?;
     let card = report::gather(&note.source, &note.url, catalog).await?;
     if args.json {
         println!("{}", serde_json::to_string(&card)?);
     } else {
         print!("{}", card.text());
     }
+    Ok(Exit::Good)
+}
+
+/// The same card, as the gateway gives it.
+async fn told(server: &Server, args: &ReportArgs) -> CommandResult {
+    let about = server.about_one(args.source.as_deref()).await?;
+    let form = if args.json { "json" } else { "text" };
+    let path = ["sources", about.id.as_str(), "report"];
+    let mut card = server.get_bytes(&path, &[("form", form.to_owned())]).await?;
+    if args.json {
+        card.push(b'\n');
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(&card)?;
+    out.flush()?;
     Ok(Exit::Good)
 }
 

@@ -1,16 +1,25 @@
 //! `thresher retry`: have problems tried again.
 
+use api::Retry;
 use model::Subject;
 use scheduler::Word;
 
 use super::select;
+use crate::ask::{self, Held};
 use crate::cli::RetryArgs;
 use crate::exit::{CommandResult, Exit};
 
 /// Runs the command.
 pub(crate) async fn run(args: RetryArgs) -> CommandResult {
     let RetryArgs { select, ignored } = &args;
-    let told = select::tell(select, &Word::Retry, |subject, problem| {
+    let into = match ask::held(&select.held)? {
+        Held::Into(into) => into,
+        Held::Gateway(server) => {
+            let ignored = *ignored;
+            return select::say(&server, select, "retry", |select| Retry { select, ignored }).await;
+        }
+    };
+    let told = select::tell(&into, select, &Word::Retry, |subject, problem| {
         problem.ignored.is_none() || *ignored || select.name(subject)
     })
     .await?;

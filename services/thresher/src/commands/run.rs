@@ -1,14 +1,14 @@
 //! `thresher run`: what the fleet is asked to do, and how far it is.
 
+use api::{Run, Submit};
 use comfy_table::{Table, presets};
-use control::{AskedBy, Control, ControlError, Revised, Run, RunSpec, Standing};
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 use serde::Serialize;
 
+use crate::ask::{Asked, Kind, Steer};
 use crate::cli::{RunCommand, RunTargetArgs};
-use crate::commands::fleet::connect;
-use crate::commands::source::{mode, source_id};
+use crate::commands::source::{mode, no_source, source_id};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 
 /// A run, as `--json` prints it.
@@ -16,9 +16,9 @@ use crate::exit::{CommandResult, Exit, Failed, usage};
 struct Line<'a> {
     source: &'a SourceId,
     run: RunId,
-    state: &'static str,
-    why: Option<String>,
-    owner: Option<String>,
+    state: &'a str,
+    why: Option<&'a str>,
+    owner: Option<&'a str>,
     counters: &'a model::Counters,
     asked_at: Timestamp,
     started_at: Option<Timestamp>,
@@ -29,35 +29,21 @@ struct Line<'a> {
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
         RunCommand::Submit { target, mode: wanted, allow_deletes, repair, watch } => {
-            let (control, source) = open(&target).await?;
-            let spec = RunSpec {
-                id: RunId::fresh(),
-                source: source.clone(),
-                mode: mode(wanted),
-                asked_by: AskedBy::Operator,
-                asked_at: Timestamp::now(),
-                allow_deletes,
-                repair,
-            };
-            // A typing mistake would wait for ever.
-            control.sources().get(&source).await.map_err(unknown)?;
-            let run = control.runs().submit(spec).await?;
-            if watch {
-                return follow(&control, &source, run.spec.id, target.json).await;
-            }
-            println!("{}", run.spec.id);
-            Ok(Exit::Good)
+            let (asked, source) = open(&target).await?;
+            let run = asked.submit(&source, &Submit { mode: mode(wanted), allow_deletes, repair }).await;
+            let run = run.map_err(|error| match error.kind {
+                Kind::Absent => no_source(&source),
+                _ => error.into(),
+            })?;
+            begun(&asked, &run, watch, target.json).await
         }
         RunCommand::Ls { fleet, json } => {
-            let control = connect(&fleet).await?;
-            let (runs, leases) = (control.runs().view().await?, control.leases().view().await?);
+            let runs = Asked::of(&fleet).await?.runs().await?;
             let mut table = Table::new();
             table.load_style(presets::NOTHING);
             table.set_header(["source", "state", "listed", "stored", "failed", "asked", "why"]);
-            for run in runs.all() {
-                let tenure = leases.get(&run.spec.source).map(|lease| lease.tenure());
-                let standing = run.standing(tenure.as_ref());
-                let line = Line::new(&run, &standing);
+            for run in &runs {
+                let line = Line::new(run);
                 if json {
                     println!("{}", serde_json::to_string(&line)?);
                     continue;
@@ -70,7 +56,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                     counters.stored.to_string(),
                     counters.failed.to_string(),
                     line.asked_at.to_string(),
-                    line.why.unwrap_or_default(),
+                    line.why.unwrap_or_default().to_owned(),
                 ]);
             }
             if !json {
@@ -79,101 +65,86 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             Ok(Exit::Good)
         }
         RunCommand::Watch { target } => {
-            let (control, source) = open(&target).await?;
-            let run = last(&control, &source).await?;
-            follow(&control, &source, run.spec.id, target.json).await
+            let (asked, source) = open(&target).await?;
+            let run = last(&asked, &source).await?;
+            follow(&asked, &source, run.run, target.json).await
         }
-        RunCommand::Pause { target } => {
-            let (control, source) = open(&target).await?;
-            let run = last(&control, &source).await?;
-            said(&control.runs().pause(&source, run.spec.id, Timestamp::now()).await?)
-        }
-        RunCommand::Resume { target } => {
-            let (control, source) = open(&target).await?;
-            let run = last(&control, &source).await?;
-            said(&control.runs().resume(&source, run.spec.id, Timestamp::now()).await?)
-        }
-        RunCommand::Cancel { target } => {
-            let (control, source) = open(&target).await?;
-            let run = last(&control, &source).await?;
-            said(&control.runs().cancel(&source, run.spec.id, Timestamp::now()).await?)
+        RunCommand::Pause { target } => steer(&target, Steer::Pause).await,
+        RunCommand::Resume { target } => steer(&target, Steer::Resume).await,
+        RunCommand::Cancel { target } => steer(&target, Steer::Cancel).await,
+        RunCommand::Approve { target, watch } => {
+            let (asked, source) = open(&target).await?;
+            let stopped = last(&asked, &source).await?;
+            let run = asked.approve(&source, stopped.run).await?;
+            begun(&asked, &run, watch, target.json).await
         }
     }
 }
 
-async fn open(target: &RunTargetArgs) -> Result<(Control, SourceId), Failed> {
-    Ok((connect(&target.fleet).await?, source_id(&target.source)?))
+async fn open(target: &RunTargetArgs) -> Result<(Asked, SourceId), Failed> {
+    let source = source_id(&target.source)?;
+    Ok((Asked::of(&target.fleet).await?, source))
 }
 
-async fn last(control: &Control, source: &SourceId) -> Result<Revised<Run>, Failed> {
-    control.runs().get(source).await?.ok_or_else(|| {
+async fn last(asked: &Asked, source: &SourceId) -> Result<Run, Failed> {
+    let none = || {
         usage(format!("no run of {source} was ever asked for; `thresher run submit {source}` asks for one"))
-    })
-}
-
-fn unknown(error: ControlError) -> Failed {
-    match error {
-        ControlError::Absent { what } => {
-            usage(format!("there is no {what}; `thresher source ls` shows those that there are"))
-        }
-        error => error.into(),
+    };
+    match asked.last_run(source).await {
+        Ok(run) => run.ok_or_else(none),
+        Err(error) if error.kind == Kind::Absent => Err(none()),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn said(run: &Revised<Run>) -> CommandResult {
-    println!("{} of {}: {}", run.spec.id, run.spec.source, run.state.name());
+/// What is to be said of a run that was just asked for.
+async fn begun(asked: &Asked, run: &Run, watch: bool, json: bool) -> CommandResult {
+    if watch {
+        return follow(asked, &run.source, run.run, json).await;
+    }
+    println!("{}", run.run);
+    Ok(Exit::Good)
+}
+
+async fn steer(target: &RunTargetArgs, how: Steer) -> CommandResult {
+    let (asked, source) = open(target).await?;
+    let run = last(&asked, &source).await?;
+    let run = asked.steer(&source, run.run, how).await?;
+    println!("{} of {}: {}", run.run, run.source, run.state);
     Ok(Exit::Good)
 }
 
 /// Prints each change of a run until it is over.
-async fn follow(control: &Control, source: &SourceId, id: RunId, json: bool) -> CommandResult {
-    let (mut runs, mut leases) = (control.runs().view().await?, control.leases().view().await?);
+async fn follow(asked: &Asked, source: &SourceId, id: RunId, json: bool) -> CommandResult {
+    let mut followed = asked.follow(source, id).await?;
     let mut before = String::new();
     loop {
-        let Some(run) = runs.get(source) else {
-            return Err(usage(format!("there is no run of {source} any more")));
-        };
-        if run.spec.id != id {
-            return Err(usage(format!("another run of {source} has begun: {}", run.spec.id)));
-        }
-        let tenure = leases.get(source).map(|lease| lease.tenure());
-        let standing = run.standing(tenure.as_ref());
-        let line = Line::new(&run, &standing);
+        let run = followed.next().await?;
+        let line = Line::new(&run);
         let text = if json { serde_json::to_string(&line)? } else { line.text() };
         if text != before {
             println!("{text}");
             before = text;
         }
-        match standing {
-            Standing::Finished { in_sync: true } => return Ok(Exit::Good),
-            Standing::Finished { in_sync: false } => return Ok(Exit::Problems),
-            Standing::Failed { .. } | Standing::Cancelled => return Ok(Exit::Failed),
+        match (&*run.state, run.in_sync) {
+            ("finished", Some(true)) => return Ok(Exit::Good),
+            ("finished", _) => return Ok(Exit::Problems),
+            _ if run.is_over() => return Ok(Exit::Failed),
             _ => {}
-        }
-        tokio::select! {
-            () = runs.changed() => {}
-            () = leases.changed() => {}
         }
     }
 }
 
 impl<'a> Line<'a> {
-    fn new(run: &'a Run, standing: &Standing<'a>) -> Self {
-        let (why, owner) = match standing {
-            Standing::Failed { why } => (Some((*why).to_owned()), None),
-            Standing::Running { owner, .. } | Standing::Interrupted { owner } => {
-                (run.progress.waits_for.clone(), Some(owner.to_string()))
-            }
-            _ => (None, None),
-        };
+    fn new(run: &'a Run) -> Self {
         Self {
-            source: &run.spec.source,
-            run: run.spec.id,
-            state: standing.name(),
-            why,
-            owner,
-            counters: &run.progress.counters,
-            asked_at: run.spec.asked_at,
+            source: &run.source,
+            run: run.run,
+            state: &run.state,
+            why: run.why.as_deref(),
+            owner: run.owner.as_deref(),
+            counters: &run.counters,
+            asked_at: run.asked_at,
             started_at: run.started_at,
             finished_at: run.finished_at,
         }
@@ -181,7 +152,7 @@ impl<'a> Line<'a> {
 
     fn text(&self) -> String {
         let counters = self.counters;
-        let why = self.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let why = self.why.map_or(String::new(), |why| format!(": {why}"));
         let differ =
             counters.audit.map_or(String::new(), |audit| format!(", {} differ", audit.differences()));
         format!(

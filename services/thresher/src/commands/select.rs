@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 
+use api::{About, Word};
 use catalog::{Catalog, CatalogConfig};
 use model::{ProblemReason, ProblemRecord, Subject, SystemClock};
-use scheduler::Word;
+use serde::Serialize;
 use store::{Store, StoreOptions, StoreTarget};
 
+use crate::ask::Server;
 use crate::cli::{AboutArg, KindArgs, SelectArgs};
-use crate::exit::{Failed, usage};
+use crate::commands::source::source_id;
+use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 
 impl KindArgs {
@@ -25,6 +28,22 @@ impl KindArgs {
         };
         (self.reason.is_empty() || self.reason.contains(&reason))
             && (self.about.is_empty() || self.about.iter().any(about))
+    }
+
+    /// The names of the reasons.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.reason.iter().map(|reason| reason.as_str().to_owned()).collect()
+    }
+
+    /// The names of the kinds.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        let name = |about: &AboutArg| match about {
+            AboutArg::Resource => "resource",
+            AboutArg::Document => "document",
+            AboutArg::Entry => "entry",
+            AboutArg::Message => "message",
+        };
+        self.about.iter().map(|about| name(about).to_owned()).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -45,6 +64,17 @@ impl SelectArgs {
             && self.kind.take(subject, reason)
     }
 
+    /// The same in the words of the API.
+    fn about(&self) -> About {
+        About {
+            uris: self.uris.clone(),
+            prefix: self.prefix.clone(),
+            reasons: self.kind.reason.clone(),
+            about: self.kind.kinds(),
+            all: self.all,
+        }
+    }
+
     fn check(&self) -> Result<(), Failed> {
         if self.all || !self.uris.is_empty() || self.prefix.is_some() || !self.kind.is_empty() {
             return Ok(());
@@ -55,26 +85,48 @@ impl SelectArgs {
     }
 }
 
+/// Has a gateway write the operator's word down for the owner of the Source, who alone writes its catalog.
+pub(crate) async fn say<T: Serialize>(
+    server: &Server,
+    select: &SelectArgs,
+    how: &str,
+    word: impl FnOnce(About) -> T,
+) -> CommandResult {
+    select.check()?;
+    let source = server.about_one(select.source.as_deref()).await?;
+    let path = ["sources", source.id.as_str(), "problems", how];
+    let said: Word = server.post(&path, &[], &word(select.about()), None).await?;
+    println!(
+        "noted as {}: whoever harvests {} takes it up before its next run; `thresher run submit {}` asks for one",
+        said.id, source.id, source.id
+    );
+    Ok(Exit::Good)
+}
+
 /// Has the operator's word written about all problems that are meant. Returns what these are about.
 pub(crate) async fn tell(
+    into: &str,
     select: &SelectArgs,
-    word: &Word,
+    word: &scheduler::Word,
     is_meant: impl Fn(&Subject, &ProblemRecord) -> bool,
 ) -> Result<Vec<Subject>, Failed> {
     select.check()?;
-    let target = target::parse(&select.harvest.into)?;
+    let target = target::parse(into)?;
     if matches!(target, StoreTarget::S3 { .. }) && !select.as_owner {
         return Err(usage(format!(
-            "{} may be harvested by a fleet, whose scheduler alone writes what is known of a Source. Have it pause (`thresher run pause \
-             <source>`), or wait until none of its runs is under way, and give --as-owner",
-            select.harvest.into
+            "{into} may be harvested by a fleet, whose scheduler alone writes what is known of a Source. Ask its gateway (--server), or have it \
+             pause (`thresher run pause <source>`), or wait until none of its runs is under way, and give --as-owner"
         )));
     }
     // Says what is wrong with --into, and creates nothing.
-    drop(target::open_for_reading(&select.harvest.into).await?);
+    drop(target::open_for_reading(into).await?.only(select.source.as_deref())?);
+    let only = select.source.as_deref().map(source_id).transpose()?;
     let store = Store::open(&target, StoreOptions::default()).await?;
     let mut told = Vec::new();
     for note in store.sources().await? {
+        if only.as_ref().is_some_and(|only| *only != note.source) {
+            continue;
+        }
         let path = target::catalog_path(&note.source);
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
         let wanted = |subject: &Subject, problem: &ProblemRecord| {

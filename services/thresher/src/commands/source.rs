@@ -1,60 +1,75 @@
 //! `thresher source`: the Sources that a fleet harvests.
 
+use api::{Source, Wanted};
 use comfy_table::{Table, presets};
-use control::{ControlError, PollBounds, RunMode, Schedule, SourceSpec, Times};
+use control::{PollBounds, RunMode, Schedule, SourceSpec, Times};
 use model::SourceId;
+use url::Url;
 
-use crate::cli::{AbsentArg, ModeArg, PreferArg, SourceAddArgs, SourceCommand};
-use crate::commands::fleet::connect;
+use crate::ask::{Asked, Kind};
+use crate::cli::{AbsentArg, ModeArg, PreferArg, SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::http::RobotsArg;
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
         SourceCommand::Add(args) => add(*args).await,
         SourceCommand::Ls { fleet, json } => {
-            let control = connect(&fleet).await?;
-            let sources = control.sources().list().await?;
+            let sources = Asked::of(&fleet).await?.sources().await?;
             if json {
-                for source in &sources {
-                    println!("{}", serde_json::to_string(&*source.value)?);
+                for source in sources {
+                    println!("{}", serde_json::to_string(&SourceSpec::from(source.wanted))?);
                 }
                 return Ok(Exit::Good);
             }
             let mut table = Table::new();
             table.load_style(presets::NOTHING);
             table.set_header(["source", "when", "limit", "entry"]);
-            for source in &sources {
-                let limit = format!("{} at a time", source.concurrency);
-                table.add_row([source.id.to_string(), when(source), limit, source.entry.to_string()]);
+            for Source { id, wanted, .. } in &sources {
+                let limit = format!("{} at a time", wanted.concurrency);
+                table.add_row([id.clone(), when(wanted), limit, wanted.entry.to_string()]);
             }
             println!("{table}");
             Ok(Exit::Good)
         }
-        SourceCommand::Rm { source, fleet } => {
-            let control = connect(&fleet).await?;
+        SourceCommand::Show { source, fleet, json } => {
             let id = source_id(&source)?;
-            let read = control.sources().get(&id).await?;
-            control.sources().delete(&id, read.revision).await?;
+            let found = Asked::of(&fleet).await?.source(&id).await?;
+            let Some(Source { wanted, .. }) = found else { return Err(no_source(&id)) };
+            match json {
+                true => println!("{}", serde_json::to_string(&SourceSpec::from(wanted))?),
+                false => print!("{}", serde_saphyr::to_string(&wanted)?),
+            }
+            Ok(Exit::Good)
+        }
+        SourceCommand::Rm { source, fleet } => {
+            let id = source_id(&source)?;
+            Asked::of(&fleet).await?.delete(&id).await?;
             println!("{id} is not harvested any more; what is held of it stays");
             Ok(Exit::Good)
         }
     }
 }
 
+/// There is no Source of that name.
+pub(super) fn no_source(id: &SourceId) -> Failed {
+    usage(format!("there is no source {id}; `thresher source ls` shows those that there are"))
+}
+
 async fn add(args: SourceAddArgs) -> CommandResult {
     let spec = spec(&args)?;
-    let control = connect(&args.fleet).await?;
-    match control.sources().create(&spec).await {
-        Ok(_) => println!("{} is added", spec.id),
-        Err(ControlError::Exists { .. }) if args.replace => {
-            let read = control.sources().get(&spec.id).await?;
-            control.sources().update(&spec, read.revision).await?;
-            println!("{} is changed", spec.id);
+    let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
+    let asked = Asked::of(&args.fleet).await?;
+    match asked.create(&wanted, false).await {
+        Ok(_) => println!("{id} is added"),
+        Err(error) if error.kind == Kind::Conflict && args.replace => {
+            let read = asked.source(&id).await?.and_then(|source| source.revision);
+            let Some(read) = read else { return Err(error.into()) };
+            asked.change(&wanted, read, false).await?;
+            println!("{id} is changed");
         }
-        Err(ControlError::Exists { .. }) => {
-            return Err(usage(format!("there is a source {} already; give --replace to change it", spec.id)));
+        Err(error) if error.kind == Kind::Conflict => {
+            return Err(usage(format!("there is a source {id} already; give --replace to change it")));
         }
         Err(error) => return Err(error.into()),
     }
@@ -67,13 +82,24 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         (None, Some(expression)) => Some(Schedule::cron(expression.clone())),
         (None, None) => None,
     };
-    let wanted = &args.wanted;
-    let scope = &wanted.scope;
-    let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
     Ok(SourceSpec {
         enabled: !args.disabled,
         schedule,
         continuous: args.follow.then(PollBounds::default),
+        concurrency: args.concurrency,
+        requests_per_second: args.max_rate,
+        robots: args.robots.into(),
+        contact: args.contact.clone(),
+        credential: args.credential.clone(),
+        ..plain(&args.url, &args.wanted)
+    })
+}
+
+/// A Source of which this is wanted, and nothing special beside it.
+pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
+    let scope = &wanted.scope;
+    let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
+    SourceSpec {
         mode: mode(wanted.mode),
         prefer: wanted.prefer.map(|prefer| match prefer {
             PreferArg::List => control::Prefer::List,
@@ -89,17 +115,8 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         include: text(&scope.include),
         exclude: text(&scope.exclude),
         strict: scope.strict,
-        concurrency: args.concurrency,
-        requests_per_second: args.max_rate,
-        robots: match args.robots {
-            RobotsArg::Obey => control::Robots::Crawling,
-            RobotsArg::Invited => control::Robots::Invited,
-            RobotsArg::Ignore => control::Robots::Ignore,
-        },
-        contact: args.contact.clone(),
-        credential: args.credential.clone(),
-        ..SourceSpec::new(args.url.clone())
-    })
+        ..SourceSpec::new(url.clone())
+    }
 }
 
 pub(super) fn mode(mode: ModeArg) -> RunMode {
@@ -112,7 +129,7 @@ pub(super) fn mode(mode: ModeArg) -> RunMode {
 }
 
 /// A Source's name, or the URL it was added with.
-pub(super) fn source_id(text: &str) -> Result<SourceId, Failed> {
+pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
     if text.contains("://") {
         let url = text.parse().map_err(|error| usage(format!("{text} is no URL: {error}")))?;
         return Ok(SourceId::of_entry(&url));
@@ -120,7 +137,7 @@ pub(super) fn source_id(text: &str) -> Result<SourceId, Failed> {
     text.parse().map_err(usage)
 }
 
-fn when(source: &SourceSpec) -> String {
+fn when(source: &Wanted) -> String {
     let mut words = Vec::new();
     if !source.enabled {
         words.push("disabled".to_owned());

@@ -1,6 +1,7 @@
 //! The gateway's API, spoken to by HTTP.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -8,7 +9,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use testkit::waiting::until;
 
-use super::{Fleet, Service};
+use super::{Fleet, Run, Service, thresher, wait};
 
 /// A token of each role.
 pub(crate) const READ: &str = "a token to read with";
@@ -54,6 +55,11 @@ impl Api {
         Self { client, base, token: Some(ADMIN.to_owned()) }
     }
 
+    /// The same, at another address.
+    pub(crate) fn at(&self, base: String) -> Self {
+        Self { base, ..self.clone() }
+    }
+
     /// The same, with another token or none.
     pub(crate) fn with(&self, token: Option<&str>) -> Self {
         Self { token: token.map(str::to_owned), ..self.clone() }
@@ -73,6 +79,21 @@ impl Api {
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         send(self.request(Method::POST, path).json_body(&body)).await
+    }
+}
+
+impl Api {
+    /// `thresher <words>`, which asks this gateway.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = thresher();
+        command.args(words).env("THRESHER_SERVER", &self.base);
+        command.envs(self.token.as_ref().map(|token| ("THRESHER_TOKEN", token)));
+        command
+    }
+
+    /// The same, to its end.
+    pub(crate) async fn ask(&self, words: &[&str]) -> Run {
+        wait(self.command(words)).await
     }
 }
 

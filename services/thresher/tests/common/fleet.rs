@@ -113,7 +113,7 @@ impl Fleet {
         Destination::s3(&self.s3)
     }
 
-    fn command(&self, subcommand: &str) -> Command {
+    pub(crate) fn command(&self, subcommand: &str) -> Command {
         let mut command = thresher();
         command.arg(subcommand).env("THRESHER_NATS", &self.nats).env("THRESHER_NAMESPACE", &self.namespace);
         command
@@ -124,7 +124,8 @@ impl Fleet {
     }
 }
 
-async fn wait(mut command: Command) -> Run {
+/// Waits for the end of a command, while what runs in this process goes on.
+pub(crate) async fn wait(mut command: Command) -> Run {
     let waiting = tokio::task::spawn_blocking(move || Run::of(&mut command));
     let ended = tokio::time::timeout(PATIENCE, waiting).await;
     ended.expect("the fleet comes to an end in time").expect("no panic")

@@ -12,7 +12,7 @@ mod site;
 
 pub(crate) use destination::{Destination, Held, View};
 pub(crate) use dump::{Package, package};
-pub(crate) use fleet::{Fleet, Service};
+pub(crate) use fleet::{Fleet, Service, wait};
 pub(crate) use inside::Inside;
 pub(crate) use process::Process;
 pub(crate) use run::Run;
@@ -48,6 +48,10 @@ pub(crate) fn thresher() -> Command {
     }
     for name in [
         "THRESHER_CONTACT",
+        "THRESHER_SERVER",
+        "THRESHER_PROFILE",
+        "THRESHER_TOKEN",
+        "THRESHER_NATS",
         "AWS_ENDPOINT_URL",
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",

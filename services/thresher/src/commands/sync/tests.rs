@@ -25,7 +25,7 @@ use testkit::servers::NatsFixture;
 use testkit::source::{SimulatedSource, SourceSpec};
 
 use super::*;
-use crate::cli::{ExplainArgs, HarvestArgs, ResourceArgs};
+use crate::cli::{ExplainArgs, HeldArgs};
 use crate::commands::explain;
 
 const RESOURCES: u64 = 12;
@@ -230,8 +230,8 @@ impl Bench {
     }
 
     async fn explain(&self, name: &str) -> String {
-        let harvest = HarvestArgs { into: self.into() };
-        let args = ExplainArgs { resource: ResourceArgs { uri: name.to_owned(), harvest }, json: false };
+        let held = HeldArgs { into: Some(self.into()), ..HeldArgs::default() };
+        let args = ExplainArgs { uri: name.to_owned(), held, source: None, json: false };
         explain::told(&args).await.expect("a story")
     }
 

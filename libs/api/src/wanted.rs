@@ -11,72 +11,74 @@ use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
 
+use crate::schema::one_of;
+
 /// What is wanted of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// The way in: a site, a Source Description, a Capability List, or a list itself. The name of the Source follows from it.
     #[schema(value_type = String, format = "uri", example = "https://example.org/")]
-    pub(crate) entry: Url,
+    pub entry: Url,
     /// Whether it is harvested.
     #[serde(default = "yes")]
     #[schema(default = true)]
-    enabled: bool,
+    pub enabled: bool,
     /// When it is due. Without, it is harvested when somebody asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schedule)]
-    schedule: Option<Schedule>,
+    pub schedule: Option<Schedule>,
     /// Whether it is followed between runs, and how closely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = continuous)]
-    continuous: Option<PollBounds>,
+    pub continuous: Option<PollBounds>,
     /// The way to go in each run.
     #[serde(default)]
     #[schema(schema_with = mode)]
-    mode: RunMode,
+    pub mode: RunMode,
     /// What to take where a Source offers both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = prefer)]
-    prefer: Option<Prefer>,
+    pub prefer: Option<Prefer>,
     /// What becomes of resources that a Resource List does not name any more.
     #[serde(default)]
     #[schema(schema_with = absent)]
-    absent: Absent,
+    pub absent: Absent,
     /// The most resources deleted for their absence in one run, in percent of what is held.
     #[serde(default = "ten")]
     #[schema(maximum = 100, default = 10)]
-    max_deletes_percent: u8,
+    pub max_deletes_percent: u8,
     /// How many versions of each resource are kept beside the one that is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    history: Option<u32>,
+    pub history: Option<u32>,
     /// Only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    include: Option<String>,
+    pub include: Option<String>,
     /// Not resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    exclude: Option<String>,
+    pub exclude: Option<String>,
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
-    strict: bool,
+    pub strict: bool,
     /// Requests open at one of its origins at the same time, of the whole fleet.
     #[serde(default = "four")]
     #[schema(value_type = u16, minimum = 1, default = 4)]
-    concurrency: NonZeroU16,
+    pub concurrency: NonZeroU16,
     /// Requests in a second to one of its origins, of the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32, minimum = 1, required = false)]
-    requests_per_second: Option<NonZeroU32>,
+    pub requests_per_second: Option<NonZeroU32>,
     /// What is made of robots.txt.
     #[serde(default)]
     #[schema(schema_with = robots)]
-    robots: Robots,
+    pub robots: Robots,
     /// Whom the Source's operator can turn to: a mail address or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    contact: Option<String>,
+    pub contact: Option<String>,
     /// The name of the credential to send, which is found in the configuration of whoever sends it. Never the secret itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
-    credential: Option<CredentialName>,
+    pub credential: Option<CredentialName>,
 }
 
 impl From<Wanted> for SourceSpec {
@@ -138,16 +140,6 @@ fn ten() -> u8 {
 
 fn four() -> NonZeroU16 {
     const { NonZeroU16::new(4).unwrap() }
-}
-
-/// One of these names.
-pub(crate) fn one_of(names: &[&str]) -> Schema {
-    names_of(names).build().into()
-}
-
-/// The same, to be a part of something.
-pub(crate) fn names_of(names: &[&str]) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
 }
 
 fn seconds(least: u64) -> ObjectBuilder {

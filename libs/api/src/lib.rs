@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod page;
+mod plan;
+mod problem;
+mod problems;
+mod resource;
+mod run;
+pub mod schema;
+mod source;
+mod wanted;
+mod words;
+
+pub use page::Page;
+pub use plan::{Plan, PlanEstimate, PlanUnread, PlanWay};
+pub use problem::{FieldError, Problem};
+pub use problems::{ProblemGroup, SourceProblem};
+pub use resource::{Resource, Standing, Story};
+pub use run::{Run, Submit};
+pub use source::Source;
+pub use wanted::Wanted;
+pub use words::{About, Ignore, Retry, Word};

@@ -1,0 +1,108 @@
+//! `/v1/sources/plan`, `/v1/plans/{plan}`: what each way of bringing a Source in step would take. A scheduler finds that out: the gateway asks no
+//! Source for anything.
+
+use std::time::Duration;
+
+use api::{Plan, Wanted};
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use control::{Plan as FleetPlan, Revised, SourceSpec};
+use serde::Deserialize;
+use tokio::time::timeout;
+use utoipa::IntoParams;
+
+use crate::ask::{Asked, Sent};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// The longest that somebody may wait for one.
+const LONGEST_WAIT: u8 = 20;
+/// The most plans that wait, or are being made, and the most that are kept.
+const MOST_WAITING: usize = 16;
+const MOST_KEPT: usize = 256;
+/// When to come again, in seconds, where there are more.
+const COME_AGAIN: u64 = 5;
+
+/// Parameters of a plan.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PlanParams {
+    /// How long to wait until it is over, in seconds, 0 to 20.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 20, default = 0)]
+    wait_seconds: u8,
+}
+
+/// Has it found out what each way of bringing a Source in step would take. The Source need not be there; its documents are read, nothing is
+/// harvested, and nothing is written of it.
+#[utoipa::path(post, path = "/v1/sources/plan", tag = "sources", request_body = Wanted, responses(
+    (status = 200, description = "It is done, or has failed", body = Plan),
+    (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
+))]
+pub(crate) async fn ask(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Sent(wanted): Sent<Wanted>,
+) -> Result<Response, Refusal> {
+    let kept = gateway.views().plans.all();
+    if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_WAITING {
+        let said = format!("more plans were asked for than are made at a time; come again in {COME_AGAIN} s");
+        return Err(Refusal::too_many(said).after_seconds(COME_AGAIN));
+    }
+    let plan = gateway.control().plans().ask(SourceSpec::from(wanted), gateway.now()).await?;
+    tracing::info!(plan.id = %plan.id, token = caller.name(), "a plan is asked for");
+    let patience = Duration::from_secs(gateway.settings().plan_wait_seconds);
+    let plan = until_over(&gateway, plan, patience).await;
+    Ok(answer(&plan))
+}
+
+/// A plan that was asked for.
+#[utoipa::path(get, path = "/v1/plans/{plan}", tag = "sources",
+    params(("plan" = String, Path, description = "Its name"), PlanParams), responses(
+    (status = 200, description = "It is done, or has failed", body = Plan),
+    (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
+))]
+pub(crate) async fn read(
+    State(gateway): State<Gateway>,
+    Path(plan): Path<String>,
+    Asked(params): Asked<PlanParams>,
+) -> Result<Response, Refusal> {
+    if params.wait_seconds > LONGEST_WAIT {
+        return Err(Refusal::bad_request(format!("wait_seconds is 0 to {LONGEST_WAIT}")));
+    }
+    let id = plan.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
+    let plan = gateway.control().plans().get(id).await?;
+    let plan = until_over(&gateway, plan, Duration::from_secs(params.wait_seconds.into())).await;
+    Ok(answer(&plan))
+}
+
+/// A plan, as soon as it is over, or this long has passed.
+async fn until_over(gateway: &Gateway, plan: Revised<FleetPlan>, patience: Duration) -> Revised<FleetPlan> {
+    if plan.is_over() {
+        return plan;
+    }
+    let (id, mut plans) = (plan.id, gateway.views().plans.clone());
+    let over = plans.wait_for(|plans| plans.get(&id).filter(|plan| plan.is_over()));
+    let over = async {
+        tokio::select! {
+            over = timeout(patience, over) => over.ok(),
+            () = gateway.stop().cancelled() => None,
+        }
+    };
+    over.await.unwrap_or(plan)
+}
+
+fn answer(plan: &FleetPlan) -> Response {
+    if plan.is_over() {
+        return Json(Plan::from(plan)).into_response();
+    }
+    let mut response = (StatusCode::ACCEPTED, Json(Plan::from(plan))).into_response();
+    if let Ok(place) = HeaderValue::try_from(format!("/v1/plans/{}", plan.id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}

@@ -1,0 +1,133 @@
+//! Why what was asked for was not done, whoever was asked.
+
+use api::Problem;
+use control::ControlError;
+
+use crate::exit::Exit;
+
+/// Why something was not done: what happened, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{said}")]
+pub(crate) struct NotDone {
+    pub(crate) kind: Kind,
+    said: String,
+}
+
+/// What kind of reason it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is none of that name.
+    Absent,
+    /// The present state does not allow it: there is one already, or it is over.
+    Conflict,
+    /// Somebody else changed it meanwhile.
+    Changed,
+    /// What is wanted makes no sense.
+    Invalid,
+    /// Whoever asks may not.
+    Denied,
+    /// Nobody answers, or not now.
+    Unavailable,
+    /// Something is wrong where it was asked.
+    Broken,
+}
+
+impl NotDone {
+    pub(crate) fn new(kind: Kind, said: impl Into<String>) -> Self {
+        Self { kind, said: said.into() }
+    }
+
+    /// A gateway refused: `whom` is its URL.
+    pub(crate) fn refused(problem: &Problem, whom: &str) -> Self {
+        let kind = match (problem.kind.rsplit(':').next().unwrap_or_default(), problem.status) {
+            ("not-found", _) => Kind::Absent,
+            ("conflict", _) => Kind::Conflict,
+            ("changed", _) => Kind::Changed,
+            ("unauthorized" | "forbidden", _) => Kind::Denied,
+            ("too-many-requests" | "unavailable", _) => Kind::Unavailable,
+            (_, 400..=499) => Kind::Invalid,
+            _ => Kind::Broken,
+        };
+        let detail = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+        let mut said = detail.clone();
+        for error in &problem.errors {
+            // The detail of a Source that cannot be wanted names its fields already.
+            if !detail.contains(&error.detail) {
+                said += &format!("; {}: {}", error.field, error.detail);
+            }
+        }
+        said += &format!(" (said by {whom} of {})", problem.instance);
+        if problem.status == 401 {
+            said += "; set THRESHER_TOKEN, or give --token-file or a --profile";
+        }
+        Self { kind, said }
+    }
+
+    /// The exit status that says the same to a script.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.kind {
+            Kind::Absent | Kind::Invalid | Kind::Denied => Exit::Usage,
+            Kind::Conflict | Kind::Changed | Kind::Unavailable | Kind::Broken => Exit::Failed,
+        }
+    }
+
+    /// Whether the same may succeed in a moment.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.kind == Kind::Unavailable
+    }
+}
+
+impl From<ControlError> for NotDone {
+    fn from(error: ControlError) -> Self {
+        let kind = match &error {
+            ControlError::Absent { .. } => Kind::Absent,
+            ControlError::Exists { .. } | ControlError::Refused(_) => Kind::Conflict,
+            ControlError::Conflict { .. } => Kind::Changed,
+            ControlError::Invalid(_) => Kind::Invalid,
+            ControlError::Unavailable { .. } => Kind::Unavailable,
+            ControlError::Config(_) | ControlError::Unreadable { .. } => Kind::Broken,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::FieldError;
+
+    use super::*;
+
+    fn problem(kind: &str, status: u16) -> Problem {
+        Problem {
+            kind: format!("urn:thresher:problem:{kind}"),
+            title: "No".to_owned(),
+            status,
+            detail: "what happened".to_owned(),
+            instance: "/v1/sources/a".to_owned(),
+            errors: vec![FieldError { field: "mode".to_owned(), detail: "not that".to_owned() }],
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_where_and_what_to_do_and_has_the_exit_status_of_its_kind() {
+        for (kind, status, exit) in [
+            ("not-found", 404, Exit::Usage),
+            ("conflict", 409, Exit::Failed),
+            ("changed", 412, Exit::Failed),
+            ("invalid", 422, Exit::Usage),
+            ("unauthorized", 401, Exit::Usage),
+            ("forbidden", 403, Exit::Usage),
+            ("unavailable", 503, Exit::Failed),
+            ("internal", 500, Exit::Failed),
+            ("something-newer", 418, Exit::Usage),
+        ] {
+            let refused = NotDone::refused(&problem(kind, status), "http://h/");
+            assert_eq!(refused.exit(), exit, "{kind}");
+            let said = refused.to_string();
+            for part in ["what happened", "mode: not that", "http://h/", "/v1/sources/a"] {
+                assert!(said.contains(part), "{said}");
+            }
+            assert_eq!(said.contains("THRESHER_TOKEN"), status == 401, "{said}");
+        }
+    }
+}

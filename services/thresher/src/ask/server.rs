@@ -1,0 +1,317 @@
+//! A gateway, asked by HTTP.
+
+use std::time::Duration;
+
+use api::{Page, Problem, Wanted};
+use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use service::Secret;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use super::error::{Kind, NotDone};
+use super::whom::{Gateway, is_this_machine};
+use crate::exit::{Failed, usage};
+
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// The longest wait for an answer to begin: a report reads a whole catalog first.
+const ANSWER: Duration = Duration::from_secs(600);
+/// The longest time that an answer may stand still.
+const STALL: Duration = Duration::from_secs(60);
+/// The longest answer that is read as a whole: pages are bounded by the gateway, and a report card by its own limits.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// How often what may be asked again is asked again.
+const TRIES: u32 = 5;
+/// The wait before that, where the gateway does not say how long; it doubles each time.
+const WAIT: Duration = Duration::from_millis(200);
+/// The longest wait that a gateway may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Items of a page.
+const ITEMS: &str = "1000";
+
+/// A gateway. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    http: Client,
+    url: Url,
+    token: Option<Secret>,
+}
+
+/// What is asked.
+struct Request<'a> {
+    method: Method,
+    path: &'a [&'a str],
+    query: &'a [(&'a str, String)],
+    body: Option<Vec<u8>>,
+    headers: Vec<(header::HeaderName, String)>,
+    /// Whether it does the same when it is sent twice.
+    is_repeatable: bool,
+}
+
+impl Server {
+    /// The client of a gateway. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Wrong usage, when its certificates are none.
+    pub(super) fn new(gateway: Gateway) -> Result<Self, Failed> {
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT)
+            // The token is for this gateway, and for nobody it points to.
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("thresher/", env!("CARGO_PKG_VERSION")));
+        if gateway.url.scheme() == "http" {
+            // Reading the system's certificates would be in vain.
+            builder = builder.tls_certs_only([]);
+        } else if let Some(pem) = &gateway.authority {
+            let certificates = Certificate::from_pem_bundle(pem)
+                .map_err(|error| usage(format!("the profile's ca_file holds no certificates: {error}")))?;
+            builder = builder.tls_certs_only(certificates);
+        }
+        if is_this_machine(&gateway.url) {
+            builder = builder.no_proxy();
+        }
+        let http =
+            builder.build().map_err(|error| usage(format!("no connection can be made: {}", root(&error))))?;
+        Ok(Self { http, url: gateway.url, token: gateway.token })
+    }
+
+    /// Reads one thing.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<T, NotDone> {
+        let body = self.get_bytes(path, query).await?;
+        self.read(&body)
+    }
+
+    /// Reads one thing, as it is sent.
+    pub(crate) async fn get_bytes(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Vec<u8>, NotDone> {
+        let answer = self.send(&Request::get(path, query)).await?;
+        self.whole(answer).await
+    }
+
+    /// A page of a list, and where to go on.
+    pub(crate) async fn page<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        cursor: Option<String>,
+    ) -> Result<Page<T>, NotDone> {
+        let mut query = query.to_vec();
+        query.push(("limit", ITEMS.to_owned()));
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        self.get(path, &query).await
+    }
+
+    /// All items of a list that is never long.
+    pub(crate) async fn all<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Vec<T>, NotDone> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        loop {
+            let page: Page<T> = self.page(path, query, cursor).await?;
+            all.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Has something done. With a `key`, the same request again does nothing more, so that it is sent again when its answer is lost.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<T, NotDone> {
+        let mut request =
+            Request { method: Method::POST, is_repeatable: key.is_some(), ..Request::get(path, query) };
+        request.set_body(body)?;
+        let key = key.map(|key| (header::HeaderName::from_static("idempotency-key"), key.to_owned()));
+        request.headers.extend(key);
+        let answer = self.send(&request).await?;
+        let body = self.whole(answer).await?;
+        self.read(&body)
+    }
+
+    /// Changes what was read with a revision.
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        wanted: &Wanted,
+        read: u64,
+    ) -> Result<T, NotDone> {
+        let mut request = Request { method: Method::PUT, is_repeatable: false, ..Request::get(path, query) };
+        request.set_body(wanted)?;
+        request.headers.push((header::IF_MATCH, format!("\"{read}\"")));
+        let answer = self.send(&request).await?;
+        let body = self.whole(answer).await?;
+        self.read(&body)
+    }
+
+    /// Deletes something.
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), NotDone> {
+        let request = Request { method: Method::DELETE, is_repeatable: false, ..Request::get(path, &[]) };
+        self.send(&request).await.map(drop)
+    }
+
+    /// Opens a stream of events, from behind the one called `last`. It is asked for once.
+    pub(super) async fn events(&self, path: &[&str], last: Option<&str>) -> Result<Response, NotDone> {
+        let mut request = Request::get(path, &[]);
+        request.headers.push((header::ACCEPT, "text/event-stream".to_owned()));
+        request
+            .headers
+            .extend(last.map(|last| (header::HeaderName::from_static("last-event-id"), last.to_owned())));
+        let (_, sent) = self.once(&request).await;
+        sent
+    }
+
+    /// The next piece of an answer.
+    pub(super) async fn piece(&self, answer: &mut Response) -> Result<Option<bytes::Bytes>, NotDone> {
+        match timeout(STALL, answer.chunk()).await {
+            Ok(Ok(piece)) => Ok(piece),
+            Ok(Err(error)) => Err(self.unreachable(&root(&error))),
+            Err(_) => Err(self.unreachable("the answer stands still")),
+        }
+    }
+
+    /// Sends a request, and again where that does no harm and may help.
+    async fn send(&self, request: &Request<'_>) -> Result<Response, NotDone> {
+        let mut wait = WAIT;
+        for _ in 1..TRIES {
+            let (asked_for, sent) = self.once(request).await;
+            match sent {
+                // What was refused for the number of requests was not done.
+                Err(error) if error.is_temporary() && (request.is_repeatable || asked_for.is_some()) => {
+                    sleep(asked_for.unwrap_or(wait).min(LONGEST_WAIT)).await;
+                    wait *= 2;
+                }
+                sent => return sent,
+            }
+        }
+        self.once(request).await.1
+    }
+
+    /// Sends a request once. When it is to be sent again, if its answer says so and it was surely not done.
+    async fn once(&self, request: &Request<'_>) -> (Option<Duration>, Result<Response, NotDone>) {
+        let sent = timeout(ANSWER, self.prepared(request).send()).await;
+        let answer = match sent {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return (None, Err(self.unreachable(&root(&error)))),
+            Err(_) => return (None, Err(self.unreachable("no answer comes"))),
+        };
+        if answer.status().is_success() {
+            return (None, Ok(answer));
+        }
+        let status = answer.status();
+        let wait =
+            answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let wait = wait.map(Duration::from_secs).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        (wait, Err(self.refusal(answer).await))
+    }
+
+    fn prepared(&self, request: &Request<'_>) -> RequestBuilder {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("v1").extend(request.path);
+        }
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(request.query);
+        }
+        let mut prepared = self.http.request(request.method.clone(), url);
+        for (name, value) in &request.headers {
+            prepared = prepared.header(name, value);
+        }
+        if let Some(token) = &self.token {
+            prepared = prepared.bearer_auth(token.expose());
+        }
+        match &request.body {
+            Some(body) => prepared.header(header::CONTENT_TYPE, "application/json").body(body.clone()),
+            None => prepared,
+        }
+    }
+
+    /// An answer, whole.
+    async fn whole(&self, mut answer: Response) -> Result<Vec<u8>, NotDone> {
+        let mut body = Vec::new();
+        while let Some(piece) = self.piece(&mut answer).await? {
+            if body.len() + piece.len() > LARGEST {
+                let said =
+                    format!("an answer of {} is larger than {LARGEST} bytes; is that a gateway?", self.url);
+                return Err(NotDone::new(Kind::Broken, said));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, NotDone> {
+        serde_json::from_slice(body).map_err(|error| {
+            let url = &self.url;
+            let said = format!("{url} answers what this version does not understand: {error}; is that a gateway, and of this version?");
+            NotDone::new(Kind::Broken, said)
+        })
+    }
+
+    /// Why a gateway, or what stands before it, did not do it.
+    async fn refusal(&self, answer: Response) -> NotDone {
+        let status = answer.status();
+        let body = self.whole(answer).await.unwrap_or_default();
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => NotDone::refused(&problem, self.url.as_str()),
+            Err(_) => {
+                let kind = match status {
+                    StatusCode::BAD_GATEWAY
+                    | StatusCode::SERVICE_UNAVAILABLE
+                    | StatusCode::GATEWAY_TIMEOUT => Kind::Unavailable,
+                    status if status.is_client_error() || status.is_redirection() => Kind::Invalid,
+                    _ => Kind::Broken,
+                };
+                NotDone::new(
+                    kind,
+                    format!("{} answers {status}, and not as a gateway does; check the URL", self.url),
+                )
+            }
+        }
+    }
+
+    fn unreachable(&self, why: &str) -> NotDone {
+        let said =
+            format!("the gateway at {} cannot be asked: {why}; is it up, and the URL right?", self.url);
+        NotDone::new(Kind::Unavailable, said)
+    }
+}
+
+impl<'a> Request<'a> {
+    fn get(path: &'a [&'a str], query: &'a [(&'a str, String)]) -> Self {
+        Self { method: Method::GET, path, query, body: None, headers: Vec::new(), is_repeatable: true }
+    }
+
+    fn set_body(&mut self, body: &impl Serialize) -> Result<(), NotDone> {
+        let text = serde_json::to_vec(body).map_err(|error| NotDone::new(Kind::Broken, error.to_string()))?;
+        // What has nothing to say has no body.
+        self.body = Some(text).filter(|text| text != b"null");
+        Ok(())
+    }
+}
+
+/// What lies at the bottom of an error: the rest says where that was met.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
