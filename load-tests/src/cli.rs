@@ -38,6 +38,8 @@ pub(crate) enum Case {
     LargeMembers(Options),
     /// 2 GB that are held in a directory are read again, beside sha256sum.
     Scrub(Options),
+    /// 2,000 Sources, one of them with 5,000,000 resources: every page of the console.
+    Console(ConsoleOptions),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),
@@ -91,6 +93,22 @@ impl Options {
         anyhow::ensure!(self.only.is_empty(), "the rows of this case need each other: leave --only out");
         Ok(())
     }
+}
+
+/// How to measure the console.
+#[derive(Debug, Args)]
+pub(crate) struct ConsoleOptions {
+    /// As of the other cases; `--resources` are those of the large Source.
+    #[command(flatten)]
+    pub(crate) common: Options,
+
+    /// How many Sources there are. Default: 2,000.
+    #[arg(long, value_name = "N")]
+    pub(crate) sources: Option<u64>,
+
+    /// How often each page is asked for in a round.
+    #[arg(long, value_name = "N", default_value = "50")]
+    pub(crate) requests: NonZeroUsize,
 }
 
 /// Who serves.

@@ -92,6 +92,12 @@ impl Fleet {
         Ok(())
     }
 
+    /// What the first process of a service has logged behind these words, up to the next space.
+    pub(crate) fn logged(&self, service: &str, words: &str) -> Option<String> {
+        let log = fs::read_to_string(&self.named(service).next()?.log).ok()?;
+        Some(log.split_once(words)?.1.split_whitespace().next()?.to_owned())
+    }
+
     /// Waits until every service says that it is ready.
     pub(crate) fn until_ready(&self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),
         Case::Scrub(options) => print(&options, cases::scrub::run(&options)),
+        Case::Console(options) => print(&options.common, cases::console::run(&options)),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

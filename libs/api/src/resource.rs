@@ -122,6 +122,11 @@ impl Resource {
 }
 
 impl Story {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.changes.is_empty()
+    }
+
     /// The documents that speak of a resource: they may be problems themselves.
     pub fn documents(
         record: Option<&ResourceRecord>,

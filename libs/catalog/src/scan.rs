@@ -127,6 +127,9 @@ impl Cursor {
 
     /// The next key, and what lies under it.
     async fn found(&mut self) -> Result<Option<(Bytes, Bytes)>, CatalogError> {
+        // What lies in memory is there at once, record after record: without a pause now and then nobody could end a long scan, and
+        // what waits for the same thread would wait for all of it.
+        tokio::task::consume_budget().await;
         if let Some(last) = &self.last
             && self.opened.elapsed() > ONE_STATE
         {

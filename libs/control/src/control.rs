@@ -17,6 +17,7 @@ use crate::members::Members;
 use crate::plans::Plans;
 use crate::rests::Rests;
 use crate::runs::Runs;
+use crate::sessions::Sessions;
 use crate::sources::Sources;
 use crate::submissions::Submissions;
 use crate::table::Table;
@@ -37,6 +38,7 @@ pub struct Control {
     leases: Leases,
     members: Members,
     rests: Rests,
+    sessions: Sessions,
     submissions: Submissions,
     words: Words,
     plans: Plans,
@@ -112,6 +114,9 @@ impl Control {
                 config.member_ttl(),
             ),
             rests: Rests::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
+            sessions: Sessions::new(Table::new(
+                open("sessions", 1, "Who has shown a token to a page").await?,
+            )),
             submissions: Submissions::new(Table::new(
                 open("submissions", 1, "What was submitted with keys").await?,
             )),
@@ -144,6 +149,11 @@ impl Control {
     /// Which origins want to be left alone.
     pub fn rests(&self) -> &Rests {
         &self.rests
+    }
+
+    /// Who has shown a token to a page.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     /// What was submitted lately with keys.

@@ -11,6 +11,7 @@ mod rests;
 mod revised;
 mod runs;
 mod schedule;
+mod sessions;
 mod sources;
 mod submissions;
 mod table;
@@ -27,10 +28,11 @@ pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use rests::{Rest, Rests};
 pub use revised::{Revised, Revision};
 pub use runs::{
-    AskedBy, InSync, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused, Stopped, Tenure,
-    Wanted, Why,
+    AskedBy, Before, InSync, Problems, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused,
+    Stopped, Tenure, Wanted, Why,
 };
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
+pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{
     Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
 };

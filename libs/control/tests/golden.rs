@@ -8,9 +8,9 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, AskedBy, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay,
-    PollBounds, Prefer, Progress, Rest, Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, SourceSpec,
-    Step, Stopped, Submission, Tenure, WordAbout, WordKind, WordRequest,
+    Absent, AskedBy, Before, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState, PlanUnread,
+    PlanWay, PollBounds, Prefer, Problems, Progress, Rest, Revision, Robots, Role, Run, RunMode, RunSpec,
+    Schedule, Session, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout, WordKind, WordRequest,
 };
 use jiff::Timestamp;
 use model::{Phase, ProblemReason, SetId, SourceId};
@@ -125,6 +125,10 @@ fn runs() {
         &end(Step::Fail(tenure(), Stopped::by_guard("20 of 40 resources would be deleted"))),
     );
     golden("run-stopping", &end(Step::Cancel));
+    let problems = Some(Problems { open: 3, ignored: 1 });
+    let in_sync_as_of = Some(at("2026-02-28T12:00:01Z"));
+    let progress = Progress { problems, ..Progress::default() };
+    golden("run-followed", &Run { progress, before: Before { in_sync_as_of, problems }, ..running() });
     golden("run-paused", &run().step(Step::Pause, at("2026-03-01T12:10:00Z")).unwrap());
     golden("run-cancelled", &run().step(Step::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
 }
@@ -142,10 +146,11 @@ fn leases_members_and_rests() {
 }
 
 #[test]
-fn submissions_and_words() {
+fn submissions_sessions_and_words() {
     let run = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
     let submission = Submission { content: "ab".repeat(32), run, answer: Some("{}".to_owned()) };
     golden("submission", &submission);
+    golden("session", &Session { mark: "ab".repeat(32) });
     let about = WordAbout {
         uris: vec!["https://example.org/a".to_owned()],
         prefix: Some("https://example.org/".to_owned()),

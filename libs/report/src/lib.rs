@@ -4,6 +4,7 @@ mod card;
 mod documents;
 mod finding;
 mod gather;
+pub mod history;
 mod intervals;
 mod problems;
 mod resources;

@@ -1,5 +1,6 @@
 //! The cases: each measures one thing.
 
+pub(crate) mod console;
 pub(crate) mod large_packages;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::door::door;
 use crate::refusal::{PROBLEM_JSON, Refusal};
 use crate::state::Gateway;
-use crate::{content, events, plans, problems, report, resources, runs, sources, words};
+use crate::{console, content, events, plans, problems, report, resources, runs, sources, words};
 
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
@@ -59,7 +59,7 @@ pub fn openapi() -> OpenApi {
     described
 }
 
-/// All routes behind the door.
+/// All routes behind the door, and the console's behind its own.
 pub(crate) fn router(gateway: Gateway) -> Router {
     let limit = DefaultBodyLimit::max(gateway.settings().body_bytes);
     let (router, _) = routes().split_for_parts();
@@ -69,7 +69,8 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         })
         .layer(limit)
         .layer(middleware::from_fn_with_state(gateway.clone(), door))
-        .with_state(gateway)
+        .with_state(gateway.clone())
+        .merge(console::router(gateway))
 }
 
 fn routes() -> OpenApiRouter<Gateway> {

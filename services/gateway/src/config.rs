@@ -48,6 +48,8 @@ pub struct Settings {
     pub idempotency_seconds: u64,
     /// How long the answer to whoever asks for a plan waits for it, in seconds, 0 to 60; then the answer says where to look.
     pub plan_wait_seconds: u64,
+    /// How long a browser that has shown a token to the console need not show it again, in seconds.
+    pub session_seconds: u64,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             cache_megabytes: 64,
             idempotency_seconds: 24 * 3600,
             plan_wait_seconds: 4,
+            session_seconds: 12 * 3600,
         }
     }
 }
@@ -89,6 +92,9 @@ impl Settings {
         }
         if self.plan_wait_seconds > 60 {
             bail!("gateway.plan_wait_seconds is 0 to 60");
+        }
+        if !(60..=31_536_000).contains(&self.session_seconds) {
+            bail!("gateway.session_seconds is 60 to 31536000");
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
 /// The label of requests at paths that are not served: they may be of any number.
-const ELSEWHERE: &str = "elsewhere";
+pub(crate) const ELSEWHERE: &str = "elsewhere";
 
 /// Lets a request in or refuses it, and counts it either way.
 pub(crate) async fn door(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
@@ -68,10 +68,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The role that a request needs. What is not named here changes something, and is for those who may change everything.
-fn needed(method: &Method, route: &str) -> Role {
+pub(crate) fn needed(method: &Method, route: &str) -> Role {
+    // The console's pages lie where the API has what they are about.
+    let path = route.strip_prefix("/v1").or_else(|| route.strip_prefix("/console")).unwrap_or(route);
     let below = |part: &str| {
-        route
-            .strip_prefix("/v1/sources/{source}")
+        path.strip_prefix("/sources/{source}")
             .is_some_and(|rest| rest.strip_prefix(part).is_some_and(is_whole))
     };
     if matches!(*method, Method::GET | Method::HEAD) {
@@ -88,7 +89,8 @@ fn is_whole(rest: &str) -> bool {
 }
 
 impl Role {
-    fn as_str(self) -> &'static str {
+    /// Its name, as the file of tokens has it.
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Operate => "operate",
@@ -109,6 +111,8 @@ mod tests {
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runs"), Role::Operate);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runs/{run}/cancel"), Role::Operate);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/problems/ignore"), Role::Operate);
+        assert_eq!(role(Method::POST, "/console/sources/{source}/problems/ignore"), Role::Operate);
+        assert_eq!(role(Method::POST, "/console/sources"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/sources"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
         assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);

@@ -27,19 +27,19 @@ const LOOKED_AT: usize = 20_000;
 #[into_params(parameter_in = Query)]
 pub(crate) struct ProblemParams {
     /// Only those about URIs that begin with this.
-    prefix: Option<String>,
+    pub(crate) prefix: Option<String>,
     /// Only those of these reasons, with commas between them.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Only those about these kinds of things (resource, document, entry, message), with commas between them.
-    about: Option<String>,
+    pub(crate) about: Option<String>,
     /// Those that are ignored, instead of those that are open.
     #[serde(default)]
-    ignored: bool,
+    pub(crate) ignored: bool,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u16>,
+    pub(crate) limit: Option<u16>,
     /// Where to go on: `next` of the page before.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// Parameters of the groups.
@@ -48,10 +48,10 @@ pub(crate) struct ProblemParams {
 #[into_params(parameter_in = Query)]
 pub(crate) struct GroupParams {
     /// Only those about URIs that begin with this.
-    prefix: Option<String>,
+    pub(crate) prefix: Option<String>,
     /// Those that are ignored, instead of those that are open.
     #[serde(default)]
-    ignored: bool,
+    pub(crate) ignored: bool,
 }
 
 /// Which problems are listed.

@@ -75,6 +75,21 @@ impl Refusal {
         self.header(header::RETRY_AFTER, seconds.into())
     }
 
+    /// What kind of refusal it is, in words.
+    pub(crate) fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// What happened, and what to do.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// What is wrong with single fields.
+    pub(crate) fn errors(&self) -> &[FieldError] {
+        &self.errors
+    }
+
     fn at(self, path: &str) -> Problem {
         Problem {
             kind: format!("urn:thresher:problem:{}", self.kind),
@@ -112,7 +127,7 @@ pub(crate) fn render(mut response: Response, path: &str) -> Response {
 }
 
 /// What was refused before anything of ours saw it.
-fn unsaid(status: StatusCode) -> Refusal {
+pub(crate) fn unsaid(status: StatusCode) -> Refusal {
     let (kind, title, detail) = match status {
         StatusCode::METHOD_NOT_ALLOWED => {
             ("method-not-allowed", "Not in this way", "the header Allow names the methods that there are")

@@ -1,11 +1,13 @@
 //! `/v1/sources/{source}/report`, `/v1/quirks`: what is to be said of a Source to whoever runs it.
 
+use ::report::ReportCard;
 use api::Page;
 use api::schema::one_of;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use model::SourceId;
 use resourcesync::Quirk;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::Schema;
@@ -69,9 +71,17 @@ pub(crate) async fn report(
     Path(source): Path<String>,
     Asked(params): Asked<ReportParams>,
 ) -> Result<Response, Refusal> {
-    let id = ask::source(&source)?;
-    let catalog = gateway.catalogs().get(&id).await?;
-    let entry = match gateway.views().sources.get(&id) {
+    let card = card(&gateway, &ask::source(&source)?).await?;
+    Ok(match params.form {
+        Form::Json => Json(card).into_response(),
+        Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], card.text()).into_response(),
+    })
+}
+
+/// The report card of a Source. It reads the whole catalog.
+pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard, Refusal> {
+    let catalog = gateway.catalogs().get(id).await?;
+    let entry = match gateway.views().sources.get(id) {
         Some(spec) => spec.entry.to_string(),
         // It is not harvested any more; the store remembers where it was entered.
         None => gateway
@@ -79,14 +89,10 @@ pub(crate) async fn report(
             .sources()
             .await?
             .into_iter()
-            .find(|note| note.source == id)
+            .find(|note| note.source == *id)
             .map_or(String::new(), |note| note.url),
     };
-    let card = ::report::gather(&id, &entry, &catalog).await?;
-    Ok(match params.form {
-        Form::Json => Json(card).into_response(),
-        Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], card.text()).into_response(),
-    })
+    Ok(::report::gather(id, &entry, &catalog).await?)
 }
 
 /// All tolerances that there are. How often one was needed stands in reports and in the counters of runs.

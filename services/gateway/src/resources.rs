@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use catalog::{CatalogReader, Known};
 use futures::{StreamExt, TryStreamExt};
-use model::{ResourceUri, Standing, Subject};
+use model::{ChangeLogEntry, ResourceUri, Standing, Subject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -27,12 +27,12 @@ const TOLD: usize = 1000;
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParams {
     /// Only those whose URI begins with this.
-    prefix: Option<String>,
+    pub(crate) prefix: Option<String>,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u16>,
+    pub(crate) limit: Option<u16>,
     /// Where to go on: `next` of the page before.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// Which resource.
@@ -88,21 +88,19 @@ pub(crate) async fn story(
 ) -> Result<Json<Story>, Refusal> {
     let (source, uri) = (ask::source(&source)?, ask::resource(&params.uri)?);
     let catalog = gateway.catalogs().get(&source).await?;
-    let (record, pending) = (catalog.resource(&uri).await?, catalog.pending(&uri).await?);
-    let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
-    let (mut changes, mut changes_left_out) = (VecDeque::new(), 0);
-    let mut events = catalog.changes_of(&uri).await?;
-    while let Some((_, event)) = events.try_next().await? {
-        if changes.len() == TOLD {
-            changes.pop_front();
-            changes_left_out += 1;
-        }
-        changes.push_back(event);
-    }
-    if record.is_none() && pending.is_none() && problem.is_none() && changes.is_empty() {
+    let mut story = known(&catalog, &uri).await?;
+    (story.changes, story.changes_left_out) = happened(&catalog, &uri).await?;
+    if story.is_empty() {
         return Err(unknown(&uri));
     }
-    let versions = catalog.versions(&uri).await?.map(|versions| versions.kept).unwrap_or_default();
+    Ok(Json(story))
+}
+
+/// All that is known of a resource but what happened to it: a few lookups, however large the catalog is.
+pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Refusal> {
+    let (record, pending) = (catalog.resource(uri).await?, catalog.pending(uri).await?);
+    let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
+    let versions = catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default();
     let mut concerns = BTreeMap::new();
     for document in Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
@@ -110,8 +108,26 @@ pub(crate) async fn story(
         }
     }
     let standing = Standing::of(record.as_ref(), pending.as_ref(), problem.as_ref());
-    let resource = Resource::new(&uri, standing, record.as_ref());
-    Ok(Json(Story { resource, record, pending, problem, versions, concerns, changes, changes_left_out }))
+    let resource = Resource::new(uri, standing, record.as_ref());
+    let (changes, changes_left_out) = (VecDeque::new(), 0);
+    Ok(Story { resource, record, pending, problem, versions, concerns, changes, changes_left_out })
+}
+
+/// What happened to a resource, oldest first: the last events, and how many came before them. It reads the whole change log.
+pub(crate) async fn happened(
+    catalog: &CatalogReader,
+    uri: &ResourceUri,
+) -> Result<(VecDeque<ChangeLogEntry>, u64), Refusal> {
+    let (mut changes, mut left_out) = (VecDeque::new(), 0);
+    let mut events = catalog.changes_of(uri).await?;
+    while let Some((_, event)) = events.try_next().await? {
+        if changes.len() == TOLD {
+            changes.pop_front();
+            left_out += 1;
+        }
+        changes.push_back(event);
+    }
+    Ok((changes, left_out))
 }
 
 /// Nothing is known of a resource.

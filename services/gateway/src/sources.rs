@@ -35,7 +35,7 @@ pub(crate) struct PageParams {
 pub(crate) struct TryParams {
     /// Whether nothing is to be written: the answer shows what would be.
     #[serde(default)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 fn answer(source: &Source, status: StatusCode) -> Response {

@@ -83,6 +83,15 @@ impl Caller {
         self.0.role
     }
 
+    /// What comes of its token and the secret of a session, and of nothing else.
+    pub(crate) fn mark(&self, secret: &str) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        hasher.update(b"session of a page");
+        hasher.update(self.0.sha256);
+        hasher.update(secret.as_bytes());
+        hasher.finalize().into()
+    }
+
     /// Counts a request.
     ///
     /// # Errors
@@ -121,6 +130,18 @@ impl Tokens {
             }
         }
         found.or_else(|| self.anybody.clone())
+    }
+
+    /// Whose token was shown when a session with this secret got this mark. None where that token is not good any more. Compared as in
+    /// [`find`](Self::find).
+    pub(crate) fn find_marked(&self, secret: &str, mark: &[u8]) -> Option<Caller> {
+        let mut found = None;
+        for caller in self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
+            if bool::from(caller.mark(secret).ct_eq(mark)) {
+                found = Some(caller.clone());
+            }
+        }
+        found
     }
 
     /// Reads the file again when it changes, until `stop`. A file that cannot be read, or makes no sense, changes nothing: those who
@@ -246,6 +267,17 @@ mod tests {
             assert_eq!(role(bad), None, "{bad:?}");
         }
         assert_eq!(Tokens::not_asked_for(RATE).find(None).map(|caller| caller.role()), Some(Role::Admin));
+    }
+
+    #[test]
+    fn a_mark_leads_to_its_token_with_its_secret_alone() {
+        let tokens = tokens(&format!("- {{name: a, role: read, token: {SECRET}}}")).unwrap();
+        let mark = tokens.find(Some(SECRET)).unwrap().mark("one");
+        assert_eq!(tokens.find_marked("one", &mark).unwrap().name(), "a");
+        assert!(tokens.find_marked("two", &mark).is_none());
+        assert!(tokens.find_marked("one", &mark[..31]).is_none());
+        tokens.take("- {name: a, role: read, token: a token of another kind}").unwrap();
+        assert!(tokens.find_marked("one", &mark).is_none(), "it is not good any more");
     }
 
     #[test]

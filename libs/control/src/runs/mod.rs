@@ -12,7 +12,9 @@ use crate::table::Table;
 use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
-pub use run::{AskedBy, Progress, Run, RunSpec, RunState, Standing, Stopped, Tenure, Wanted};
+pub use run::{
+    AskedBy, Before, Problems, Progress, Run, RunSpec, RunState, Standing, Stopped, Tenure, Wanted,
+};
 pub use step::{InSync, Step, StepRefused, Why};
 
 /// How often a change is tried anew when others write at the same time. Each of them has one write to make, so a
@@ -34,6 +36,7 @@ impl Run {
             wanted: Wanted::Run,
             state: RunState::Queued,
             progress: Progress::default(),
+            before: Before::default(),
             started_at: None,
             finished_at: None,
         }
@@ -51,7 +54,7 @@ impl Runs {
     /// [`ControlError::Exists`] when the last run of the Source is not over.
     pub async fn submit(&self, spec: RunSpec) -> Result<Revised<Run>, ControlError> {
         let source = spec.source.clone();
-        let run = Run::submitted(spec);
+        let mut run = Run::submitted(spec);
         for _ in 0..TRIES {
             let (last, revision) = self.table.slot(&source).await?;
             if let Some(last) = last {
@@ -66,6 +69,7 @@ impl Runs {
                 // Before it is overwritten. What is over does not change any more, so to do it twice does no harm.
                 let kept = self.past.put(&source, &last, None, None).await;
                 kept.map_err(|error| error.of(|| format!("the past run of {source}")))?;
+                run.before = last.leaves();
             }
             match self.table.put(&source, &run, Some(revision), None).await {
                 Err(WriteError::Conflict) => {}

@@ -54,6 +54,9 @@ pub struct Run {
     /// How far it has come.
     #[serde(default)]
     pub progress: Progress,
+    /// What the runs before it have left: it is handed on from run to run.
+    #[serde(default, skip_serializing_if = "Before::is_empty")]
+    pub before: Before,
     /// When somebody first worked on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
@@ -148,6 +151,31 @@ pub struct Progress {
     /// When this was told: the owner's last sign of life here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_at: Option<Timestamp>,
+    /// Problems of the Source, once the run has counted them: at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Problems>,
+}
+
+/// How many problems a Source has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Problems {
+    /// Those that are open.
+    pub open: u64,
+    /// Those beside them that the operator ignores.
+    #[serde(default)]
+    pub ignored: u64,
+}
+
+/// What the runs of a Source have left behind, as far as nobody knows better by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Before {
+    /// When the last of them began that ended with all in step: what the Source had offered until then is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_sync_as_of: Option<Timestamp>,
+    /// The problems when they were counted last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Problems>,
 }
 
 /// What a run is to its reader.
@@ -200,9 +228,25 @@ impl Run {
         }
     }
 
+    /// What it leaves, with the runs before it: nothing of its Source has to be opened to say how that stands.
+    pub fn leaves(&self) -> Before {
+        let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
+        let began = self.started_at.unwrap_or(self.spec.asked_at);
+        Before {
+            in_sync_as_of: if is_in_sync { Some(began) } else { self.before.in_sync_as_of },
+            problems: self.progress.problems.or(self.before.problems),
+        }
+    }
+
     /// Whether somebody has to work on it: it is queued, or it was running, and perhaps nobody does any more.
     pub fn wants_work(&self) -> bool {
         matches!(self.state, RunState::Queued | RunState::Running { .. })
+    }
+}
+
+impl Before {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

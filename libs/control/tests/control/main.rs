@@ -7,6 +7,7 @@ mod members;
 mod plans;
 mod rests;
 mod runs;
+mod sessions;
 mod sources;
 mod submissions;
 mod support;

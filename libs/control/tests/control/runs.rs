@@ -1,4 +1,6 @@
-use control::{Claim, Config, Control, ControlError, InSync, Lease, Progress, RunState, Standing, Wanted};
+use control::{
+    Claim, Config, Control, ControlError, InSync, Lease, Problems, Progress, RunState, Standing, Wanted,
+};
 use futures::future::join_all;
 
 use crate::support::{Line, asked, config, control, now, soon, source};
@@ -34,6 +36,31 @@ async fn a_run_goes_from_submission_to_its_end_before_everybodys_eyes() {
     assert!(over.started_at.is_some() && over.finished_at.is_some());
     let error = runs.tell(&lease, id, Progress::default(), now()).await.unwrap_err();
     assert!(matches!(error, ControlError::Refused(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_run_hands_on_since_when_its_source_is_in_step_and_how_many_problems_it_has() {
+    let control = control().await;
+    let runs = control.runs();
+    let lease = lease(&control, "owner").await;
+    let began = now();
+    let ended = async |in_sync, problems| {
+        let id = runs.submit(asked(1)).await.unwrap().spec.id;
+        runs.start(&lease, id, began).await.unwrap();
+        let progress = Progress { problems, ..Progress::default() };
+        runs.tell(&lease, id, progress, now()).await.unwrap();
+        runs.finish(&lease, id, InSync(in_sync), now()).await.unwrap().leaves()
+    };
+    let problems = |open| Some(Problems { open, ignored: 1 });
+    let first = ended(true, problems(0)).await;
+    assert_eq!((first.in_sync_as_of, first.problems), (Some(began), problems(0)));
+    let second = ended(false, problems(3)).await;
+    assert_eq!((second.in_sync_as_of, second.problems), (Some(began), problems(3)));
+    // One that is cancelled knows nothing better.
+    let third = runs.submit(asked(1)).await.unwrap();
+    assert_eq!(third.before, second);
+    let third = runs.cancel(&source(1), third.spec.id, now()).await.unwrap();
+    assert_eq!(third.leaves(), second);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context as _;
 use clap::Parser;
-use testkit::servers::{NatsServer, SeaweedServer, Venv, env};
+use testkit::servers::{ChromeDriver, NatsServer, SeaweedServer, Venv, env};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,6 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 enum Cli {
     /// Installs the servers, the peers and what checks `deploy/` and the API under the target directory, unless they are there already.
     Install,
+    /// Installs Debian's Chromium and ChromeDriver on this machine, which takes root, unless they are there already.
+    InstallBrowser,
     /// Starts both servers, runs a command with their addresses in its environment, kills them, and
     /// ends with the command's exit status.
     Run {
@@ -27,6 +29,7 @@ enum Cli {
 async fn main() -> ExitCode {
     let done = match Cli::parse() {
         Cli::Install => install().await,
+        Cli::InstallBrowser => install_browser().await,
         Cli::Run { command } => run(&command).await,
     };
     done.unwrap_or_else(|error| {
@@ -43,6 +46,12 @@ async fn install() -> anyhow::Result<ExitCode> {
     for venv in venvs {
         println!("installed: {}", venv.folder().display());
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn install_browser() -> anyhow::Result<ExitCode> {
+    let (chromium, driver) = tokio::task::spawn_blocking(ChromeDriver::install).await??;
+    println!("installed: {} and {}", chromium.display(), driver.display());
     Ok(ExitCode::SUCCESS)
 }
 

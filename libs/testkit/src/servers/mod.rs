@@ -4,12 +4,14 @@
 //! (see [`mod@env`]). Without those variables a fixture starts a server for its own process. However
 //! the process ends, its servers end with it and their data is deleted.
 
+mod chromium;
 mod nats;
 mod ports;
 mod process;
 mod seaweed;
 mod venv;
 
+pub use chromium::ChromeDriver;
 pub use nats::{NatsFixture, NatsServer};
 pub use seaweed::{S3Fixture, SeaweedServer};
 pub use venv::{Venv, target_directory};

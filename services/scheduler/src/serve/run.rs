@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
-use control::{ControlError, InSync, Lease, Run, RunState, SourceSpec, Stopped, Wanted};
+use control::{ControlError, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped, Wanted};
 use model::{Mode, RunId};
 use store::{Key, SourceNote};
 use tokio::sync::watch;
@@ -45,6 +45,8 @@ pub(super) struct Tended<'a> {
     id: RunId,
     progress: watch::Sender<Progress>,
     meter: Meter,
+    /// The problems of the Source, once they are counted.
+    problems: Option<Problems>,
     /// Why it does not go on at the moment.
     waits_for: Option<String>,
 }
@@ -59,7 +61,7 @@ impl<'a> Tended<'a> {
     ) -> Self {
         let progress = watch::Sender::new(Progress::default());
         let meter = Meter::new(crew.metrics.clone(), source.id.clone(), &run.progress.counters);
-        Self { crew, lease, keep, source, id: run.spec.id, progress, meter, waits_for: None }
+        Self { crew, lease, keep, source, id: run.spec.id, progress, meter, problems: None, waits_for: None }
     }
 
     /// Works on the run until it is left.
@@ -201,6 +203,7 @@ impl<'a> Tended<'a> {
             pending: now.phase.map(|_| now.pending),
             waits_for: self.waits_for.clone(),
             told_at: None,
+            problems: self.problems,
         };
         match self.crew.control.runs().tell(self.lease, self.id, progress, self.crew.clock.now()).await {
             Ok(run) => Ok(run.wanted == Wanted::Run),
@@ -246,8 +249,9 @@ impl<'a> Tended<'a> {
         Ok(catalog.close().await?)
     }
 
-    async fn finish(&self, report: &Report) -> Result<Left, ControlError> {
-        // The last counters, which no tick told.
+    async fn finish(&mut self, report: &Report) -> Result<Left, ControlError> {
+        self.problems = Some(Problems { open: report.open_problems, ignored: report.ignored_problems });
+        // They, and the last counters, which no tick told.
         self.tell().await?;
         let now = self.crew.clock.now();
         self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);

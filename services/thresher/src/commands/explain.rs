@@ -1,6 +1,5 @@
 //! `thresher explain`: the story of one resource, or of a message that was given up.
 
-mod history;
 mod message;
 mod versions;
 
@@ -12,6 +11,7 @@ use model::{
     Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
     ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version,
 };
+use report::history;
 use serde::Serialize;
 use store::Key;
 

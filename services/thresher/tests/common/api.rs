@@ -37,7 +37,7 @@ impl Fleet {
     pub(crate) fn gateway(&self) -> String {
         let path = self.path("tokens.yaml");
         let line = |role: &str, token: &str| format!("- {{name: {role}, role: {role}, token: {token}}}\n");
-        let text = line("read", READ) + &line("operate", OPERATE) + &line("admin", ADMIN);
+        let text = [line("read", READ), line("operate", OPERATE), line("admin", ADMIN)].concat();
         fs::write(&path, text).expect("our own folder");
         let path = path.display();
         format!("gateway: {{listen: '127.0.0.1:0', tokens: '{path}', requests_per_second: 10000}}")

@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, reason = "each file of tests uses its own part")]
 
 pub(crate) mod api;
+pub(crate) mod console;
 mod destination;
 mod dump;
 mod fleet;

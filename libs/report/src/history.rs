@@ -1,31 +1,43 @@
-//! What happened to a resource here, in order: each attempt that failed, and what came of it in the end.
+//! What happened to a resource, in words: each attempt that failed, and what came of it in the end. The command line and the console say the
+//! same.
 
 use model::{Account, Attempt, ChangeEvent, ChangeLogEntry, Why};
 
 /// The lines of one entry of the change log: attempts that failed before it, it, and why.
-pub(super) fn told(entry: &ChangeLogEntry) -> Vec<String> {
+pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
     let mut lines: Vec<String> = entry.account.tried.iter().map(attempt).collect();
     lines.push(format!("{}  {}", entry.at, what(&entry.event)));
+    lines.push(format!("    {}", because(entry)));
+    lines
+}
+
+/// Why it happened: which document asked for it, and which run did it.
+pub fn because(entry: &ChangeLogEntry) -> String {
     let Account { why, change, as_of, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
     let because = why.map_or(String::new(), |why| format!(", and {}", reason(why)));
-    lines.push(format!("    {change}{when} by {}{because}; run {}", entry.document, entry.run));
-    lines
+    format!("{change}{when} by {}{because}; run {}", entry.document, entry.run)
+}
+
+/// An attempt that failed, with its time.
+pub fn attempt(attempt: &Attempt) -> String {
+    format!("{}  {}", attempt.at, failed(attempt))
 }
 
 /// An attempt that failed.
-pub(super) fn attempt(attempt: &Attempt) -> String {
-    let Attempt { at, reason, message, status, expected, computed } = attempt;
+pub fn failed(attempt: &Attempt) -> String {
+    let Attempt { reason, message, status, expected, computed, .. } = attempt;
     let seen = match (expected, computed, status) {
         (Some(expected), Some(computed), _) => format!("declared {expected}, received {computed}"),
         (_, _, Some(status)) => format!("HTTP status {status}"),
         _ => message.clone(),
     };
-    format!("{at}  an attempt failed ({reason}): {seen}")
+    format!("an attempt failed ({reason}): {seen}")
 }
 
-fn what(event: &ChangeEvent) -> String {
+/// What happened.
+pub fn what(event: &ChangeEvent) -> String {
     match event {
         ChangeEvent::Created { sha256 } => format!("stored and verified, sha-256 {sha256}"),
         ChangeEvent::Updated { sha256, before } => {

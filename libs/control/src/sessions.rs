@@ -1,0 +1,98 @@
+//! Sessions: a person has shown a token to a page, and need not show it again for a while, whichever process answers.
+
+use std::time::Duration;
+
+use model::Message;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::table::{Kept, Table};
+use crate::{ControlError, Revised};
+
+/// A session. Nothing in it is good for anything to whoever reads it here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// What whoever began it made of the session's secret and the token that was shown, in hexadecimal: the same comes of no other token.
+    pub mark: String,
+}
+
+/// The name of a session: it follows from its secret, and not the other way round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionKey(String);
+
+impl SessionKey {
+    /// The name of the session with this secret, which does not stand in it.
+    pub fn of(secret: &str) -> Self {
+        let digest = Sha256::digest(secret.as_bytes());
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// The sessions that are not over.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    table: Table<Session>,
+}
+
+impl Sessions {
+    pub(crate) fn new(table: Table<Session>) -> Self {
+        Self { table }
+    }
+
+    /// Begins a session, for so long (whole seconds).
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn begin(
+        &self,
+        key: &SessionKey,
+        session: &Session,
+        lasts: Duration,
+    ) -> Result<(), ControlError> {
+        let begun = self.table.put(key, session, None, Some(lasts)).await;
+        begun.map(drop).map_err(|error| error.of(|| "a session".to_owned()))
+    }
+
+    /// A session, unless it is over.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    pub async fn get(&self, key: &SessionKey) -> Result<Option<Revised<Session>>, ControlError> {
+        self.table.get(key).await
+    }
+
+    /// Ends a session. One that is over already is no error.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn end(&self, key: &SessionKey) -> Result<(), ControlError> {
+        self.table.remove(key, None).await.map_err(|error| error.of(|| "a session".to_owned()))
+    }
+}
+
+impl Message for Session {
+    const KIND: &'static str = "session";
+    const VERSION: u16 = 1;
+}
+
+impl Kept for Session {
+    type Id = SessionKey;
+
+    fn key(key: &SessionKey) -> String {
+        key.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_secret_has_a_name_of_its_own_and_does_not_stand_in_it() {
+        let name = SessionKey::of("secret");
+        assert_eq!(name, SessionKey::of("secret"));
+        assert_ne!(name, SessionKey::of("secrets"));
+        assert_eq!(name.0.len(), 64);
+        assert!(!name.0.contains("secret"));
+    }
+}

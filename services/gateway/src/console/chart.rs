@@ -1,0 +1,201 @@
+//! Small charts of a Source's runs. Each is told in words too, and its figures stand below it.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::tell;
+use api::Run;
+
+/// The size of a chart, in units of its own.
+const WIDTH: f64 = 320.0;
+const HEIGHT: f64 = 80.0;
+/// A chart has room for so many bars at least: a single one shall not be a wall.
+const LEAST_BARS: usize = 10;
+/// Between two bars, as a part of what one has.
+const GAP: f64 = 0.2;
+
+/// The stable name of a choice.
+pub(super) fn name(choice: &impl Serialize) -> String {
+    serde_json::to_value(choice).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+}
+
+/// A bar: of a run, so high, told so.
+struct Bar {
+    at: Timestamp,
+    height: f64,
+    told: String,
+}
+
+/// Charts of runs, which come newest first: how fast they were, what they left undone, and how old what was held had become.
+pub(super) fn section(runs: &[Run]) -> Markup {
+    let charts = [
+        ("throughput", "Throughput", "resources stored in a second, of each run", throughput(runs)),
+        ("backlog", "Backlog", "resources that a run planned and did not bring in step", backlog(runs)),
+        ("lag", "Lag", "how old what was held had become when a run brought it in step", lag(runs)),
+    ];
+    html! {
+        @if charts.iter().any(|(.., bars)| !bars.is_empty()) {
+            section aria-labelledby="charts" {
+                h2 #charts { "Its last runs at a glance" }
+                div.charts { @for (id, title, what, bars) in &charts { (chart(id, title, what, bars)) } }
+            }
+        }
+    }
+}
+
+fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
+    let highest = bars.iter().map(|bar| bar.height).fold(0.0, f64::max);
+    let (first, last) = (bars.first(), bars.last());
+    let step = WIDTH / bars.len().max(LEAST_BARS) as f64;
+    html! {
+        figure aria-labelledby=(id) {
+            figcaption #(id) {
+                strong { (title) } ": " (what) ". "
+                @match (first, last) {
+                    (Some(first), Some(last)) => {
+                        (tell::of(bars.len() as u64, "run", "runs")) " from " (tell::time(first.at)) ", the last one: " (last.told) "."
+                    },
+                    _ => "No run tells it yet.",
+                }
+            }
+            @if !bars.is_empty() {
+                // The words above and the table below say the same.
+                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" focusable="false" {
+                    line x1="0" y1=(HEIGHT) x2=(WIDTH) y2=(HEIGHT) {}
+                    @for (place, bar) in bars.iter().enumerate() {
+                        @let height = if highest > 0.0 { bar.height / highest * (HEIGHT - 4.0) } else { 0.0 };
+                        rect x=(short(place as f64 * step + step * GAP / 2.0)) width=(short(step * (1.0 - GAP)))
+                            y=(short(HEIGHT - height.max(1.0))) height=(short(height.max(1.0))) { title { (bar.told) } }
+                    }
+                }
+                details {
+                    summary { "The figures" }
+                    table {
+                        caption.hidden { (title) ": " (what) }
+                        thead { tr { th scope="col" { "Run of" } th scope="col" { (title) } } }
+                        tbody { @for bar in bars { tr { th scope="row" { (tell::time(bar.at)) } td { (bar.told) } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn short(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+/// The runs that tell something, oldest first.
+fn bars(runs: &[Run], bar: impl Fn(&Run) -> Option<Bar>) -> Vec<Bar> {
+    runs.iter().rev().filter_map(bar).collect()
+}
+
+fn throughput(runs: &[Run]) -> Vec<Bar> {
+    bars(runs, |run| {
+        let (began, ended) = (run.started_at?, run.finished_at?);
+        let seconds = ended.duration_since(began).as_secs_f64().max(0.001);
+        let rate = run.counters.stored as f64 / seconds;
+        Some(Bar {
+            at: began,
+            height: rate,
+            told: format!(
+                "{rate:.1} a second: {}, {}, in {}",
+                tell::of(run.counters.stored, "resource", "resources"),
+                tell::bytes(run.counters.bytes),
+                tell::span(ended.duration_since(began).as_secs())
+            ),
+        })
+    })
+}
+
+fn backlog(runs: &[Run]) -> Vec<Bar> {
+    bars(runs, |run| {
+        let (began, _) = (run.started_at?, run.finished_at?);
+        let left = run.counters.failed;
+        Some(Bar {
+            at: began,
+            height: left as f64,
+            told: format!("{} of {} planned", tell::count(left), tell::count(run.counters.planned)),
+        })
+    })
+}
+
+fn lag(runs: &[Run]) -> Vec<Bar> {
+    let in_step = |run: &&Run| run.in_sync == Some(true);
+    let mut bars = Vec::new();
+    let mut before: Option<Timestamp> = None;
+    for run in runs.iter().rev().filter(in_step) {
+        let (Some(began), Some(ended)) = (run.started_at, run.finished_at) else { continue };
+        if let Some(before) = before {
+            let age = ended.duration_since(before).as_secs();
+            bars.push(Bar { at: began, height: age as f64, told: tell::span(age) });
+        }
+        before = Some(began);
+    }
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use control::{AskedBy, Run as FleetRun, RunMode, RunSpec, RunState};
+    use model::RunId;
+
+    use super::*;
+
+    /// Runs that began every 100 seconds and took 10, oldest first, with what they stored and whether all was in step then.
+    fn runs(of: &[(u64, bool)]) -> Vec<Run> {
+        let mut runs: Vec<Run> = (0..)
+            .zip(of)
+            .map(|(number, (stored, in_sync))| {
+                let began = Timestamp::from_second(1_800_000_000 + number * 100).unwrap();
+                let in_sync = *in_sync;
+                let spec = RunSpec {
+                    id: RunId::fresh(),
+                    source: "example".parse().unwrap(),
+                    mode: RunMode::Auto,
+                    asked_by: AskedBy::Schedule,
+                    asked_at: began,
+                    allow_deletes: false,
+                    repair: false,
+                };
+                let mut run = FleetRun {
+                    state: RunState::Finished { in_sync },
+                    started_at: Some(began),
+                    finished_at: Some(began + jiff::SignedDuration::from_secs(10)),
+                    ..FleetRun::submitted(spec)
+                };
+                run.progress.counters.stored = *stored;
+                run.progress.counters.planned = 9;
+                run.progress.counters.failed = u64::from(!in_sync);
+                Run::new(&run, &run.standing(None))
+            })
+            .collect();
+        runs.reverse();
+        runs
+    }
+
+    #[test]
+    fn runs_are_told_oldest_first_by_their_rate_and_what_they_left() {
+        let runs = runs(&[(20, true), (5, false)]);
+        let told = |bars: Vec<Bar>| bars.into_iter().map(|bar| bar.told).collect::<Vec<_>>();
+        assert!(told(throughput(&runs))[0].starts_with("2.0 a second: 20 resources"));
+        assert!(told(throughput(&runs))[1].starts_with("0.5 a second"));
+        assert_eq!(told(backlog(&runs)), ["0 of 9 planned", "1 of 9 planned"]);
+    }
+
+    #[test]
+    fn the_lag_counts_from_the_run_before_that_was_in_step() {
+        let runs = runs(&[(1, true), (1, false), (1, true), (1, true)]);
+        let heights: Vec<f64> = lag(&runs).into_iter().map(|bar| bar.height).collect();
+        assert_eq!(heights, [210.0, 110.0]);
+    }
+
+    #[test]
+    fn a_chart_says_in_words_what_it_shows() {
+        let text = section(&runs(&[(20, true), (5, false)])).into_string();
+        assert!(text.contains("2 runs from") && text.contains("the last one: 0.5 a second"), "{text}");
+        assert!(text.contains("aria-hidden=\"true\"") && text.contains("<caption"), "{text}");
+        assert!(section(&[]).into_string().is_empty(), "nothing is shown of nothing");
+    }
+}

@@ -1,0 +1,64 @@
+//! What a form sends.
+
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, Request};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use url::form_urlencoded;
+
+/// The fields of a form, as they were sent. One that is empty counts as left out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn read(body: &[u8]) -> Self {
+        let fields =
+            form_urlencoded::parse(body).map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
+        Self(fields.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    /// What stands in a field.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The same, as a text of its own.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// Whether a box is ticked.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Fields {
+    fn from(fields: [(&str, &str); N]) -> Self {
+        Self(fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let body = Bytes::from_request(request, state).await.map_err(BytesRejection::into_response)?;
+        Ok(Self::read(&body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_decoded_and_empty_ones_are_left_out() {
+        let fields =
+            Fields::read(b"entry=https%3A%2F%2Fexample.org%2F&note=+gone+since+2019+&contact=&all=on");
+        assert_eq!(fields.get("entry"), Some("https://example.org/"));
+        assert_eq!(fields.get("note"), Some("gone since 2019"));
+        assert_eq!(fields.get("contact"), None);
+        assert!(fields.has("all") && !fields.has("none"));
+    }
+}

@@ -1,0 +1,105 @@
+//! What all pages have: the way in and out, where one is, and how a refusal looks.
+
+use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets::{self, Asset};
+use super::door::SIGN_OUT;
+use super::{HOME, tell};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::{Caller, Role};
+
+/// `htmx` adds no style and runs no text as a script: the policy of the pages would not let it.
+const HTMX: &str =
+    r#"{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
+
+/// What stands around a page.
+pub(super) struct Frame<'a> {
+    /// Its heading.
+    pub(super) title: &'a str,
+    /// Who looks at it; nobody before signing in.
+    pub(super) caller: Option<&'a Caller>,
+    /// The pages above it, each with its place and name; the list of Sources is above all and not named.
+    pub(super) path: &'a [(String, &'a str)],
+    /// What time it is.
+    pub(super) now: Timestamp,
+}
+
+/// A page.
+pub(super) fn page(frame: &Frame<'_>, content: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (frame.title) " – Thresher" }
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="htmx-config" content=(HTMX);
+                link rel="icon" href=(assets::place(Asset::Icon)) type="image/svg+xml";
+                link rel="stylesheet" href=(assets::place(Asset::Style));
+                script src=(assets::place(Asset::Htmx)) defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (header(frame))
+                main #main tabindex="-1" {
+                    @if !frame.path.is_empty() {
+                        nav aria-label="Where you are" {
+                            ol.path {
+                                li { a href=(HOME) { "Sources" } }
+                                @for (place, name) in frame.path { li { a href=(place) { (name) } } }
+                            }
+                        }
+                    }
+                    h1 { (frame.title) }
+                    (content)
+                }
+                footer { p { "As of " (tell::time(frame.now)) ". Times are UTC." } }
+            }
+        }
+    }
+}
+
+fn header(frame: &Frame<'_>) -> Markup {
+    html! {
+        header.top {
+            p.brand { a href=(HOME) { "Thresher" } }
+            @if let Some(caller) = frame.caller {
+                nav aria-label="Main" {
+                    ul {
+                        li { a href=(HOME) aria-current=[(frame.title == "Sources").then_some("page")] { "Sources" } }
+                        @if may(caller, Role::Admin) {
+                            li { a href="/console/add" aria-current=[(frame.title == "Add a Source").then_some("page")] { "Add a Source" } }
+                        }
+                    }
+                }
+                form.out method="post" action=(SIGN_OUT) {
+                    span { (caller.name()) " (" (caller.role().as_str()) ")" }
+                    button.quiet type="submit" { "Sign out" }
+                }
+            }
+        }
+    }
+}
+
+/// Whether whoever looks may do what this role may.
+pub(super) fn may(caller: &Caller, role: Role) -> bool {
+    caller.role() >= role
+}
+
+/// A page about what was refused.
+pub(super) fn refused(gateway: &Gateway, caller: Option<&Caller>, refusal: &Refusal) -> Markup {
+    let frame = Frame { title: refusal.title(), caller, path: &[], now: gateway.now() };
+    page(
+        &frame,
+        html! {
+            p { (refusal.detail()) }
+            @if !refusal.errors().is_empty() {
+                ul { @for error in refusal.errors() { li { code { (error.field) } ": " (error.detail) } } }
+            }
+            p { a href=(HOME) { "All Sources" } }
+        },
+    )
+}

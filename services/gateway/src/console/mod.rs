@@ -1,0 +1,69 @@
+//! The console: pages for people, about the same things as the API, by the same functions.
+//!
+//! Each page is made here as a whole and works without JavaScript; where there is some, `htmx` asks again for the parts that change. A page
+//! lies where the API has what it is about: `/console/sources/{source}/runs` is the page of `/v1/sources/{source}/runs`, and what the API lets a
+//! token do, the page's forms do. One file for each page; `door` and `session` say who looks, `layout` what all pages have.
+
+mod add;
+mod assets;
+mod chart;
+mod condition;
+mod door;
+mod form;
+mod layout;
+mod patience;
+mod problems;
+mod report;
+mod resources;
+mod run;
+mod runs;
+mod session;
+mod settings;
+mod source;
+mod sources;
+mod story;
+mod tell;
+
+use axum::extract::DefaultBodyLimit;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+
+use crate::content;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+
+/// Where the console begins.
+const HOME: &str = "/console";
+
+/// All pages, behind their door.
+pub(crate) fn router(gateway: Gateway) -> Router {
+    let limit = DefaultBodyLimit::max(gateway.settings().body_bytes);
+    Router::new()
+        .route(HOME, get(sources::page))
+        .route("/console/", get(async || Redirect::permanent(HOME)))
+        .route(door::SIGN_IN, get(session::page).post(session::sign_in))
+        .route(door::SIGN_OUT, post(session::sign_out))
+        .route(door::ASSETS, get(assets::asset))
+        .route("/console/add", get(add::page))
+        .route("/console/sources", post(add::submit))
+        .route("/console/sources/{source}", get(source::page))
+        .route("/console/sources/{source}/runs", post(runs::submit))
+        .route("/console/sources/{source}/runs/{run}", get(run::page))
+        .route("/console/sources/{source}/runs/{run}/progress", get(run::progress))
+        .route("/console/sources/{source}/runs/{run}/pause", post(runs::pause))
+        .route("/console/sources/{source}/runs/{run}/resume", post(runs::resume))
+        .route("/console/sources/{source}/runs/{run}/cancel", post(runs::cancel))
+        .route("/console/sources/{source}/runs/{run}/approve", post(runs::approve))
+        .route("/console/sources/{source}/resources", get(resources::page))
+        .route("/console/sources/{source}/resources/story", get(story::page))
+        .route("/console/sources/{source}/resources/content", get(content::content))
+        .route("/console/sources/{source}/problems", get(problems::page))
+        .route("/console/sources/{source}/problems/retry", post(problems::retry))
+        .route("/console/sources/{source}/problems/ignore", post(problems::ignore))
+        .route("/console/sources/{source}/report", get(report::page))
+        .route("/console/{*elsewhere}", get(async || Refusal::not_found("there is no such page")))
+        .layer(limit)
+        .layer(middleware::from_fn_with_state(gateway.clone(), door::door))
+        .with_state(gateway)
+}

@@ -1,0 +1,39 @@
+//! A page does not wait for what takes long: it says so, and whoever wants to wait asks for it.
+
+use std::time::Duration;
+
+/// How long a page waits for what may take long.
+const SHORT: Duration = Duration::from_millis(150);
+
+/// What comes of `work`, or nothing where that takes longer than a page may. With `wait`, however long it takes.
+pub(super) async fn at_once<T: Send + 'static>(
+    wait: bool,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    if wait {
+        return Some(work.await);
+    }
+    // A task of its own: reading what lies in memory never pauses, and would not be noticed to take long.
+    let mut task = tokio::spawn(work);
+    let done = tokio::time::timeout(SHORT, &mut task).await;
+    if done.is_err() {
+        task.abort();
+    }
+    done.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_quick_comes_at_once_and_what_is_slow_for_those_who_wait() {
+        let slow = || async {
+            tokio::time::sleep(SHORT * 100).await;
+            7
+        };
+        assert_eq!(at_once(false, async { 7 }).await, Some(7));
+        assert_eq!(at_once(false, slow()).await, None);
+        assert_eq!(at_once(true, slow()).await, Some(7));
+    }
+}

@@ -1,0 +1,301 @@
+//! What could not be done at a Source, in groups, each with what an operator may say about it.
+
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use axum::{Extension, Json};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::form::Fields;
+use super::layout::{self, Frame, may};
+use super::patience::at_once;
+use super::{HOME, tell};
+use crate::ask::{Asked, Sent};
+use crate::problems::{self, GroupParams, ProblemParams};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::{Caller, Role};
+use crate::words;
+use api::Page;
+use api::{About, Ignore, Retry, Word};
+use api::{ProblemGroup, SourceProblem};
+
+/// Problems on a page.
+const SHOWN: u16 = 50;
+
+/// Parameters of the page.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Params {
+    prefix: String,
+    reason: String,
+    about: String,
+    ignored: bool,
+    cursor: Option<String>,
+    /// Whether whoever asks waits for what takes long.
+    wait: bool,
+    /// Whether a word was just said.
+    said: bool,
+}
+
+impl Params {
+    /// The same in the address of a page.
+    fn query(&self) -> String {
+        let Self { prefix, reason, about, ignored, .. } = self;
+        format!("prefix={}&reason={reason}&about={about}&ignored={ignored}", tell::query(prefix))
+    }
+}
+
+/// The page.
+pub(super) async fn page(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    Asked(params): Asked<Params>,
+) -> Result<Markup, Refusal> {
+    let text = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let asked = ProblemParams {
+        prefix: text(&params.prefix),
+        reason: text(&params.reason),
+        about: text(&params.about),
+        ignored: params.ignored,
+        limit: Some(SHOWN),
+        cursor: params.cursor.clone(),
+    };
+    let Json(found) = problems::list(State(gateway.clone()), Path(source.clone()), Asked(asked)).await?;
+    let asked = GroupParams { prefix: text(&params.prefix), ignored: params.ignored };
+    let counting = problems::groups(State(gateway.clone()), Path(source.clone()), Asked(asked));
+    let groups = at_once(params.wait, counting).await.transpose()?.map(|Json(groups)| groups.items);
+    let Json(Page { items: waiting, .. }) =
+        words::waiting(State(gateway.clone()), Path(source.clone())).await?;
+    let now = gateway.now();
+    let home = format!("{HOME}/sources/{source}");
+    let frame =
+        Frame { title: "Problems", caller: Some(&caller), path: &[(home.clone(), source.as_str())], now };
+    let here = format!("{home}/problems");
+    let operates = may(&caller, Role::Operate);
+    Ok(layout::page(
+        &frame,
+        html! {
+            @if params.said { p.good role="status" { "It is written down. The owner of the Source takes it up before its next run." } }
+            @if !waiting.is_empty() { (said(&waiting, &home, operates, now)) }
+            (filter(&params, &here))
+            section aria-labelledby="groups" {
+                h2 #groups { (if params.ignored { "Ignored" } else { "Open" }) }
+                @match &groups {
+                    Some(groups) if groups.is_empty() => p { "There is none." },
+                    Some(groups) => (grouped(groups, &params, &here, operates, now)),
+                    None => p {
+                        "There are so many that counting them takes a while. "
+                        a href={ (here) "?wait=true&" (params.query()) } { "Count them" }
+                    },
+                }
+            }
+            @if !found.items.is_empty() {
+                section aria-labelledby="each" {
+                    h2 #each { "One by one" }
+                    (listed(&found.items, &home, now))
+                }
+            }
+            @if let Some(next) = &found.next {
+                p { a rel="next" href={ (here) "?" (params.query()) "&cursor=" (next) } { "Next page" } }
+            }
+        },
+    ))
+}
+
+fn filter(params: &Params, here: &str) -> Markup {
+    html! {
+        form.filter role="search" aria-label="Problems" method="get" action=(here) {
+            label for="prefix" { "About URIs that begin with" }
+            input #prefix type="search" name="prefix" value=(params.prefix) spellcheck="false";
+            input type="hidden" name="reason" value=(params.reason);
+            input type="hidden" name="about" value=(params.about);
+            input #ignored type="checkbox" name="ignored" value="true" checked[params.ignored];
+            label for="ignored" { "those that are ignored" }
+            button type="submit" { "Find" }
+            @if !params.reason.is_empty() {
+                span { "Reason: " strong { (params.reason) } " " a href={ (here) "?ignored=" (params.ignored) } { "all reasons" } }
+            }
+        }
+    }
+}
+
+fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool, now: Timestamp) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Problems by reason" {
+            table {
+                caption { "Problems by reason and by what they are about" }
+                thead { tr {
+                    th scope="col" { "Reason" }
+                    th scope="col" { "About" }
+                    th.number scope="col" { "How many" }
+                    th scope="col" { "First seen" }
+                    th scope="col" { "Last seen" }
+                    @if operates { th scope="col" { "What is to become of them" } }
+                } }
+                tbody { @for group in groups { tr {
+                    th scope="row" { a href={ (here) "?" (Params { reason: group.reason.to_string(), about: group.about.to_string(), ..params.clone() }.query()) } {
+                        (group.reason)
+                    } }
+                    td { (group.about) }
+                    td.number { (tell::count(group.count)) }
+                    td { (tell::ago(now, group.first_seen)) }
+                    td { (tell::ago(now, group.last_seen)) }
+                    @if operates { td { (forms(group, params, here)) } }
+                } } }
+            }
+        }
+    }
+}
+
+/// What may be said about a group.
+fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
+    let which = format!("{} ({})", group.reason, group.about);
+    let note = format!("note-{}-{}", group.reason, group.about);
+    let hidden = html! {
+        input type="hidden" name="reason" value=(group.reason);
+        input type="hidden" name="about" value=(group.about);
+        @if !params.prefix.is_empty() { input type="hidden" name="prefix" value=(params.prefix); }
+    };
+    html! {
+        form.row method="post" action={ (here) "/retry" } {
+            (hidden)
+            @if params.ignored { input type="hidden" name="ignored" value="true"; }
+            button type="submit" { "Try again" span.hidden { ": " (which) } }
+        }
+        form.row method="post" action={ (here) "/ignore" } {
+            (hidden)
+            @if params.ignored {
+                input type="hidden" name="undo" value="true";
+                button.quiet type="submit" { "Ignore no more" span.hidden { ": " (which) } }
+            } @else {
+                label for=(note) { "Why nothing is to be done" span.hidden { " about " (which) } }
+                input id=(note) name="note" required maxlength="500";
+                button.quiet type="submit" { "Ignore" span.hidden { ": " (which) } }
+            }
+        }
+    }
+}
+
+fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Problems one by one" {
+            table {
+                caption { "Problems: documents, then entries, messages, resources; " (items.len()) " on this page" }
+                thead { tr {
+                    th scope="col" { "About" }
+                    th scope="col" { "Reason" }
+                    th scope="col" { "What happened, and what to do" }
+                    th.number scope="col" { "Attempts" }
+                    th scope="col" { "Last seen" }
+                } }
+                tbody { @for problem in items { tr {
+                    th.uri scope="row" {
+                        @if problem.about == "resource" {
+                            a href={ (home) "/resources/story?uri=" (tell::query(&problem.uri)) } { (problem.uri) }
+                        } @else { (problem.uri) br; span.hint { (problem.about) } }
+                    }
+                    td { (problem.reason) }
+                    td {
+                        (problem.message)
+                        @if let Some(ignored) = &problem.ignored { br; span.hint { "ignored: " (ignored.note) } }
+                    }
+                    td.number { (problem.attempts) }
+                    td { (tell::ago(now, problem.last_seen)) }
+                } } }
+            }
+        }
+    }
+}
+
+/// What was said, and not taken up yet.
+fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp) -> Markup {
+    html! {
+        section aria-labelledby="said" {
+            h2 #said { "Said, and not taken up yet" }
+            ul { @for word in waiting { li {
+                strong { (word.word) } " "
+                @for reason in &word.select.reasons { (reason) " " }
+                @for kind in &word.select.about { "(" (kind) ") " }
+                @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
+                @for uri in &word.select.uris { code { (uri) } " " }
+                @if let Some(note) = &word.note { "– " (note) " " }
+                (tell::ago(now, word.said_at))
+            } } }
+            @if operates {
+                form method="post" action={ (home) "/runs" } { button type="submit" { "Ask for a run now" } }
+            }
+        }
+    }
+}
+
+/// Has problems tried again.
+pub(super) async fn retry(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    fields: Fields,
+) -> Result<Redirect, Refusal> {
+    let asked = Retry { select: meant(&fields)?, ignored: fields.has("ignored") };
+    let (_, Json(_)) =
+        words::retry(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
+    Ok(heard(&source))
+}
+
+/// Has problems left alone, or not any more.
+pub(super) async fn ignore(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    fields: Fields,
+) -> Result<Redirect, Refusal> {
+    let asked = Ignore { select: meant(&fields)?, note: fields.text("note"), undo: fields.has("undo") };
+    let (_, Json(_)) =
+        words::ignore(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
+    Ok(heard(&source))
+}
+
+fn heard(source: &str) -> Redirect {
+    Redirect::to(&format!("{HOME}/sources/{source}/problems?said=true"))
+}
+
+/// Which problems a form means.
+fn meant(fields: &Fields) -> Result<About, Refusal> {
+    let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
+    Ok(About {
+        uris: fields.text("uri").into_iter().collect(),
+        prefix: fields.text("prefix"),
+        reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
+        about: fields.text("about").into_iter().collect(),
+        all: fields.has("all"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_means_what_its_fields_say() {
+        let about = meant(&Fields::from([
+            ("reason", "timeout"),
+            ("about", "resource"),
+            ("prefix", "https://e.org/"),
+        ]))
+        .unwrap();
+        assert_eq!(
+            (about.reasons.len(), about.about, about.prefix.as_deref()),
+            (1, vec!["resource".to_owned()], Some("https://e.org/"))
+        );
+        assert!(!about.all && about.uris.is_empty());
+        assert!(meant(&Fields::from([("reason", "bored")])).is_err());
+    }
+
+    #[test]
+    fn the_address_of_a_page_keeps_what_is_looked_for() {
+        let params = Params { prefix: "https://e.org/a b&c".to_owned(), ignored: true, ..Params::default() };
+        assert_eq!(params.query(), "prefix=https%3A%2F%2Fe.org%2Fa+b%26c&reason=&about=&ignored=true");
+    }
+}

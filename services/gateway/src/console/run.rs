@@ -1,0 +1,188 @@
+//! One run, as it goes on: with `htmx` by itself, without by looking again.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderName;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use control::{Run as FleetRun, RunState};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use model::Phase;
+use serde::Deserialize;
+
+use super::layout::{self, Frame, may};
+use super::{HOME, chart, source, tell};
+use crate::ask::Asked;
+use crate::refusal::Refusal;
+use crate::runs;
+use crate::state::Gateway;
+use crate::tokens::{Caller, Role};
+use api::Run;
+
+/// How often a page asks how far a run is.
+const ASKS: &str = "every 2s";
+
+/// What a part of the page is asked with.
+#[derive(Debug, Deserialize)]
+pub(super) struct ProgressParams {
+    /// How the run stood when the page was made.
+    #[serde(default)]
+    seen: String,
+}
+
+/// The page.
+pub(super) async fn page(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(at): Path<(String, String)>,
+) -> Result<Markup, Refusal> {
+    let Json(run) = runs::read(State(gateway.clone()), Path(at)).await?;
+    let now = gateway.now();
+    let home = format!("{HOME}/sources/{}", run.source);
+    let here = format!("{home}/runs/{}", run.run);
+    let frame = Frame {
+        title: &format!("Run of {}", tell_plainly(run.asked_at)),
+        caller: Some(&caller),
+        path: &[(home, run.source.as_str())],
+        now,
+    };
+    Ok(layout::page(
+        &frame,
+        html! {
+            p role="status" { (source::state(&run)) }
+            @if let Some(why) = &run.why { p.error { (why) } }
+            @if may(&caller, Role::Operate) { (steering(&gateway, &run, &here)) }
+            section aria-labelledby="far" {
+                h2 #far { "How far it is" }
+                (told(&gateway, &run, &here, now))
+                @if !is_over(&run) { p { a href=(here) { "Look again" } } }
+            }
+            section aria-labelledby="asked" {
+                h2 #asked { "What was asked for" }
+                dl {
+                    dt { "Its name" } dd { code { (run.run) } }
+                    dt { "How" } dd { (chart::name(&run.mode)) }
+                    dt { "By" } dd { (chart::name(&run.asked_by)) ", " (tell::time(run.asked_at)) }
+                    dt { "Deletions" } dd { (if run.allow_deletes { "as many as there are" } else { "as many as the guard lets be" }) }
+                    @if let Some(owner) = &run.owner { dt { "Works on it" } dd { (owner) } }
+                }
+            }
+        },
+    ))
+}
+
+/// The part of the page that changes. Where more has changed than its figures, the whole page is asked for again.
+pub(super) async fn progress(
+    State(gateway): State<Gateway>,
+    Path(at): Path<(String, String)>,
+    Asked(params): Asked<ProgressParams>,
+) -> Result<Response, Refusal> {
+    let Json(run) = runs::read(State(gateway.clone()), Path(at)).await?;
+    if seen(&run) != params.seen {
+        return Ok(([(HeaderName::from_static("hx-refresh"), "true")], "").into_response());
+    }
+    let here = format!("{HOME}/sources/{}/runs/{}", run.source, run.run);
+    Ok(told(&gateway, &run, &here, gateway.now()).into_response())
+}
+
+fn tell_plainly(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn is_over(run: &Run) -> bool {
+    run.finished_at.is_some()
+}
+
+/// How the run stands, and what it waits for.
+fn seen(run: &Run) -> String {
+    let waits = if run.why.is_some() { "+waits" } else { "" };
+    format!("{}{waits}", run.state)
+}
+
+fn told(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
+    let asks = (!is_over(run)).then(|| format!("{here}/progress?seen={}", tell::query(&seen(run))));
+    let phase = last(gateway, run).filter(|_| !is_over(run)).and_then(|last| last.progress.phase);
+    let counted = &run.counters;
+    let took = run.started_at.map(|began| run.finished_at.unwrap_or(now).duration_since(began).as_secs());
+    html! {
+        div #progress hx-get=[asks.as_deref()] hx-trigger=[asks.as_ref().map(|_| ASKS)] hx-swap="outerHTML" {
+            @if let Some(phase) = phase { p { (doing(phase)) } }
+            dl.figures {
+                dt { "Took" } dd { (took.map_or("not begun".to_owned(), tell::span)) }
+                dt { "Listed" } dd { (tell::count(counted.listed)) }
+                dt { "Planned" } dd { (tell::count(counted.planned)) }
+                dt { "Stored" } dd { (tell::count(counted.stored)) }
+                dt { "Held already" } dd { (tell::count(counted.unchanged)) }
+                dt { "Deleted" } dd { (tell::count(counted.deleted)) }
+                dt { "Failed" } dd { (tell::count(counted.failed)) }
+                dt { "Received" } dd { (tell::bytes(counted.bytes)) }
+                dt { "Requests" } dd { (tell::count(counted.requests)) }
+                @if let Some(seconds) = took.filter(|seconds| *seconds > 0) {
+                    dt { "Throughput" }
+                    dd { (format!("{:.1} resources a second", counted.stored as f64 / seconds as f64)) }
+                }
+            }
+            @if let Some(found) = &counted.audit {
+                h3 { "What the audit found" }
+                dl.figures {
+                    dt { "As declared" } dd { (tell::count(found.agreeing)) }
+                    dt { "Missing" } dd { (tell::count(found.missing)) }
+                    dt { "Stale" } dd { (tell::count(found.stale)) }
+                    dt { "Differing" } dd { (tell::count(found.differing)) }
+                    dt { "Extra" } dd { (tell::count(found.extra)) }
+                    dt { "Without fixity" } dd { (tell::count(found.without_fixity)) }
+                    dt { "Queued to be put right" } dd { (tell::count(found.queued)) }
+                }
+            }
+        }
+    }
+}
+
+fn doing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Planning => "Documents are read, and what is to be done is planned.",
+        Phase::Dispatching => "Resources are fetched, verified and settled.",
+        Phase::Finished => "All is settled.",
+    }
+}
+
+/// What an operator may do with the run as it stands.
+fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
+    let step = |name: &str, words: &str, class: &str| {
+        html! { form method="post" action={ (here) "/" (name) } { button class=(class) type="submit" { (words) } } }
+    };
+    let by_guard = is_stopped_by_guard(gateway, run);
+    html! {
+        @if !is_over(run) || by_guard {
+            section.steps aria-label="Steer this run" {
+                @if run.state == "paused" { (step("resume", "Go on", "")) }
+                @if !is_over(run) && run.state != "paused" { (step("pause", "Pause", "")) }
+                @if !is_over(run) { (step("cancel", "Cancel", "grave")) }
+                @if by_guard { (approval(here)) }
+            }
+        }
+    }
+}
+
+/// Whether it is the last run of its Source and the guard has stopped it: the API approves no other.
+fn is_stopped_by_guard(gateway: &Gateway, run: &Run) -> bool {
+    last(gateway, run)
+        .is_some_and(|last| matches!(&last.state, RunState::Failed(stopped) if stopped.by_guard))
+}
+
+/// The same run as the fleet shares it, as long as no other has come after it.
+fn last(gateway: &Gateway, run: &Run) -> Option<Arc<FleetRun>> {
+    let last = gateway.views().runs.get(&run.source)?;
+    (last.spec.id == run.run).then_some(last.value)
+}
+
+fn approval(here: &str) -> Markup {
+    html! {
+        form method="post" action={ (here) "/approve" } {
+            p #approve-hint .hint { "The guard has stopped this run. With your word it is asked for again, and deletes as many as there are." }
+            button.grave type="submit" aria-describedby="approve-hint" { "Approve the deletions" }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What is asked of runs by forms: the API's own functions do it, and the page of the run comes next.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{Redirect, Response};
+use axum::{Extension, Json};
+
+use super::HOME;
+use super::form::Fields;
+use crate::ask::Sent;
+use crate::refusal::Refusal;
+use crate::runs;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+use api::Submit;
+
+/// Asks for a run.
+pub(super) async fn submit(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    fields: Fields,
+) -> Result<Redirect, Refusal> {
+    let mode = serde_json::from_value(fields.get("mode").unwrap_or("auto").into());
+    let mode = mode.map_err(|error| Refusal::bad_request(format!("mode cannot be read: {error}")))?;
+    let asked = Submit { mode, allow_deletes: fields.has("allow_deletes"), repair: fields.has("repair") };
+    let mut headers = HeaderMap::new();
+    if let Some(key) = fields.get("key") {
+        let key = key.parse().map_err(|_| Refusal::bad_request("the key of the form cannot be read"))?;
+        headers.insert("idempotency-key", key);
+    }
+    let answer = runs::submit(State(gateway), Extension(caller), Path(source), headers, Sent(asked)).await?;
+    Ok(to_page(&answer))
+}
+
+/// Has a run wait.
+pub(super) async fn pause(
+    gateway: State<Gateway>,
+    Path(run): Path<(String, String)>,
+) -> Result<Redirect, Refusal> {
+    let page = page_of(&run);
+    let Json(_) = runs::pause(gateway, Path(run)).await?;
+    Ok(page)
+}
+
+/// Has a run go on.
+pub(super) async fn resume(
+    gateway: State<Gateway>,
+    Path(run): Path<(String, String)>,
+) -> Result<Redirect, Refusal> {
+    let page = page_of(&run);
+    let Json(_) = runs::resume(gateway, Path(run)).await?;
+    Ok(page)
+}
+
+/// Has a run end.
+pub(super) async fn cancel(
+    gateway: State<Gateway>,
+    Path(run): Path<(String, String)>,
+) -> Result<Redirect, Refusal> {
+    let page = page_of(&run);
+    let Json(_) = runs::cancel(gateway, Path(run)).await?;
+    Ok(page)
+}
+
+/// Gives the word for which the guard waits.
+pub(super) async fn approve(
+    gateway: State<Gateway>,
+    caller: Extension<Caller>,
+    run: Path<(String, String)>,
+) -> Result<Redirect, Refusal> {
+    let answer = runs::approve(gateway, caller, run).await?;
+    Ok(to_page(&answer))
+}
+
+fn page_of((source, run): &(String, String)) -> Redirect {
+    Redirect::to(&format!("{HOME}/sources/{source}/runs/{run}"))
+}
+
+/// The page about what the API has made: it lies where that lies.
+pub(super) fn to_page(answer: &Response) -> Redirect {
+    let location = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
+    let below = location.and_then(|place| place.strip_prefix("/v1")).unwrap_or_default();
+    Redirect::to(&format!("{HOME}{below}"))
+}

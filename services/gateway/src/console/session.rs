@@ -1,0 +1,189 @@
+//! Signing in: a token is shown once, and a cookie that says nothing stands for it until the session is over.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use control::{Session, SessionKey};
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use maud::{Markup, html};
+use rand::Rng as _;
+use serde::Deserialize;
+
+use super::HOME;
+use super::door::SIGN_IN;
+use super::form::Fields;
+use super::layout::{self, Frame};
+use crate::ask::Asked;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// The cookie's name.
+const COOKIE: &str = "thresher-session";
+/// Random bytes of a session's secret.
+const SECRET_BYTES: usize = 32;
+
+/// Parameters of the page.
+#[derive(Debug, Deserialize)]
+pub(super) struct SignInParams {
+    /// Where to go then.
+    #[serde(default)]
+    next: String,
+}
+
+/// The page on which a token is shown.
+pub(super) async fn page(State(gateway): State<Gateway>, Asked(params): Asked<SignInParams>) -> Response {
+    if gateway.tokens().find(None).is_some() {
+        return Redirect::to(inside(&params.next)).into_response();
+    }
+    form(&gateway, &params.next, None).into_response()
+}
+
+/// Takes a token.
+pub(super) async fn sign_in(
+    State(gateway): State<Gateway>,
+    headers: HeaderMap,
+    fields: Fields,
+) -> Result<Response, Refusal> {
+    let next = fields.get("next").unwrap_or_default();
+    let Some(caller) = gateway.tokens().find(Some(fields.get("token").unwrap_or_default())) else {
+        tracing::info!("somebody could not sign in: the token is not known");
+        let said = "This token is not known here, or not any more.";
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"thresher\"")];
+        return Ok((StatusCode::UNAUTHORIZED, challenge, form(&gateway, next, Some(said))).into_response());
+    };
+    caller.count_request().map_err(|seconds| {
+        Refusal::too_many(format!(
+            "this token has sent more requests than are taken; come again in {seconds} s"
+        ))
+        .after_seconds(seconds)
+    })?;
+    let mut bytes = [0; SECRET_BYTES];
+    rand::rng().fill_bytes(&mut bytes);
+    let secret = BASE64URL_NOPAD.encode(&bytes);
+    let session = Session { mark: HEXLOWER.encode(&caller.mark(&secret)) };
+    let seconds = gateway.settings().session_seconds;
+    let lasts = Duration::from_secs(seconds);
+    gateway.control().sessions().begin(&SessionKey::of(&secret), &session, lasts).await?;
+    tracing::info!(token = caller.name(), "somebody has signed in");
+    let cookie = cookie(&secret, seconds, is_over_tls(&headers))?;
+    Ok(([(header::SET_COOKIE, cookie)], Redirect::to(inside(next))).into_response())
+}
+
+/// Ends the session.
+pub(super) async fn sign_out(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    if let Some(secret) = secret(&headers) {
+        gateway.control().sessions().end(&SessionKey::of(secret)).await?;
+        tracing::info!(token = caller.name(), "somebody has signed out");
+    }
+    Ok(([(header::SET_COOKIE, cookie("", 0, is_over_tls(&headers))?)], Redirect::to(SIGN_IN)).into_response())
+}
+
+/// Whose session it is. None where there is none, or its token is not good any more.
+pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
+    let Some(secret) = secret(headers) else { return Ok(gateway.tokens().find(None)) };
+    let Some(session) = gateway.control().sessions().get(&SessionKey::of(secret)).await? else {
+        return Ok(gateway.tokens().find(None));
+    };
+    let mark = HEXLOWER.decode(session.mark.as_bytes()).unwrap_or_default();
+    Ok(gateway.tokens().find_marked(secret, &mark).or_else(|| gateway.tokens().find(None)))
+}
+
+/// The secret in the cookie.
+fn secret(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut named =
+        cookies.flat_map(|text| text.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    named.find(|(name, value)| *name == COOKIE && !value.is_empty()).map(|(_, value)| value)
+}
+
+/// The cookie: no script reads it, no other site sends it, and it goes to these pages alone.
+fn cookie(secret: &str, seconds: u64, is_over_tls: bool) -> Result<HeaderValue, Refusal> {
+    let secure = if is_over_tls { "; Secure" } else { "" };
+    let text =
+        format!("{COOKIE}={secret}; Path={HOME}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    text.parse().map_err(|_| Refusal::internal("a cookie cannot be made"))
+}
+
+/// Whether the browser speaks TLS with what stands before the gateway: it says so with what it sends.
+fn is_over_tls(headers: &HeaderMap) -> bool {
+    headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+}
+
+/// A place in the console, whatever was asked for.
+fn inside(next: &str) -> &str {
+    let is_page = next == HOME || next.starts_with("/console/") || next.starts_with("/console?");
+    let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_page && is_plain && !next.starts_with(SIGN_IN) { next } else { HOME }
+}
+
+fn form(gateway: &Gateway, next: &str, wrong: Option<&str>) -> Markup {
+    let frame = Frame { title: "Sign in", caller: None, path: &[], now: gateway.now() };
+    let described = wrong.map(|_| "wrong");
+    layout::page(
+        &frame,
+        html! {
+            @if let Some(wrong) = wrong { p.error #wrong role="alert" { (wrong) } }
+            form method="post" action=(SIGN_IN) {
+                input type="hidden" name="next" value=(next);
+                p.field {
+                    label for="token" { "Token" }
+                    input #token type="password" name="token" required autocomplete="current-password" spellcheck="false"
+                        aria-invalid=[described.map(|_| "true")] aria-describedby=[described];
+                }
+                p { button type="submit" { "Sign in" } }
+            }
+            p.hint { "Whoever runs this fleet gives out tokens, each with what it allows. The token is sent once; a cookie stands for it until you \
+                      sign out." }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signing_in_leads_nowhere_but_into_the_console() {
+        for good in ["/console", "/console/sources/a?x=%20", "/console?name=x"] {
+            assert_eq!(inside(good), good);
+        }
+        for bad in [
+            "",
+            "//evil.org",
+            "/consoles",
+            "https://evil.org/console/",
+            "/console/\\evil.org",
+            "/v1/sources",
+            "/console/sign-in?next=x",
+            "/console/\n",
+        ] {
+            assert_eq!(inside(bad), HOME, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_found_among_others_and_is_kept_from_scripts_and_other_sites() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(secret(&headers), None);
+        headers.insert(
+            header::COOKIE,
+            HeaderValue::from_static("a=b; thresher-session=; thresher-session=x_Y; c"),
+        );
+        assert_eq!(secret(&headers), Some("x_Y"));
+        let plain = cookie("s", 60, false).unwrap();
+        let text = plain.to_str().unwrap();
+        assert!(
+            text.contains("HttpOnly") && text.contains("SameSite=Strict") && text.contains("Path=/console")
+        );
+        assert!(!text.contains("Secure"), "over plain HTTP it would be lost");
+        assert!(cookie("s", 60, true).unwrap().to_str().unwrap().ends_with("; Secure"));
+    }
+}

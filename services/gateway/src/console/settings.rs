@@ -1,0 +1,69 @@
+//! What is wanted of a Source, as it stands.
+
+use control::{SourceSpec, Times};
+use maud::{Markup, html};
+
+use super::chart::name;
+use super::tell;
+
+/// The settings of a Source.
+pub(super) fn section(spec: &SourceSpec) -> Markup {
+    html! {
+        section aria-labelledby="settings" {
+            h2 #settings { "Settings" }
+            (list(spec))
+        }
+    }
+}
+
+/// The same, without a heading.
+pub(super) fn list(spec: &SourceSpec) -> Markup {
+    let or = |text: Option<String>, without: &str| text.unwrap_or_else(|| without.to_owned());
+    html! {
+        dl {
+            dt { "Harvested" } dd { (if spec.enabled { "yes" } else { "no: switched off" }) }
+            dt { "When" } dd { (schedule(spec)) }
+            dt { "How" } dd { (name(&spec.mode)) }
+            dt { "Lists or dumps" } dd { (or(spec.prefer.as_ref().map(name), "whichever takes less time")) }
+            dt { "What its lists do not name any more" } dd { (absent(spec)) }
+            dt { "Earlier versions kept" } dd { (or(spec.history.map(|kept| kept.to_string()), "as before")) }
+            dt { "Only" } dd { (or(spec.include.clone(), "everything")) }
+            dt { "Not" } dd { (or(spec.exclude.clone(), "nothing left out")) }
+            dt { "What breaks the specification" } dd { (if spec.strict { "is refused" } else { "is tolerated and counted" }) }
+            dt { "Requests open at an origin" } dd { (spec.concurrency) }
+            dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }
+            dt { "robots.txt" } dd { (name(&spec.robots)) }
+            dt { "Contact" } dd { (or(spec.contact.clone(), "as configured")) }
+            dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
+        }
+    }
+}
+
+fn schedule(spec: &SourceSpec) -> String {
+    let scheduled = spec.schedule.as_ref().map(|schedule| match &schedule.times {
+        Times::EverySeconds(seconds) => {
+            format!("every {}", tell::span(i64::try_from(*seconds).unwrap_or(i64::MAX)))
+        }
+        Times::Cron(expression) => format!("cron {expression}"),
+    });
+    let followed = spec.continuous.map(|bounds| {
+        format!("followed, looked at every {} to {} s", bounds.least_seconds, bounds.most_seconds)
+    });
+    let said: Vec<String> = scheduled.into_iter().chain(followed).collect();
+    if said.is_empty() { "when somebody asks for it".to_owned() } else { said.join("; ") }
+}
+
+fn absent(spec: &SourceSpec) -> String {
+    match spec.absent {
+        control::Absent::Confirm => {
+            format!(
+                "is deleted when a second list confirms that, at most {} % in a run",
+                spec.max_deletes_percent
+            )
+        }
+        control::Absent::Delete => {
+            format!("is deleted at once, at most {} % in a run", spec.max_deletes_percent)
+        }
+        control::Absent::Keep => "is kept".to_owned(),
+    }
+}

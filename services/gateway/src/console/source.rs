@@ -1,0 +1,195 @@
+//! One Source: how it stands, its runs, what it does oddly, and what is wanted of it. It opens no catalog.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+use control::{Run as FleetRun, SourceSpec, Standing};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use model::RunId;
+use resourcesync::Quirk;
+
+use super::condition::Condition;
+use super::layout::{self, Frame, may};
+use super::{HOME, chart, settings, tell};
+use crate::ask;
+use crate::refusal::Refusal;
+use crate::runs;
+use crate::state::Gateway;
+use crate::tokens::{Caller, Role};
+use api::{Page, Run};
+
+/// The page.
+pub(super) async fn page(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+) -> Result<Markup, Refusal> {
+    let id = ask::source(&source)?;
+    let spec = gateway.control().sources().get(&id).await?;
+    let Json(Page { items: runs, .. }) = runs::list(State(gateway.clone()), Path(source)).await?;
+    let now = gateway.now();
+    let last = gateway.views().runs.get(&id);
+    let tenure = gateway.views().leases.get(&id).map(|lease| lease.tenure());
+    let standing = last.as_ref().map(|run| run.standing(tenure.as_ref()));
+    let here = format!("{HOME}/sources/{id}");
+    let frame = Frame { title: id.as_str(), caller: Some(&caller), path: &[], now };
+    Ok(layout::page(
+        &frame,
+        html! {
+            p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
+            nav aria-label="Of this Source" {
+                ul.chips {
+                    li { a href={ (here) "/resources" } { "Resources" } }
+                    li { a href={ (here) "/problems" } { "Problems" } }
+                    li { a href={ (here) "/report" } { "Report card" } }
+                }
+            }
+            (stands(&spec, last.as_deref(), standing.as_ref(), &here, now))
+            @if may(&caller, Role::Operate) { (ask_for_a_run(&here)) }
+            (table(&runs, &here, now))
+            (chart::section(&runs))
+            (quirks(runs.first()))
+            (settings::section(&spec))
+        },
+    ))
+}
+
+fn stands(
+    spec: &SourceSpec,
+    last: Option<&FleetRun>,
+    standing: Option<&Standing<'_>>,
+    here: &str,
+    now: Timestamp,
+) -> Markup {
+    let condition = Condition::of(spec, last, standing, now);
+    let before = last.map(FleetRun::leaves).unwrap_or_default();
+    let due = spec.schedule.as_ref().filter(|_| spec.enabled);
+    let due = due.and_then(|schedule| schedule.next_after(&spec.id, now).ok());
+    let why = match standing {
+        Some(Standing::Failed { why }) => Some(*why),
+        _ => last.and_then(|run| run.progress.waits_for.as_deref()),
+    };
+    html! {
+        section aria-labelledby="stands" {
+            h2 #stands { "How it stands" }
+            p role="status" { span class={ "state " (condition.gravity()) } { (condition.words()) } }
+            @if let Some(why) = why { p.error { (why) } }
+            dl {
+                dt { "In step as of" }
+                dd { (tell::ago_or(now, before.in_sync_as_of, "never so far")) }
+                dt { "Open problems" }
+                dd { @match before.problems {
+                    Some(problems) => {
+                        a href={ (here) "/problems" } { (tell::count(problems.open)) }
+                        @if problems.ignored > 0 { ", and " (tell::count(problems.ignored)) " that are ignored" }
+                    },
+                    None => "not counted yet",
+                } }
+                dt { "Next due" }
+                dd { (tell::ago_or(now, due, "when somebody asks for it")) }
+            }
+        }
+    }
+}
+
+fn ask_for_a_run(here: &str) -> Markup {
+    html! {
+        section aria-labelledby="ask" {
+            h2 #ask { "Ask for a run" }
+            form.row method="post" action={ (here) "/runs" } {
+                // The same form sent twice asks once.
+                input type="hidden" name="key" value=(RunId::fresh());
+                p.field {
+                    label for="mode" { "How" }
+                    select #mode name="mode" {
+                        option value="auto" { "as what is known of it decides" }
+                        option value="incremental" { "what changed since" }
+                        option value="baseline" { "the whole list" }
+                        option value="audit" { "compare only (audit)" }
+                    }
+                }
+                p.box { input #repair type="checkbox" name="repair"; label for="repair" { "an audit puts right what differs" } }
+                button type="submit" { "Ask for a run" }
+            }
+        }
+    }
+}
+
+fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
+    html! {
+        section aria-labelledby="runs" {
+            h2 #runs { "Runs" }
+            @if runs.is_empty() { p { "There was none yet." } } @else {
+                div.wide tabindex="0" role="region" aria-label="Runs" {
+                    table {
+                        caption { "The last runs, newest first" }
+                        thead { tr {
+                            th scope="col" { "Asked for" }
+                            th scope="col" { "State" }
+                            th scope="col" { "How" }
+                            th scope="col" { "By" }
+                            th scope="col" { "Took" }
+                            th.number scope="col" { "Stored" }
+                            th.number scope="col" { "Deleted" }
+                            th.number scope="col" { "Failed" }
+                        } }
+                        tbody { @for run in runs { tr {
+                            th scope="row" { a href={ (here) "/runs/" (run.run) } { (tell::ago(now, run.asked_at)) } }
+                            td { (state(run)) }
+                            td { (chart::name(&run.mode)) }
+                            td { (chart::name(&run.asked_by)) }
+                            td { (took(run, now)) }
+                            td.number { (tell::count(run.counters.stored)) }
+                            td.number { (tell::count(run.counters.deleted)) }
+                            td.number { (tell::count(run.counters.failed)) }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How a run stands.
+pub(super) fn state(run: &Run) -> Markup {
+    let (gravity, words) = match (&*run.state, run.in_sync) {
+        ("finished", Some(true)) => ("good", "finished, in step"),
+        ("finished", _) => ("doubtful", "finished, with problems"),
+        ("failed", _) => ("bad", "failed"),
+        ("interrupted", _) => ("bad", "interrupted"),
+        ("paused", _) => ("doubtful", "paused"),
+        (other, _) => ("open", other),
+    };
+    html! { span class={ "state " (gravity) } { (words) } }
+}
+
+/// How long a run took, or takes.
+fn took(run: &Run, now: Timestamp) -> String {
+    let end = run.finished_at.unwrap_or(now);
+    run.started_at.map_or("not begun".to_owned(), |began| tell::span(end.duration_since(began).as_secs()))
+}
+
+fn quirks(last: Option<&Run>) -> Markup {
+    let none = BTreeMap::new();
+    let counted = last.map_or(&none, |run| &run.counters.quirks);
+    html! {
+        section aria-labelledby="quirks" {
+            h2 #quirks { "Quirks" }
+            @if counted.is_empty() { p { "Reading its documents needed no tolerance in the last run." } } @else {
+                div.wide tabindex="0" role="region" aria-label="Quirks" {
+                    table {
+                        caption { "What had to be tolerated in the last run" }
+                        thead { tr { th scope="col" { "Name" } th scope="col" { "What it means" } th.number scope="col" { "Times" } } }
+                        tbody { @for (name, times) in counted { tr {
+                            th scope="row" { (name) }
+                            td { (Quirk::named(name).map_or("another version knows", Quirk::meaning)) }
+                            td.number { (tell::count(*times)) }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
