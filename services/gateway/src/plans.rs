@@ -48,6 +48,18 @@ pub(crate) async fn ask(
     Extension(caller): Extension<Caller>,
     Sent(wanted): Sent<Wanted>,
 ) -> Result<Response, Refusal> {
+    let plan = begin(&gateway, &caller, wanted).await?;
+    let patience = Duration::from_secs(gateway.settings().plan_wait_seconds);
+    let plan = until_over(&gateway, plan, patience).await;
+    Ok(answer(&plan))
+}
+
+/// Asks the schedulers for a plan.
+pub(crate) async fn begin(
+    gateway: &Gateway,
+    caller: &Caller,
+    wanted: Wanted,
+) -> Result<Revised<FleetPlan>, Refusal> {
     let kept = gateway.views().plans.all();
     if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_WAITING {
         let said = format!("more plans were asked for than are made at a time; come again in {COME_AGAIN} s");
@@ -55,9 +67,7 @@ pub(crate) async fn ask(
     }
     let plan = gateway.control().plans().ask(SourceSpec::from(wanted), gateway.now()).await?;
     tracing::info!(plan.id = %plan.id, token = caller.name(), "a plan is asked for");
-    let patience = Duration::from_secs(gateway.settings().plan_wait_seconds);
-    let plan = until_over(&gateway, plan, patience).await;
-    Ok(answer(&plan))
+    Ok(plan)
 }
 
 /// A plan that was asked for.
@@ -74,14 +84,23 @@ pub(crate) async fn read(
     if params.wait_seconds > LONGEST_WAIT {
         return Err(Refusal::bad_request(format!("wait_seconds is 0 to {LONGEST_WAIT}")));
     }
-    let id = plan.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
-    let plan = gateway.control().plans().get(id).await?;
+    let plan = find(&gateway, &plan).await?;
     let plan = until_over(&gateway, plan, Duration::from_secs(params.wait_seconds.into())).await;
     Ok(answer(&plan))
 }
 
+/// The plan of that name.
+pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Revised<FleetPlan>, Refusal> {
+    let id = name.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
+    Ok(gateway.control().plans().get(id).await?)
+}
+
 /// A plan, as soon as it is over, or this long has passed.
-async fn until_over(gateway: &Gateway, plan: Revised<FleetPlan>, patience: Duration) -> Revised<FleetPlan> {
+pub(crate) async fn until_over(
+    gateway: &Gateway,
+    plan: Revised<FleetPlan>,
+    patience: Duration,
+) -> Revised<FleetPlan> {
     if plan.is_over() {
         return plan;
     }

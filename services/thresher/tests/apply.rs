@@ -5,7 +5,8 @@ mod common;
 
 use std::process::Command;
 
-use common::api::Api;
+use common::api::{ADMIN, Api};
+use common::console::Visitor;
 use common::{Fleet, Run, wait};
 use control::{Config, ConnectOptions, Control, SourceSpec};
 use model::SourceId;
@@ -48,7 +49,7 @@ async fn kept(control: &Control) -> SourceSpec {
 }
 
 #[tokio::test]
-async fn the_same_record_comes_of_the_command_line_a_file_and_the_api() {
+async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page() {
     let (fleet, _gateway, api, control) = gateway().await;
     let options = "--every 6h --mode baseline --prefer dump --absent keep --max-deletes 3% --history 2 --include a --exclude b --strict \
                    --concurrency 7 --max-rate 9 --robots obey --contact mailto:a@example.org --credential one --disabled";
@@ -57,7 +58,29 @@ async fn the_same_record_comes_of_the_command_line_a_file_and_the_api() {
         "absent": "keep", "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
         "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
     });
-    for (options, body) in [("", json!({"entry": ENTRY})), (options, all)] {
+    let form = [
+        ("entry", ENTRY),
+        ("on_hold", "on"),
+        ("when", "every"),
+        ("every", "6h"),
+        ("mode", "baseline"),
+        ("prefer", "dump"),
+        ("absent", "keep"),
+        ("max_deletes_percent", "3"),
+        ("history", "2"),
+        ("include", "a"),
+        ("exclude", "b"),
+        ("strict", "on"),
+        ("concurrency", "7"),
+        ("requests_per_second", "9"),
+        ("robots", "crawling"),
+        ("contact", "mailto:a@example.org"),
+        ("credential", "one"),
+        ("add", "yes"),
+    ];
+    let plain = [("entry", ENTRY), ("add", "yes")];
+    let visitor = Visitor::of(&api).signed_in(ADMIN).await;
+    for (options, body, form) in [("", json!({"entry": ENTRY}), &plain[..]), (options, all, &form[..])] {
         let options: Vec<&str> = options.split_whitespace().collect();
         // JSON is YAML.
         let yaml = file(&fleet, &body.to_string());
@@ -72,6 +95,8 @@ async fn the_same_record_comes_of_the_command_line_a_file_and_the_api() {
         records.push(("apply, to the gateway", kept(&control).await));
         api.post("/v1/sources", body).await.is(StatusCode::CREATED);
         records.push(("the API", kept(&control).await));
+        visitor.post("/console/sources", form).await.is(StatusCode::SEE_OTHER);
+        records.push(("the page", kept(&control).await));
         for (how, record) in &records {
             assert_eq!(record, &records[0].1, "{how}");
         }

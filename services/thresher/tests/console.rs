@@ -137,6 +137,69 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     );
 }
 
+/// The plan that a page shows or is waiting for, once it is there, as the page of a plan has it.
+async fn planned(visitor: &Visitor, shown: &str) -> String {
+    if shown.contains("found out with") {
+        return shown.to_owned();
+    }
+    let part =
+        shown.split("hx-get=\"").nth(1).expect("the page waits for it").split('"').next().unwrap().to_owned();
+    let there = found("the plan is there", async || {
+        let told = visitor.page(&part).await;
+        (!told.contains("hx-get")).then_some(told)
+    });
+    there.await;
+    visitor.page(part.strip_suffix("/part").unwrap()).await
+}
+
+#[tokio::test]
+async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_elses_change() {
+    let (_fleet, _all, api) = fleet().await;
+    let body = json!({"entry": "https://example.org/", "history": 2, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60}});
+    let created = api.post("/v1/sources", body).await.is(StatusCode::CREATED);
+    let record = created.header("location").to_owned();
+    let at = record.replacen("/v1", "/console", 1);
+    let (admin, operator) =
+        (Visitor::of(&api).signed_in(ADMIN).await, Visitor::of(&api).signed_in(OPERATE).await);
+    assert!(!operator.page(&at).await.contains("Change what is wanted"));
+    operator.get(&format!("{at}/settings")).await.is(StatusCode::FORBIDDEN);
+    assert!(admin.page(&at).await.contains("Change what is wanted"));
+
+    let form = admin.page(&format!("{at}/settings")).await;
+    assert!(form.contains("value=\"0 3 * * *\"") && form.contains("readonly"), "{form}");
+    let revision = form.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let sent = [
+        ("revision", revision),
+        ("entry", "https://example.org/"),
+        ("when", "every"),
+        ("every", "90m"),
+        ("on_hold", "on"),
+    ];
+    let wrong = [sent.as_slice(), &[("include", "(")]].concat();
+    let refused =
+        admin.post(&format!("{at}/settings"), &wrong).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
+    assert!(refused.contains("aria-invalid=\"true\"") && refused.contains("value=\"90m\""), "{refused}");
+    operator.post(&format!("{at}/settings"), &sent).await.is(StatusCode::FORBIDDEN);
+    let changed = admin.post(&format!("{at}/settings"), &sent).await.is(StatusCode::SEE_OTHER);
+    assert_eq!(changed.header("location"), at);
+    let wanted = &api.get(&record).await.json()["wanted"];
+    assert_eq!(
+        (&wanted["schedule"], &wanted["enabled"], &wanted["history"]),
+        (&json!({"times": {"every_seconds": 5_400}}), &false.into(), &serde_json::Value::Null)
+    );
+    // The same form again: what it was made of is not there any more.
+    let refused =
+        admin.post(&format!("{at}/settings"), &sent).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
+    assert!(refused.contains("role=\"alert\"") && refused.contains("value=\"90m\""), "{refused}");
+
+    admin.post(&format!("{at}/delete"), &[("revision", revision)]).await.is(StatusCode::PRECONDITION_FAILED);
+    let form = admin.page(&format!("{at}/settings")).await;
+    let revision = form.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let gone = admin.post(&format!("{at}/delete"), &[("revision", revision)]).await.is(StatusCode::SEE_OTHER);
+    assert_eq!(gone.header("location"), "/console");
+    api.get(&record).await.is(StatusCode::NOT_FOUND);
+}
+
 #[tokio::test]
 async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let source = source(SourceSpec::default().resources(60)).await;
@@ -150,9 +213,15 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let refused = visitor.post("/console/sources", &wrong).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
     assert!(refused.contains("aria-invalid=\"true\"") && refused.contains("href=\"#include\""), "{refused}");
     assert!(refused.contains("value=\"&lt;me&gt;\""), "what was typed is still there: {refused}");
-    let fields = [("entry", entry.as_str()), ("when", "every"), ("every_hours", "6"), ("run", "on")];
+    let fields = [("entry", entry.as_str()), ("when", "every"), ("every", "6h"), ("run", "on")];
     let shown = visitor.post("/console/sources", &fields).await.is(StatusCode::OK).text();
     assert!(shown.contains("Nothing is stored yet.") && shown.contains("every 6 h"), "{shown}");
+    let plan = planned(&visitor, &shown).await;
+    assert!(
+        plan.contains("<th scope=\"row\">resourcelist</th>") && plan.contains("<td class=\"number\">60</td>"),
+        "{plan}"
+    );
+    assert_eq!(source.requests().resources, 0, "only documents are read for a plan");
     assert!(visitor.page("/console").await.contains("There is no such Source."));
     let add = [fields.as_slice(), &[("add", "yes")]].concat();
     let run = visitor.post("/console/sources", &add).await.is(StatusCode::SEE_OTHER);

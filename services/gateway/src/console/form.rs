@@ -39,6 +39,12 @@ impl<const N: usize> From<[(&str, &str); N]> for Fields {
     }
 }
 
+impl FromIterator<(&'static str, String)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (&'static str, String)>>(fields: I) -> Self {
+        Self(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
 impl<S: Send + Sync> FromRequest<S> for Fields {
     type Rejection = Response;
 

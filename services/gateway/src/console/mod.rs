@@ -6,12 +6,14 @@
 
 mod add;
 mod assets;
+mod change;
 mod chart;
 mod condition;
 mod door;
 mod form;
 mod layout;
 mod patience;
+mod plan;
 mod problems;
 mod report;
 mod resources;
@@ -23,6 +25,8 @@ mod source;
 mod sources;
 mod story;
 mod tell;
+mod wanted;
+mod wanted_form;
 
 use axum::extract::DefaultBodyLimit;
 use axum::response::Redirect;
@@ -48,6 +52,10 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/add", get(add::page))
         .route("/console/sources", post(add::submit))
         .route("/console/sources/{source}", get(source::page))
+        .route("/console/sources/{source}/settings", get(change::page).post(change::submit))
+        .route("/console/sources/{source}/delete", post(change::delete))
+        .route("/console/plans/{plan}", get(plan::page))
+        .route("/console/plans/{plan}/part", get(plan::part))
         .route("/console/sources/{source}/runs", post(runs::submit))
         .route("/console/sources/{source}/runs/{run}", get(run::page))
         .route("/console/sources/{source}/runs/{run}/progress", get(run::progress))

@@ -4,14 +4,15 @@ use control::{SourceSpec, Times};
 use maud::{Markup, html};
 
 use super::chart::name;
-use super::tell;
+use super::{HOME, tell};
 
-/// The settings of a Source.
-pub(super) fn section(spec: &SourceSpec) -> Markup {
+/// The settings of a Source, and where who may do so changes them.
+pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
     html! {
         section aria-labelledby="settings" {
             h2 #settings { "Settings" }
             (list(spec))
+            @if may_change { p { a href={ (HOME) "/sources/" (spec.id) "/settings" } { "Change what is wanted" } } }
         }
     }
 }

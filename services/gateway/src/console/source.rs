@@ -51,7 +51,7 @@ pub(super) async fn page(
             (table(&runs, &here, now))
             (chart::section(&runs))
             (quirks(runs.first()))
-            (settings::section(&spec))
+            (settings::section(&spec, may(&caller, Role::Admin)))
         },
     ))
 }

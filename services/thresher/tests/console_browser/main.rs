@@ -19,12 +19,17 @@ async fn fleet() -> (Fleet, Service, Api) {
     (fleet, all, api)
 }
 
+/// The name of the one Source.
+async fn source_name(api: &Api) -> String {
+    let sources = api.get("/v1/sources").await.json();
+    sources["items"][0]["id"].as_str().expect("the Source").to_owned()
+}
+
 /// The Source added and harvested once: the path of its page.
 async fn harvested(fleet: &Fleet, api: &Api, url: &str) -> String {
     fleet.add(url, &[]);
     fleet.harvest(url).await;
-    let sources = api.get("/v1/sources").await.json();
-    format!("/console/sources/{}", sources["items"][0]["id"].as_str().expect("the Source"))
+    format!("/console/sources/{}", source_name(api).await)
 }
 
 #[tokio::test]
@@ -46,11 +51,14 @@ async fn a_source_is_submitted_watched_and_done() {
     browser.write("The way in", &source.well_known()).await;
     browser.choose("at an interval").await;
     browser.press("Show what would be added").await;
-    browser.says("the hours are missing").await;
+    browser.says("the time between runs cannot be read").await;
     browser.is_accessible().await;
-    browser.write("Hours between runs", "6").await;
+    browser.write("Time between runs", "6h").await;
     browser.press("Show what would be added").await;
     browser.says("Nothing is stored yet.").await;
+    // What a scheduler finds out comes by itself.
+    browser.says("found out with").await;
+    browser.says("resourcelist").await;
     browser.is_accessible().await;
     browser.press("Add it").await;
     browser.says("How far it is").await;
@@ -62,6 +70,12 @@ async fn a_source_is_submitted_watched_and_done() {
         browser.says("in step").await;
         browser.is_accessible().await;
     }
+    browser.follow(&source_name(&api).await).await;
+    browser.follow("Change what is wanted").await;
+    browser.is_accessible().await;
+    browser.write("Time between runs", "12h").await;
+    browser.press("Change it").await;
+    browser.says("every 12 h").await;
     browser.end().await;
 }
 

@@ -1,0 +1,117 @@
+//! What bringing a Source in step would take: a scheduler finds that out, and the page asks for it until it is there.
+
+use std::time::Duration;
+
+use api::{Plan, PlanEstimate, PlanWay, Wanted};
+use axum::Extension;
+use axum::extract::{Path, State};
+use maud::{Markup, html};
+
+use super::layout::{self, Frame};
+use super::{HOME, tell};
+use crate::plans;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// How long the page that is asked for with a form waits for a plan.
+const SHORT: Duration = Duration::from_secs(1);
+/// How often a page asks for a plan that is not there yet.
+const ASKS: &str = "every 1s";
+
+/// Has a plan made, and shows how far it is. That none can be made now keeps nobody from adding the Source.
+pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, wanted: Wanted) -> Markup {
+    match plans::begin(gateway, caller, wanted).await {
+        Ok(asked) => {
+            let patience = SHORT.min(Duration::from_secs(gateway.settings().plan_wait_seconds));
+            shown(&Plan::from(&*plans::until_over(gateway, asked, patience).await))
+        }
+        Err(refusal) => html! { p { "It cannot be found out now: " (refusal.detail()) "." } },
+    }
+}
+
+/// The page of a plan, for those whose browser does not ask by itself.
+pub(super) async fn page(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(plan): Path<String>,
+) -> Result<Markup, Refusal> {
+    let plan = Plan::from(&*plans::find(&gateway, &plan).await?);
+    let frame = Frame { title: "What it would take", caller: Some(&caller), path: &[], now: gateway.now() };
+    Ok(layout::page(&frame, html! { p.uri { (plan.entry) } (shown(&plan)) }))
+}
+
+/// The part of a page that shows how far a plan is.
+pub(super) async fn part(
+    State(gateway): State<Gateway>,
+    Path(plan): Path<String>,
+) -> Result<Markup, Refusal> {
+    Ok(shown(&Plan::from(&*plans::find(&gateway, &plan).await?)))
+}
+
+fn shown(plan: &Plan) -> Markup {
+    let here = format!("{HOME}/plans/{}", plan.id);
+    let asks = (!plan.is_over()).then(|| format!("{here}/part"));
+    html! {
+        div #plan role="status" hx-get=[asks.as_deref()] hx-trigger=[asks.as_ref().map(|_| ASKS)] hx-swap="outerHTML" {
+            @match (&plan.estimate, &plan.why) {
+                (Some(estimate), _) => (told(estimate)),
+                (None, Some(why)) => p.error { "It could not be found out: " (why) },
+                (None, None) => {
+                    p {
+                        "A scheduler is finding out: it reads the Source's documents, and fetches nothing. "
+                        a href=(here) target="_blank" { "Look at it by itself" }
+                    }
+                },
+            }
+        }
+    }
+}
+
+fn told(estimate: &PlanEstimate) -> Markup {
+    html! {
+        @if estimate.ways.is_empty() { p { "No document of it tells of resources that could be harvested." } } @else {
+            div.wide tabindex="0" role="region" aria-label="Ways" {
+                table {
+                    caption { "The ways that it offers, found out with " (tell::of(estimate.requests, "request", "requests")) }
+                    thead { tr {
+                        th scope="col" { "What is read" }
+                        th scope="col" { "Set" }
+                        th.number scope="col" { "Named" }
+                        th.number scope="col" { "Held already" }
+                        th.number scope="col" { "Requests" }
+                        th.number scope="col" { "Bytes" }
+                        th.number scope="col" { "Time" }
+                        th scope="col" { "Taken" }
+                    } }
+                    tbody { @for way in &estimate.ways { (row(way)) } }
+                }
+            }
+            @if estimate.ways_left_out > 0 { p.hint { "And " (tell::of(estimate.ways_left_out, "more way", "more ways")) "." } }
+        }
+        @if !estimate.unread.is_empty() {
+            p { "What these documents name is in none of the figures, because they could not be read:" }
+            ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.why) } } }
+            @if estimate.unread_left_out > 0 { p.hint { "And " (tell::of(estimate.unread_left_out, "more", "more")) "." } }
+        }
+    }
+}
+
+fn row(way: &PlanWay) -> Markup {
+    let time = |millis: u64| match millis {
+        0..1_000 => "under 1 s".to_owned(),
+        _ => tell::span(i64::try_from(millis / 1_000).unwrap_or(i64::MAX)),
+    };
+    html! {
+        tr {
+            th scope="row" { (way.capability) }
+            td.uri { (way.set) }
+            td.number { (tell::count(way.named)) }
+            td.number { (tell::count(way.held)) }
+            td.number { (tell::count(way.requests)) }
+            td.number { (way.bytes.map_or("not declared".to_owned(), tell::bytes)) }
+            td.number { (way.time_ms.map_or("nobody can tell".to_owned(), time)) }
+            td { @if way.chosen { span.state.good { "yes" } } @else { "no" } }
+        }
+    }
+}

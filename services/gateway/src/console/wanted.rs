@@ -1,0 +1,193 @@
+//! What is wanted of a Source, as a form has it: read from one, and written into one.
+
+use std::fmt::Display;
+
+use api::Wanted;
+use control::{Schedule, Times};
+use jiff::SignedDuration;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::form::Fields;
+use crate::refusal::Refusal;
+
+/// The fields that are texts in the API too, under the same names.
+const TEXTS: [&str; 9] =
+    ["entry", "mode", "prefer", "absent", "include", "exclude", "robots", "contact", "credential"];
+/// Those that are numbers there.
+const NUMBERS: [&str; 4] = ["max_deletes_percent", "history", "concurrency", "requests_per_second"];
+
+/// What a form asks for, in the API's own words: so the same is refused, with the same reasons.
+pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
+    let mut asked = Map::new();
+    for name in TEXTS {
+        if let Some(text) = fields.get(name) {
+            asked.insert(name.to_owned(), text.into());
+        }
+    }
+    for name in NUMBERS {
+        if let Some(number) = number(fields, name)? {
+            asked.insert(name.to_owned(), number.into());
+        }
+    }
+    asked.insert("strict".to_owned(), fields.has("strict").into());
+    asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
+    if let Some(schedule) = schedule(fields)? {
+        asked.insert("schedule".to_owned(), schedule);
+    }
+    if fields.has("follow") {
+        asked.insert("continuous".to_owned(), bounds(fields)?);
+    }
+    if !asked.contains_key("entry") {
+        return Err(Refusal::invalid("the way in is missing").fields([("entry", "it is needed".to_owned())]));
+    }
+    serde_json::from_value(Value::Object(asked)).map_err(|error| Refusal::invalid(error.to_string()))
+}
+
+fn number(fields: &Fields, name: &str) -> Result<Option<u64>, Refusal> {
+    let read = |text: &str| {
+        text.parse().map_err(|_| {
+            Refusal::invalid("a number cannot be read").fields([(name, format!("{text:?} is no number"))])
+        })
+    };
+    fields.get(name).map(read).transpose()
+}
+
+fn schedule(fields: &Fields) -> Result<Option<Value>, Refusal> {
+    let times = match fields.get("when") {
+        Some("every") => json!({"every_seconds": every(fields)?}),
+        Some("cron") => json!({"cron": fields.get("cron").unwrap_or_default()}),
+        _ => return Ok(None),
+    };
+    let mut schedule = json!({ "times": times });
+    if let Some(jitter) = number(fields, "jitter_seconds")? {
+        schedule["jitter_seconds"] = jitter.into();
+    }
+    Ok(Some(schedule))
+}
+
+/// The time between two runs, in seconds.
+fn every(fields: &Fields) -> Result<u64, Refusal> {
+    let refused =
+        |why: String| Refusal::invalid("the time between runs cannot be read").fields([("every", why)]);
+    let text = fields.get("every").ok_or_else(|| refused("it is needed".to_owned()))?;
+    let time: SignedDuration =
+        text.parse().map_err(|error| refused(format!("{text:?} is no time such as 6h: {error}")))?;
+    time.as_secs().try_into().map_err(|_| refused(format!("{text:?} lies in the past")))
+}
+
+fn bounds(fields: &Fields) -> Result<Value, Refusal> {
+    let usual = control::PollBounds::default();
+    let least = number(fields, "least_seconds")?.unwrap_or(usual.least_seconds);
+    let most = number(fields, "most_seconds")?.unwrap_or(usual.most_seconds);
+    Ok(json!({"least_seconds": least, "most_seconds": most}))
+}
+
+/// The form that asks for just that.
+pub(super) fn fields(wanted: &Wanted) -> Fields {
+    let mut fields = Vec::new();
+    let mut write = |name: &'static str, text: Option<String>| fields.extend(text.map(|text| (name, text)));
+    let ticked = |is: bool| is.then(|| "on".to_owned());
+    write("entry", Some(wanted.entry.to_string()));
+    write("on_hold", ticked(!wanted.enabled));
+    let (when, every, cron) = match wanted.schedule.as_ref().map(|schedule| &schedule.times) {
+        Some(Times::EverySeconds(seconds)) => ("every", Some(time(*seconds)), None),
+        Some(Times::Cron(expression)) => ("cron", None, Some(expression.clone())),
+        None => ("asked", None, None),
+    };
+    write("when", Some(when.to_owned()));
+    write("every", every);
+    write("cron", cron);
+    let jitter = wanted.schedule.as_ref().and_then(|schedule: &Schedule| schedule.jitter_seconds);
+    write("jitter_seconds", text(jitter));
+    write("follow", ticked(wanted.continuous.is_some()));
+    write("least_seconds", text(wanted.continuous.map(|bounds| bounds.least_seconds)));
+    write("most_seconds", text(wanted.continuous.map(|bounds| bounds.most_seconds)));
+    write("mode", name(wanted.mode));
+    write("prefer", wanted.prefer.and_then(name));
+    write("absent", name(wanted.absent));
+    write("max_deletes_percent", text(Some(wanted.max_deletes_percent)));
+    write("history", text(wanted.history));
+    write("include", wanted.include.clone());
+    write("exclude", wanted.exclude.clone());
+    write("strict", ticked(wanted.strict));
+    write("concurrency", text(Some(wanted.concurrency)));
+    write("requests_per_second", text(wanted.requests_per_second));
+    write("robots", name(wanted.robots));
+    write("contact", wanted.contact.clone());
+    write("credential", text(wanted.credential.as_ref()));
+    fields.into_iter().collect()
+}
+
+fn text(value: Option<impl Display>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+/// The name that the API has for one of several.
+fn name(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+/// A time as [`every`] reads it.
+fn time(seconds: u64) -> String {
+    format!("{:#}", SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use control::SourceSpec;
+
+    use super::*;
+
+    #[test]
+    fn the_form_asks_for_what_the_api_understands() {
+        let asked = Fields::from([
+            ("entry", "https://example.org/"),
+            ("when", "every"),
+            ("every", "6h"),
+            ("absent", "keep"),
+            ("history", "2"),
+            ("strict", "on"),
+        ]);
+        let spec = SourceSpec::from(read(&asked).unwrap());
+        spec.check().unwrap();
+        assert_eq!(spec.schedule, Some(Schedule::every(6 * 3_600)));
+        assert_eq!((spec.absent, spec.history, spec.strict), (control::Absent::Keep, Some(2), true));
+        let plain = SourceSpec::from(read(&Fields::from([("entry", "https://example.org/")])).unwrap());
+        assert_eq!(plain, SourceSpec::new("https://example.org/".parse().unwrap()));
+        let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
+        assert_eq!(followed.continuous, Some(control::PollBounds::default()));
+        SourceSpec::from(followed).check().unwrap();
+    }
+
+    #[test]
+    fn what_is_wanted_goes_into_a_form_and_back_again() {
+        let plain = json!({"entry": "https://example.org/"});
+        let every =
+            json!({"entry": "https://example.org/", "schedule": {"times": {"every_seconds": 90_061}}});
+        let all = json!({
+            "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+            "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
+            "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+        });
+        for body in [plain, every, all] {
+            let wanted: Wanted = serde_json::from_value(body).unwrap();
+            assert_eq!(read(&fields(&wanted)).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_of_its_field() {
+        for (name, value) in [("history", "many"), ("every", "x"), ("every", "-6h"), ("jitter_seconds", "a")]
+        {
+            let mut asked = vec![("entry", "https://example.org/".to_owned()), ("when", "every".to_owned())];
+            asked.extend((name != "every").then(|| ("every", "6h".to_owned())));
+            asked.push((name, value.to_owned()));
+            let refused = read(&asked.into_iter().collect()).unwrap_err();
+            assert_eq!(refused.errors()[0].field, name);
+        }
+        assert_eq!(read(&Fields::default()).unwrap_err().errors()[0].field, "entry");
+        assert!(read(&Fields::from([("entry", "no url")])).is_err());
+    }
+}

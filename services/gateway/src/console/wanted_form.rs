@@ -1,0 +1,125 @@
+//! The form that says what is wanted of a Source: a new one, or one that is there.
+
+use api::FieldError;
+use maud::{Markup, html};
+
+use super::form::Fields;
+
+/// What stands in the form, and what is wrong with it.
+pub(super) struct Form<'a> {
+    /// What stands in it.
+    pub(super) fields: &'a Fields,
+    /// What is wrong with single fields.
+    pub(super) errors: &'a [FieldError],
+    /// Whether the way in may be written: a Source is named after it.
+    pub(super) is_new: bool,
+}
+
+impl Form<'_> {
+    /// What is wrong, with links to the fields; nothing where nothing is.
+    pub(super) fn complaint(&self, wrong: Option<&str>) -> Markup {
+        html! {
+            @if let Some(wrong) = wrong {
+                div.error role="alert" {
+                    p { (wrong) }
+                    @if !self.errors.is_empty() {
+                        ul { @for error in self.errors { li { a href={ "#" (error.field) } { (error.field) } ": " (error.detail) } } }
+                    }
+                }
+            }
+        }
+    }
+
+    /// All fields.
+    pub(super) fn all(&self) -> Markup {
+        html! {
+            (self.input("entry", "url", "The way in", "A site, a Source Description, a Capability List, or a list itself."))
+            (self.when())
+            (self.how())
+            (self.asked())
+        }
+    }
+
+    fn when(&self) -> Markup {
+        let when = self.fields.get("when").unwrap_or("asked");
+        html! {
+            fieldset #schedule {
+                legend { "When it is harvested" }
+                @for (value, words) in [("asked", "when somebody asks for it"), ("every", "at an interval"), ("cron", "by a cron expression, in UTC")] {
+                    p.box { input id={ "when-" (value) } type="radio" name="when" value=(value) checked[when == value]; label for={ "when-" (value) } { (words) } }
+                }
+                (self.input("every", "text", "Time between runs", "Such as 6h or 90m."))
+                (self.input("cron", "text", "Cron expression", "Minute, hour, day of month, month, day of week."))
+                (self.input("jitter_seconds", "number", "Seconds by which it may be later", "So that not all Sources are due at once; where nothing is said, a part of the interval."))
+                div #continuous {
+                    (self.tick("follow", "it is followed between runs: looked at the sooner, the more changes there are"))
+                    (self.input("least_seconds", "number", "Looked at no sooner than after, in seconds", ""))
+                    (self.input("most_seconds", "number", "Looked at no later than after, in seconds", ""))
+                }
+                (self.tick("on_hold", "it is not harvested for now"))
+            }
+        }
+    }
+
+    fn how(&self) -> Markup {
+        html! {
+            fieldset {
+                legend { "How it is harvested" }
+                (self.choice("mode", "Each run", &[("auto", "as what is known of it decides"), ("incremental", "what changed since"), ("baseline", "the whole list")]))
+                (self.choice("prefer", "Lists or dumps", &[("", "whichever takes less time"), ("list", "lists"), ("dump", "dumps")]))
+                (self.choice("absent", "What its lists do not name any more", &[("confirm", "is deleted when a second list confirms that"), ("delete", "is deleted at once"), ("keep", "is kept")]))
+                (self.input("max_deletes_percent", "number", "The most deletions for absence in a run, in percent of what is held", "10 where nothing is said."))
+                (self.input("history", "number", "Earlier versions kept of each resource", ""))
+                (self.input("include", "text", "Only resources whose URI matches", "A regular expression."))
+                (self.input("exclude", "text", "Not resources whose URI matches", "A regular expression."))
+                (self.tick("strict", "refuse what breaks the specification, instead of tolerating and counting it"))
+            }
+        }
+    }
+
+    fn asked(&self) -> Markup {
+        html! {
+            fieldset {
+                legend { "How it is asked" }
+                (self.input("concurrency", "number", "Requests open at one origin", "4 where nothing is said."))
+                (self.input("requests_per_second", "number", "Requests in a second to one origin", ""))
+                (self.choice("robots", "robots.txt", &[("invited", "its crawl-delay is kept"), ("crawling", "it is obeyed everywhere"), ("ignore", "it is not asked for")]))
+                (self.input("contact", "text", "Whom the Source's operator can turn to", "A mail address or a URL."))
+                (self.input("credential", "text", "Name of the credential to send", "The name that stands in the configuration; never the secret itself."))
+            }
+        }
+    }
+
+    fn input(&self, name: &str, kind: &str, label: &str, hint: &str) -> Markup {
+        let wrong = self.errors.iter().find(|error| error.field == name);
+        let hint_id = format!("{name}-hint");
+        let is_described = wrong.is_some() || !hint.is_empty();
+        let is_entry = name == "entry";
+        html! {
+            p.field {
+                label for=(name) { (label) }
+                input id=(name) type=(kind) name=(name) value=[self.fields.get(name)] required[is_entry] readonly[is_entry && !self.is_new]
+                    min=[(kind == "number").then_some("0")] aria-invalid=[wrong.map(|_| "true")] aria-describedby=[is_described.then_some(&hint_id)];
+                @if is_described {
+                    span.hint id=(hint_id) { (hint) @if let Some(wrong) = wrong { " " strong { (wrong.detail) } } }
+                }
+            }
+        }
+    }
+
+    fn tick(&self, name: &str, words: &str) -> Markup {
+        html! { p.box { input id=(name) type="checkbox" name=(name) checked[self.fields.has(name)]; label for=(name) { (words) } } }
+    }
+
+    fn choice(&self, name: &str, label: &str, choices: &[(&str, &str)]) -> Markup {
+        let chosen = self.fields.get(name).unwrap_or_default();
+        html! {
+            p.field {
+                label for=(name) { (label) }
+                select id=(name) name=(name) {
+                    @for (value, words) in choices { option value=(value) selected[chosen == *value] { (words) } }
+                }
+            }
+        }
+    }
+}
