@@ -14,7 +14,7 @@ mod words;
 pub use page::Page;
 pub use plan::{Plan, PlanEstimate, PlanUnread, PlanWay};
 pub use problem::{FieldError, Problem};
-pub use problems::{ProblemGroup, SourceProblem};
+pub use problems::{ProblemGroup, ProblemGroups, SourceProblem};
 pub use resource::{Resource, Standing, Story};
 pub use run::{Run, Submit};
 pub use source::Source;

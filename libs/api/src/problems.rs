@@ -1,6 +1,8 @@
 //! What could not be done.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
 use model::{Evidence, Ignored, ProblemReason, ProblemRecord, Subject};
@@ -66,7 +68,7 @@ impl SourceProblem {
     /// A problem as it is recorded.
     pub fn new(subject: &Subject, record: ProblemRecord) -> Self {
         Self {
-            about: kind_of(subject).into(),
+            about: subject.kind().into(),
             uri: subject.uri().to_owned(),
             reason: record.reason,
             message: record.message,
@@ -81,12 +83,92 @@ impl SourceProblem {
     }
 }
 
-/// The name of a kind of thing that problems are about.
-fn kind_of(subject: &Subject) -> &'static str {
-    match subject {
-        Subject::Resource(_) => "resource",
-        Subject::Document(_) => "document",
-        Subject::Entry(_) => "entry",
-        Subject::Message(_) => "message",
+/// Problems counted by reason and kind of thing. There are never many groups, however many problems there are.
+#[derive(Debug, Clone, Default)]
+pub struct ProblemGroups(BTreeMap<(ProblemReason, Cow<'static, str>), ProblemGroup>);
+
+impl ProblemGroups {
+    /// Counts a problem as it is recorded.
+    pub fn count(&mut self, subject: &Subject, record: &ProblemRecord) {
+        self.add(ProblemGroup {
+            reason: record.reason,
+            about: subject.kind().into(),
+            count: 1,
+            first_seen: record.first_seen,
+            last_seen: record.last_seen,
+            example: subject.uri().to_owned(),
+        });
+    }
+
+    /// Adds problems that were counted elsewhere, as of another Source. The example of a group is the first that there was.
+    pub fn add(&mut self, more: ProblemGroup) {
+        match self.0.entry((more.reason, more.about.clone())) {
+            Entry::Vacant(place) => {
+                place.insert(more);
+            }
+            Entry::Occupied(mut group) => {
+                let group = group.get_mut();
+                group.count += more.count;
+                group.first_seen = group.first_seen.min(more.first_seen);
+                group.last_seen = group.last_seen.max(more.last_seen);
+            }
+        }
+    }
+
+    /// The groups, in the order of their reasons, then kinds.
+    pub fn into_vec(self) -> Vec<ProblemGroup> {
+        self.0.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(reason: ProblemReason, second: i64) -> ProblemRecord {
+        let at = Timestamp::from_second(1_700_000_000 + second).unwrap();
+        ProblemRecord {
+            reason,
+            message: "no answer in time".to_owned(),
+            first_seen: at,
+            last_seen: at,
+            attempts: 1,
+            retry: true,
+            next_attempt_at: None,
+            ignored: None,
+            evidence: Evidence::default(),
+            declaration: None,
+            listing: None,
+            mend: false,
+        }
+    }
+
+    #[test]
+    fn problems_of_one_reason_about_one_kind_are_one_group_wherever_they_were_counted() {
+        let (mut here, mut there) = (ProblemGroups::default(), ProblemGroups::default());
+        let (resource, document) =
+            (Subject::Resource("http://h/a".to_owned()), Subject::Document("http://h/list.xml".to_owned()));
+        here.count(&resource, &problem(ProblemReason::Timeout, 5));
+        here.count(&document, &problem(ProblemReason::Timeout, 6));
+        here.count(&resource, &problem(ProblemReason::Dns, 7));
+        there.count(&Subject::Resource("http://h/b".to_owned()), &problem(ProblemReason::Timeout, 3));
+        there.count(&Subject::Resource("http://h/c".to_owned()), &problem(ProblemReason::Timeout, 9));
+        for group in there.into_vec() {
+            here.add(group);
+        }
+        let groups = here.into_vec();
+        let told = groups.iter().map(|group| {
+            let second = |at: Timestamp| at.as_second() - 1_700_000_000;
+            let seen = (second(group.first_seen), second(group.last_seen));
+            (group.reason, &*group.about, group.count, seen, &*group.example)
+        });
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                (ProblemReason::Dns, "resource", 1, (7, 7), "http://h/a"),
+                (ProblemReason::Timeout, "document", 1, (6, 6), "http://h/list.xml"),
+                (ProblemReason::Timeout, "resource", 3, (3, 9), "http://h/a"),
+            ]
+        );
     }
 }

@@ -1,13 +1,11 @@
 //! How values are described that are one of some names.
 
-use model::ProblemReason;
+use model::{ProblemReason, Subject};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 /// The states of a run.
 pub const STATES: [&str; 7] =
     ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
-/// The kinds of things that problems are about.
-pub const KINDS: [&str; 4] = ["resource", "document", "entry", "message"];
 
 /// One of these names.
 pub fn one_of(names: &[&str]) -> Schema {
@@ -26,7 +24,7 @@ pub fn state() -> Schema {
 
 /// What kind of thing a problem is about.
 pub(crate) fn kind() -> Schema {
-    one_of(&KINDS)
+    one_of(&Subject::KINDS)
 }
 
 /// Why something is a problem.
@@ -41,5 +39,5 @@ pub(crate) fn reasons() -> Schema {
 
 /// Several kinds of things.
 pub(crate) fn kinds() -> Schema {
-    ArrayBuilder::new().items(names_of(&KINDS)).build().into()
+    ArrayBuilder::new().items(names_of(&Subject::KINDS)).build().into()
 }

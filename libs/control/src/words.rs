@@ -56,7 +56,7 @@ pub struct WordAbout {
     /// Of one of these reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ProblemReason>,
-    /// About one of these kinds of things: `resource`, `document`, `entry`, `message`.
+    /// About one of these kinds of things, which are [`Subject::KINDS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
 }
@@ -80,7 +80,7 @@ impl WordAbout {
         (self.uris.is_empty() || self.names(subject))
             && self.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
             && (self.reasons.is_empty() || self.reasons.contains(&reason))
-            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == kind_of(subject)))
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == subject.kind()))
     }
 
     /// Whether it is meant by its very URI.
@@ -91,16 +91,6 @@ impl WordAbout {
     /// Whether nothing is said, so that all would be meant.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// The name of a kind of thing that problems are about.
-fn kind_of(subject: &Subject) -> &'static str {
-    match subject {
-        Subject::Resource(_) => "resource",
-        Subject::Document(_) => "document",
-        Subject::Entry(_) => "entry",
-        Subject::Message(_) => "message",
     }
 }
 

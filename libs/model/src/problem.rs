@@ -237,6 +237,30 @@ impl fmt::Display for ProblemReason {
 }
 
 impl Subject {
+    /// The kinds of things that problems are about, by their stable names.
+    pub const KINDS: [&str; 4] = ["resource", "document", "entry", "message"];
+
+    /// What of this kind has this URI (or name, or place); nothing where there is no such kind.
+    pub fn of(kind: &str, uri: String) -> Option<Self> {
+        Some(match kind {
+            "resource" => Self::Resource(uri),
+            "document" => Self::Document(uri),
+            "entry" => Self::Entry(uri),
+            "message" => Self::Message(uri),
+            _ => return None,
+        })
+    }
+
+    /// The stable name of its kind, one of [`Self::KINDS`].
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Resource(_) => "resource",
+            Self::Document(_) => "document",
+            Self::Entry(_) => "entry",
+            Self::Message(_) => "message",
+        }
+    }
+
     /// The URI (with the position, for an entry; the name, for a message).
     pub fn uri(&self) -> &str {
         match self {
@@ -247,12 +271,7 @@ impl Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Resource(uri) => write!(f, "resource {uri}"),
-            Self::Document(uri) => write!(f, "document {uri}"),
-            Self::Entry(at) => write!(f, "entry {at}"),
-            Self::Message(id) => write!(f, "message {id}"),
-        }
+        write!(f, "{} {}", self.kind(), self.uri())
     }
 }
 
@@ -334,6 +353,17 @@ mod tests {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
             assert_eq!(reason.as_str().parse(), Ok(reason));
         }
+    }
+
+    #[test]
+    fn each_kind_is_named_in_records_as_it_is_shown_and_read() {
+        for kind in Subject::KINDS {
+            let subject = Subject::of(kind, "https://e.org/a b".to_owned()).unwrap();
+            assert_eq!((subject.kind(), subject.uri()), (kind, "https://e.org/a b"));
+            assert_eq!(serde_json::to_value(&subject).unwrap()["subject"], kind);
+            assert_eq!(subject.to_string(), format!("{kind} https://e.org/a b"));
+        }
+        assert_eq!(Subject::of("planet", "mars".to_owned()), None);
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! `/v1/sources/{source}/problems`: what could not be done, why, and since when.
 
-use std::collections::BTreeMap;
-
-use api::schema::KINDS;
-use api::{Page, ProblemGroup, SourceProblem};
+use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use axum::Json;
 use axum::extract::{Path, State};
 use futures::TryStreamExt;
@@ -69,10 +66,10 @@ impl Meant {
         };
         let reasons = parts(&params.reason).iter().map(|reason| reason.parse()).collect::<Result<_, _>>();
         let kinds = parts(&params.about);
-        if let Some(other) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+        if let Some(other) = kinds.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
             return Err(Refusal::bad_request(format!(
                 "about is of {}, and {other:?} is none of them",
-                KINDS.join(", ")
+                Subject::KINDS.join(", ")
             )));
         }
         Ok(Self {
@@ -87,7 +84,7 @@ impl Meant {
         record.ignored.is_some() == self.ignored
             && subject.uri().starts_with(&self.prefix)
             && (self.reasons.is_empty() || self.reasons.contains(&record.reason))
-            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == kind_of(subject)))
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == subject.kind()))
     }
 }
 
@@ -135,52 +132,23 @@ pub(crate) async fn groups(
     let meant = Meant::new(&params)?;
     let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
     let mut problems = catalog.scan_problems().await?;
-    // There are never many, however many problems there are.
-    let mut groups: BTreeMap<(ProblemReason, &'static str), ProblemGroup> = BTreeMap::new();
+    let mut groups = ProblemGroups::default();
     while let Some((subject, record)) = problems.try_next().await? {
-        if !meant.takes(&subject, &record) {
-            continue;
+        if meant.takes(&subject, &record) {
+            groups.count(&subject, &record);
         }
-        let about = kind_of(&subject);
-        let group = groups.entry((record.reason, about)).or_insert_with(|| ProblemGroup {
-            reason: record.reason,
-            about: about.into(),
-            count: 0,
-            first_seen: record.first_seen,
-            last_seen: record.last_seen,
-            example: subject.uri().to_owned(),
-        });
-        group.count += 1;
-        group.first_seen = group.first_seen.min(record.first_seen);
-        group.last_seen = group.last_seen.max(record.last_seen);
     }
-    Ok(Json(Page { items: groups.into_values().collect(), next: None }))
-}
-
-fn kind_of(subject: &Subject) -> &'static str {
-    match subject {
-        Subject::Resource(_) => "resource",
-        Subject::Document(_) => "document",
-        Subject::Entry(_) => "entry",
-        Subject::Message(_) => "message",
-    }
+    Ok(Json(Page { items: groups.into_vec(), next: None }))
 }
 
 /// A subject as one text, and back.
 fn name(subject: &Subject) -> String {
-    format!("{} {}", kind_of(subject), subject.uri())
+    format!("{} {}", subject.kind(), subject.uri())
 }
 
 fn subject(name: &str) -> Option<Subject> {
     let (kind, uri) = name.split_once(' ')?;
-    let uri = uri.to_owned();
-    Some(match kind {
-        "resource" => Subject::Resource(uri),
-        "document" => Subject::Document(uri),
-        "entry" => Subject::Entry(uri),
-        "message" => Subject::Message(uri),
-        _ => return None,
-    })
+    Subject::of(kind, uri.to_owned())
 }
 
 #[cfg(test)]

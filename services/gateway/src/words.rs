@@ -1,11 +1,11 @@
 //! `/v1/sources/{source}/problems/retry`, `/ignore`: the operator's word about problems, written down for the owner of the Source.
 
-use api::schema::KINDS;
 use api::{About, Ignore, Page, Retry, Word};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::{WordAbout, WordKind, WordRequest};
+use model::Subject;
 
 use crate::ask::{self, Sent};
 use crate::refusal::Refusal;
@@ -79,8 +79,8 @@ async fn say(
 
 /// Which problems are meant.
 fn read(select: About) -> Result<WordAbout, Refusal> {
-    if let Some(other) = select.about.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
-        let said = format!("{other:?} is none of {}", KINDS.join(", "));
+    if let Some(other) = select.about.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
+        let said = format!("{other:?} is none of {}", Subject::KINDS.join(", "));
         return Err(Refusal::invalid("that is no kind of thing").fields([("select.about", said)]));
     }
     let About { uris, prefix, reasons, about: kinds, all } = select;

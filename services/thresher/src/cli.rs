@@ -13,7 +13,7 @@ pub(crate) use crate::cli_ask::{FleetArgs, HeldArgs, ServerArgs};
 pub(crate) use crate::cli_fleet::{
     ApplyArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
-pub(crate) use crate::cli_problems::{AboutArg, IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
+pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
 pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs};
 use crate::http::HttpArgs;

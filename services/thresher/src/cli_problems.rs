@@ -1,7 +1,7 @@
 //! The command line of problems: listed, tried again, ignored.
 
 use clap::{Args, ValueEnum};
-use model::ProblemReason;
+use model::{ProblemReason, Subject};
 
 use crate::cli_ask::HeldArgs;
 
@@ -85,7 +85,7 @@ pub(crate) struct IgnoreArgs {
     pub(crate) undo: bool,
 }
 
-/// What a problem is about.
+/// What a problem is about: one for each of [`Subject::KINDS`], in that order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AboutArg {
     /// A resource.
@@ -96,4 +96,26 @@ pub(crate) enum AboutArg {
     Entry,
     /// A message that nobody could work on.
     Message,
+}
+
+impl AboutArg {
+    /// The same as [`Subject::kind`] says it.
+    pub(crate) fn kind(self) -> &'static str {
+        Subject::KINDS[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_thing_can_be_asked_for_by_its_name() {
+        let names = AboutArg::value_variants().iter().map(|about| about.to_possible_value().unwrap());
+        assert_eq!(names.map(|name| name.get_name().to_owned()).collect::<Vec<_>>(), Subject::KINDS);
+        assert_eq!(
+            AboutArg::value_variants().iter().map(|about| about.kind()).collect::<Vec<_>>(),
+            Subject::KINDS
+        );
+    }
 }

@@ -1,11 +1,8 @@
 //! `thresher problems`: what could not be done, why, and since when.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io::{BufWriter, Write};
 
-use api::{Page, ProblemGroup, SourceProblem};
+use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use comfy_table::{Table, presets};
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -40,7 +37,7 @@ struct Line<'a> {
 /// Runs the command.
 pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut groups = Groups::default();
+    let mut groups = ProblemGroups::default();
     match ask::held(&args.held)? {
         Held::Into(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
@@ -50,10 +47,12 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                     if !is_wanted(&args, &subject, &record) {
                         continue;
                     }
-                    let problem = SourceProblem::new(&subject, record);
                     match args.group {
-                        true => groups.add(group_of(&problem)),
-                        false => show(&mut out, &note.source, &problem, args.json)?,
+                        true => groups.count(&subject, &record),
+                        false => {
+                            let problem = SourceProblem::new(&subject, record);
+                            show(&mut out, &note.source, &problem, args.json)?;
+                        }
                     }
                 }
             }
@@ -67,13 +66,14 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
             }
         }
     }
+    let groups = groups.into_vec();
     if args.json {
-        for group in groups.0.values() {
+        for group in &groups {
             serde_json::to_writer(&mut out, group)?;
             writeln!(out)?;
         }
-    } else if !groups.0.is_empty() {
-        writeln!(out, "{}", groups.table())?;
+    } else if !groups.is_empty() {
+        writeln!(out, "{}", table(&groups))?;
     }
     out.flush()?;
     Ok(Exit::Good)
@@ -133,7 +133,7 @@ async fn told_in_groups(
     server: &Server,
     about: &About,
     args: &ProblemsArgs,
-    groups: &mut Groups,
+    groups: &mut ProblemGroups,
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "problems", "groups"];
     let page: Result<Page<ProblemGroup>, _> = server.get(&path, &query(args)).await;
@@ -189,47 +189,15 @@ pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// A group of this one problem.
-fn group_of(problem: &SourceProblem) -> ProblemGroup {
-    ProblemGroup {
-        reason: problem.reason,
-        about: problem.about.clone(),
-        count: 1,
-        first_seen: problem.first_seen,
-        last_seen: problem.last_seen,
-        example: problem.uri.clone(),
+fn table(groups: &[ProblemGroup]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["problems", "reason", "about", "first seen", "last seen", "one of them"]);
+    for ProblemGroup { reason, about, count, first_seen, last_seen, example } in groups {
+        let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
+        table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, example]);
     }
-}
-
-/// Counts by reason and kind of subject: there are never many, however many problems there are.
-#[derive(Debug, Default)]
-struct Groups(BTreeMap<(ProblemReason, Cow<'static, str>), ProblemGroup>);
-
-impl Groups {
-    fn add(&mut self, more: ProblemGroup) {
-        match self.0.entry((more.reason, more.about.clone())) {
-            Entry::Vacant(place) => {
-                place.insert(more);
-            }
-            Entry::Occupied(mut group) => {
-                let group = group.get_mut();
-                group.count += more.count;
-                group.first_seen = group.first_seen.min(more.first_seen);
-                group.last_seen = group.last_seen.max(more.last_seen);
-            }
-        }
-    }
-
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["problems", "reason", "about", "first seen", "last seen", "one of them"]);
-        for ProblemGroup { reason, about, count, first_seen, last_seen, example } in self.0.values() {
-            let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
-            table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, example]);
-        }
-        table
-    }
+    table
 }
 
 impl<'a> Line<'a> {

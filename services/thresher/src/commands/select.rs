@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{Store, StoreOptions, StoreTarget};
 
 use crate::ask::Server;
-use crate::cli::{AboutArg, KindArgs, SelectArgs};
+use crate::cli::{KindArgs, SelectArgs};
 use crate::commands::source::source_id;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
@@ -17,17 +17,8 @@ use crate::target;
 impl KindArgs {
     /// Whether a problem is of one of these reasons and kinds.
     pub(crate) fn take(&self, subject: &Subject, reason: ProblemReason) -> bool {
-        let about = |about: &AboutArg| {
-            matches!(
-                (about, subject),
-                (AboutArg::Resource, Subject::Resource(_))
-                    | (AboutArg::Document, Subject::Document(_))
-                    | (AboutArg::Entry, Subject::Entry(_))
-                    | (AboutArg::Message, Subject::Message(_))
-            )
-        };
         (self.reason.is_empty() || self.reason.contains(&reason))
-            && (self.about.is_empty() || self.about.iter().any(about))
+            && (self.about.is_empty() || self.about.iter().any(|about| about.kind() == subject.kind()))
     }
 
     /// The names of the reasons.
@@ -37,13 +28,7 @@ impl KindArgs {
 
     /// The names of the kinds.
     pub(crate) fn kinds(&self) -> Vec<String> {
-        let name = |about: &AboutArg| match about {
-            AboutArg::Resource => "resource",
-            AboutArg::Document => "document",
-            AboutArg::Entry => "entry",
-            AboutArg::Message => "message",
-        };
-        self.about.iter().map(|about| name(about).to_owned()).collect()
+        self.about.iter().map(|about| about.kind().to_owned()).collect()
     }
 
     fn is_empty(&self) -> bool {
