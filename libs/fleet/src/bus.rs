@@ -71,6 +71,8 @@ pub(crate) async fn open_consumer(
 
 #[cfg(test)]
 mod tests {
+    use service::Waiting;
+
     use super::*;
 
     #[tokio::test]
@@ -86,7 +88,7 @@ mod tests {
         until(true).await;
         said.send_replace(Health { up: false, connections: 1, trouble: Some("refused".to_owned()) });
         until(false).await;
-        assert_eq!(readiness.waiting_for(), ["bus: refused"]);
+        assert_eq!(readiness.waiting_for(), [Waiting { part: "bus", reason: "refused".to_owned() }]);
         said.send_replace(Health { connections: 2, ..up });
         until(true).await;
         stop.cancel();

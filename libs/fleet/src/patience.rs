@@ -95,7 +95,8 @@ mod tests {
             &stop,
             |error| matches!(error, Refusal::Nobody),
             || {
-                seen.lock().unwrap().push(readiness.waiting_for().join(" "));
+                let reasons = readiness.waiting_for().into_iter().map(|waiting| waiting.to_string());
+                seen.lock().unwrap().extend(reasons);
                 let n = attempts.fetch_add(1, Ordering::Relaxed);
                 async move { if n < 3 { Err(Refusal::Nobody) } else { Ok(n) } }
             },

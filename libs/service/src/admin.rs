@@ -144,11 +144,12 @@ impl Admin {
 }
 
 async fn ready(State(shared): State<Shared>) -> Response {
-    let reasons = shared.readiness.waiting_for();
-    if reasons.is_empty() {
+    let waiting = shared.readiness.waiting_for();
+    if waiting.is_empty() {
         return "ready\n".into_response();
     }
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", reasons.join("\n"))).into_response()
+    let lines: String = waiting.iter().map(|waiting| format!("{waiting}\n")).collect();
+    (StatusCode::SERVICE_UNAVAILABLE, lines).into_response()
 }
 
 async fn metrics_text(State(shared): State<Shared>) -> Response {

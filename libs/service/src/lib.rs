@@ -11,5 +11,5 @@ pub mod telemetry;
 pub use admin::Metrics;
 pub use config::{ConfigError, FrameConfig, Vars};
 pub use frame::{About, Context, ServiceConfig};
-pub use readiness::{Latch, Readiness};
+pub use readiness::{Latch, Readiness, Waiting};
 pub use secret::{Secret, SecretRef};

@@ -18,10 +18,19 @@ pub struct Readiness(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    /// What keeps the service from being ready: part and reason.
-    held: BTreeMap<u64, (String, String)>,
+    /// What keeps the service from being ready, in the order in which the latches were taken.
+    held: BTreeMap<u64, Waiting>,
     any: bool,
     draining: bool,
+}
+
+/// What keeps a service from being ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The part of the service that waits.
+    pub part: &'static str,
+    /// What it waits for, in words.
+    pub reason: String,
 }
 
 /// Keeps a service from being ready until it is released. A latch that is dropped by a part that failed stays closed.
@@ -33,12 +42,12 @@ pub struct Latch {
 
 impl Readiness {
     /// Nothing is ready until `part` releases the latch; until then, `reason` says what it waits for.
-    pub fn latch(&self, part: &str, reason: &str) -> Latch {
+    pub fn latch(&self, part: &'static str, reason: &str) -> Latch {
         let mut state = self.state();
         state.any = true;
         state.next += 1;
         let number = state.next;
-        state.held.insert(number, (part.to_owned(), reason.to_owned()));
+        state.held.insert(number, Waiting { part, reason: reason.to_owned() });
         Latch { readiness: self.clone(), number }
     }
 
@@ -47,17 +56,17 @@ impl Readiness {
         self.state().draining = true;
     }
 
-    /// What keeps the service from being ready, as `part: reason`, in the order in which the latches were taken.
-    pub fn waiting_for(&self) -> Vec<String> {
+    /// What keeps the service from being ready, in the order in which the latches were taken. A part may have several.
+    pub fn waiting_for(&self) -> Vec<Waiting> {
         let state = self.state();
-        let mut reasons: Vec<String> =
-            state.held.values().map(|(part, reason)| format!("{part}: {reason}")).collect();
+        let mut waiting: Vec<Waiting> = state.held.values().cloned().collect();
+        let service = |reason: &str| Waiting { part: "service", reason: reason.to_owned() };
         if state.draining {
-            reasons.push("service: it drains and is about to stop".to_owned());
+            waiting.push(service("it drains and is about to stop"));
         } else if !state.any {
-            reasons.push("service: it has not started yet".to_owned());
+            waiting.push(service("it has not started yet"));
         }
-        reasons
+        waiting
     }
 
     /// Whether the service is ready.
@@ -74,14 +83,21 @@ impl Readiness {
 impl Latch {
     /// The part waits for something else now.
     pub fn waits_for(&self, reason: &str) {
-        if let Some((_, held)) = self.readiness.state().held.get_mut(&self.number) {
-            *held = reason.to_owned();
+        if let Some(held) = self.readiness.state().held.get_mut(&self.number) {
+            held.reason = reason.to_owned();
         }
     }
 
     /// The part is ready.
     pub fn release(self) {
         self.readiness.state().held.remove(&self.number);
+    }
+}
+
+/// `part: reason`, as `/readyz` says it.
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.part, self.reason)
     }
 }
 
@@ -94,9 +110,7 @@ impl Collector for Readiness {
         ready.encode(encoder.encode_descriptor("service_ready", help, None, kind)?)?;
         let help = "The parts that the service waits for";
         let mut family = encoder.encode_descriptor("service_waiting_for", help, None, kind)?;
-        // A part may have several latches.
-        let parts: BTreeSet<&str> =
-            waiting_for.iter().filter_map(|reason| reason.split(':').next()).collect();
+        let parts: BTreeSet<&str> = waiting_for.iter().map(|waiting| waiting.part).collect();
         for part in parts {
             ConstGauge::new(1_u64).encode(family.encode_family(&[("part", part)])?)?;
         }
@@ -108,16 +122,20 @@ impl Collector for Readiness {
 mod tests {
     use super::*;
 
+    fn said(readiness: &Readiness) -> Vec<String> {
+        readiness.waiting_for().iter().map(Waiting::to_string).collect()
+    }
+
     #[test]
     fn ready_only_after_every_part_and_never_before_the_first() {
         let readiness = Readiness::default();
         assert!(!readiness.is_ready());
         let catalog = readiness.latch("catalog", "opening");
         let bus = readiness.latch("bus", "connecting");
-        assert_eq!(readiness.waiting_for(), ["catalog: opening", "bus: connecting"]);
+        assert_eq!(said(&readiness), ["catalog: opening", "bus: connecting"]);
         catalog.release();
         bus.waits_for("the stream");
-        assert_eq!(readiness.waiting_for(), ["bus: the stream"]);
+        assert_eq!(said(&readiness), ["bus: the stream"]);
         bus.release();
         assert!(readiness.is_ready());
     }
@@ -126,7 +144,7 @@ mod tests {
     fn dropped_latch_stays_closed() {
         let readiness = Readiness::default();
         drop(readiness.latch("catalog", "opening"));
-        assert_eq!(readiness.waiting_for(), ["catalog: opening"]);
+        assert_eq!(said(&readiness), ["catalog: opening"]);
     }
 
     #[test]

@@ -65,7 +65,10 @@ mod tests {
         };
         let back = async {
             until("the first try has failed, and readiness says so", || {
-                readiness.waiting_for().iter().any(|missing| missing.contains("sources: the control store"))
+                let waiting = readiness.waiting_for();
+                waiting.iter().any(|missing| {
+                    missing.part == "sources" && missing.reason.starts_with("the control store")
+                })
             })
             .await;
             server.start_again().await.unwrap();
