@@ -52,7 +52,7 @@ pub(super) async fn note(
         run,
         repairs,
         noted: 0,
-        set_aside: 0,
+        were_set_aside: 0,
         settled: 0,
         given_up: 0,
     };
@@ -70,17 +70,17 @@ pub(super) async fn note(
             Err(failed) => return Err(failed),
         }
     }
-    let Noting { noted, set_aside, settled, given_up, .. } = noting;
+    let Noting { noted, were_set_aside: set_aside, settled, given_up, .. } = noting;
     Ok(Some(Noted { catalog, noted, set_aside, settled, given_up }))
 }
 
 pub(super) struct Noting<'a> {
-    pub(super) store: &'a Store,
+    store: &'a Store,
     pub(super) catalog: &'a Catalog,
     pub(super) run: RunId,
     repairs: bool,
     noted: u64,
-    pub(super) set_aside: u64,
+    were_set_aside: u64,
     pub(super) settled: u64,
     pub(super) given_up: u64,
 }
@@ -105,12 +105,7 @@ impl Noting<'_> {
                 self.settled += 1;
                 continue;
             };
-            let mut damage = damaged.damage();
-            if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
-                let aside = self.store.set_aside(*sha256).await?;
-                self.set_aside += u64::from(aside.is_some());
-                damage.set_aside = aside.map(|key| key.to_string());
-            }
+            let mut damage = self.set_aside(&damaged).await?;
             let mut was_set_aside = false;
             if damage.set_aside.is_none() {
                 // By an earlier scrub: since then it is missing.
@@ -131,6 +126,18 @@ impl Noting<'_> {
             self.noted += 1;
         }
         Ok(self.catalog.commit(batch).await?)
+    }
+
+    /// What is wrong. An object of its own that is there, and damaged, is set aside, so that it is not in the way of what is stored under its
+    /// digest next.
+    pub(super) async fn set_aside(&mut self, damaged: &Damaged) -> Result<Damage, Failed> {
+        let mut damage = damaged.damage();
+        if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
+            let aside = self.store.set_aside(*sha256).await?;
+            self.were_set_aside += u64::from(aside.is_some());
+            damage.set_aside = aside.map(|key| key.to_string());
+        }
+        Ok(damage)
     }
 }
 

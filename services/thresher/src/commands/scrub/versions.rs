@@ -33,12 +33,7 @@ impl Noting<'_> {
                 // The very object that is held: mending what is held brings this back too.
                 continue;
             }
-            let mut damage = damaged.damage();
-            if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
-                let aside = self.store.set_aside(*sha256).await?;
-                self.set_aside += u64::from(aside.is_some());
-                damage.set_aside = aside.map(|key| key.to_string());
-            }
+            let damage = self.set_aside(&damaged).await?;
             let now = Timestamp::now();
             versions.kept[place].lost = Some(now);
             let Version { bitstream, from, until, listing, .. } = versions.kept[place].clone();
