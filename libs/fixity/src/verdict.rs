@@ -76,7 +76,9 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { expected, computed } => {
-                write!(f, "{expected} bytes were declared, {computed} were received")
+                let bytes = if *expected == 1 { "byte was" } else { "bytes were" };
+                let were = if *computed == 1 { "was" } else { "were" };
+                write!(f, "{expected} {bytes} declared, {computed} {were} received")
             }
             Self::Digest { expected, computed } => {
                 write!(f, "{expected} was declared, the bytes received give {computed}")

@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod clock;
+mod counted;
 mod damage;
 mod discovery;
 mod document;
@@ -29,6 +30,7 @@ mod wire;
 pub use account::{Account, Attempt, Why};
 pub use audit::{AuditCounts, DifferenceKind};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use counted::{bytes, count, counted, plural};
 pub use damage::{Damage, DamageFound};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use document::{DocumentRecord, DocumentState, Told, Validators};

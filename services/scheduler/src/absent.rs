@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Absence, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
-    ResourceRecord, ResourceUri, SetId, Subject, Validators, Why,
+    ResourceRecord, ResourceUri, SetId, Subject, Validators, Why, plural,
 };
 use resourcesync::Capability;
 
@@ -309,9 +309,10 @@ impl Harvest {
 impl std::fmt::Display for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { document, would_delete, held, allowed_percent } = self;
+        let resources = plural(*held, "resource", "resources");
         write!(
             f,
-            "{document} does not name {would_delete} of the {held} resources held any more, more than the \
+            "{document} does not name {would_delete} of the {held} {resources} held any more, more than the \
              {allowed_percent} % that are deleted without a word; all of them are kept. If the Source did delete them, run \
              again with --max-deletes 100%; if it lost them, do nothing"
         )

@@ -5,7 +5,7 @@ use catalog::Batch;
 use fixity::Verdict;
 use model::{
     Disposition, Evidence, Failure, Fetched, FetchedResult, PendingRecord, ProblemReason, ResourceUri,
-    StoredBitstream,
+    StoredBitstream, bytes,
 };
 
 use crate::harvest::Harvest;
@@ -95,7 +95,7 @@ fn still_waiting(uri: &ResourceUri, pending: &PendingRecord) -> Failure {
         disposition: Disposition::Retry { after: None },
         evidence: Evidence {
             final_url: candidate.as_ref().and_then(|candidate| candidate.final_url.clone()),
-            expected: expected.or_else(|| declaration.length.map(|length| format!("{length} bytes"))),
+            expected: expected.or_else(|| declaration.length.map(bytes)),
             computed: candidate.as_ref().map(|candidate| format!("sha-256:{}", candidate.computed.sha256())),
             candidate,
             ..Evidence::default()

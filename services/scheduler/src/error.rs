@@ -2,7 +2,7 @@
 
 use catalog::CatalogError;
 use jiff::Timestamp;
-use model::{Lane, Mode, RunId};
+use model::{Lane, Mode, RunId, counted};
 use store::{StoreError, StoreTrouble};
 
 use crate::discover::DiscoverError;
@@ -61,8 +61,9 @@ pub enum HarvestError {
     Temporary(#[from] std::io::Error),
     /// An origin does not answer any more. Its resources stay pending.
     #[error(
-        "{lane} cannot be reached any more; {pending} resources are still to be fetched. \
-         Nothing is lost: run the same command again when it is back"
+        "{lane} cannot be reached any more; {} still to be fetched. \
+         Nothing is lost: run the same command again when it is back",
+        counted(*.pending, "resource is", "resources are")
     )]
     Unreachable {
         /// The origin.
@@ -72,8 +73,9 @@ pub enum HarvestError {
     },
     /// The Source asks for more patience than a run has. Its resources stay pending.
     #[error(
-        "{lane} asks to be left alone until {until}; {pending} resources are still to be fetched. \
-         Nothing is lost: run the same command again then"
+        "{lane} asks to be left alone until {until}; {} still to be fetched. \
+         Nothing is lost: run the same command again then",
+        counted(*.pending, "resource is", "resources are")
     )]
     Patience {
         /// The origin.
@@ -97,8 +99,10 @@ pub enum HarvestError {
     Bus(#[from] bus::BusError),
     /// Jobs vanish from the bus again and again.
     #[error(
-        "{jobs} jobs vanished from the message bus, and so did those sent instead, {times} times in a row; look at its servers. \
-         Nothing is lost: run the same command again when they keep what they are given"
+        "{} vanished from the message bus, and so did what was sent instead, {} in a row; look at its servers. \
+         Nothing is lost: run the same command again when they keep what they are given",
+        counted(*.jobs as u64, "job", "jobs"),
+        counted(u64::from(*.times), "time", "times")
     )]
     Vanishing {
         /// Jobs that were out at last.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use catalog::Batch;
-use model::{DocumentState, ProblemReason, SetId, SetRecord, Subject, Validators};
+use model::{DocumentState, ProblemReason, SetId, SetRecord, Subject, Validators, counted};
 use resourcesync::Capability;
 
 use crate::continuity::{self, Hole};
@@ -95,7 +95,7 @@ impl fmt::Display for Gap {
             write!(f, "{and}between {} and {}", hole.after, hole.before)?;
         }
         if let more @ 1.. = self.holes.len().saturating_sub(SHOWN) {
-            write!(f, ", and in {more} more intervals")?;
+            write!(f, ", and in {}", counted(more as u64, "more interval", "more intervals"))?;
         }
         f.write_str(
             ": the Change Lists leave that out, and no Resource List of a later moment closes the gap, so these changes were never \

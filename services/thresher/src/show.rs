@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
-use model::Phase;
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+use model::{Phase, count, counted, plural};
 use scheduler::{Progress, Report};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -37,9 +37,9 @@ impl Shown {
 async fn draw(mut progress: watch::Receiver<Progress>) {
     let bar = ProgressBar::new_spinner();
     let spinner = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}");
-    let counted = ProgressStyle::with_template("{bar:30} {pos}/{len} {per_sec} {eta} {msg}");
+    let bar_of_all = ProgressStyle::with_template("{bar:30} {pos}/{len} {per_sec} {eta} {msg}");
     // Both templates are constants that the tests below parse.
-    let (Ok(spinner), Ok(counted)) = (spinner, counted) else { return };
+    let (Ok(spinner), Ok(bar_of_all)) = (spinner, bar_of_all) else { return };
     let mut working = false;
     bar.set_style(spinner);
     bar.enable_steady_tick(FRAME);
@@ -48,7 +48,7 @@ async fn draw(mut progress: watch::Receiver<Progress>) {
         if now.phase == Some(Phase::Dispatching) {
             if !working {
                 working = true;
-                bar.set_style(counted.clone());
+                bar.set_style(bar_of_all.clone());
                 bar.reset();
             }
             bar.set_length(now.counters.planned);
@@ -93,16 +93,16 @@ fn words(progress: &Progress) -> String {
             match counters.listed {
                 0 => format!("reading {document}"),
                 listed => {
-                    let (listed, planned) = (HumanCount(listed), HumanCount(counters.planned));
-                    format!("reading {document}: {listed} entries, {planned} to fetch")
+                    let (listed, planned) = (counted(listed, "entry", "entries"), count(counters.planned));
+                    format!("reading {document}: {listed}, {planned} to fetch")
                 }
             }
         }
         Some(Phase::Dispatching) => format!(
-            "{} stored ({}), {} problems",
-            HumanCount(counters.stored),
+            "{} stored ({}), {}",
+            count(counters.stored),
             HumanBytes(counters.bytes),
-            HumanCount(counters.failed)
+            counted(counters.failed, "problem", "problems")
         ),
         Some(Phase::Finished) => "finishing".to_owned(),
     }
@@ -111,7 +111,9 @@ fn words(progress: &Progress) -> String {
 /// The closing summary, for a person.
 pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let counters = &report.run.counters;
-    let count = |n: u64| HumanCount(n).to_string();
+    let row = |n: u64, one: &str, many: &str| {
+        eprintln!("  {:>12}  {}", count(n), plural(n, one, many));
+    };
     let mode = if report.resumed {
         format!("{}, taken up after an interruption", report.run.mode)
     } else {
@@ -119,7 +121,7 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     };
     eprintln!();
     eprintln!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
-    eprintln!("  {:>12}  entries read ({mode})", count(counters.listed));
+    row(counters.listed, &format!("entry read ({mode})"), &format!("entries read ({mode})"));
     eprintln!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
     if counters.healed > 0 {
         eprintln!("  {:>12}  of them in place of what was damaged", count(counters.healed));
@@ -130,18 +132,17 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         eprintln!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
     }
     if report.open_problems > 0 {
-        eprintln!("  {:>12}  problems open", count(report.open_problems));
+        row(report.open_problems, "problem open", "problems open");
     }
     if report.ignored_problems > 0 {
-        let counted = if report.ignored_problems == 1 { "problem" } else { "problems" };
-        eprintln!("  {:>12}  ignored {counted}", count(report.ignored_problems));
+        row(report.ignored_problems, "ignored problem", "ignored problems");
     }
     for (name, times) in &counters.quirks {
-        eprintln!("  {:>12}  times tolerated: {name}", count(*times));
+        row(*times, &format!("time tolerated: {name}"), &format!("times tolerated: {name}"));
     }
     eprintln!(
-        "  {} requests in {}; all of it lies in {root}",
-        count(counters.requests),
+        "  {} in {}; all of it lies in {root}",
+        counted(counters.requests, "request", "requests"),
         HumanDuration(duration)
     );
     for (subject, problem) in &report.first_problems {
@@ -166,6 +167,8 @@ mod tests {
         assert!(words(&progress).contains("1,234 entries"));
         progress.phase = Some(Phase::Dispatching);
         progress.counters.failed = 2;
-        assert!(words(&progress).contains("2 problems"));
+        assert!(words(&progress).ends_with(", 2 problems"));
+        progress.counters.failed = 1;
+        assert!(words(&progress).ends_with(", 1 problem"));
     }
 }

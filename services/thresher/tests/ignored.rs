@@ -71,7 +71,7 @@ async fn a_retry_asks_for_what_was_refused_for_good_and_for_what_was_ignored() {
     copy.sync(&url).exits(0);
     assert_eq!(site.requests_at("/gone"), asked, "it is ignored, and was not named");
     let told = copy.run("retry", &[&gone]).exits(0);
-    assert!(told.stdout.contains("1 resources are queued: the next `thresher sync`"), "{told}");
+    assert!(told.stdout.contains("1 resource is queued: the next `thresher sync`"), "{told}");
     let run = copy.sync(&url).exits(0);
     assert_eq!((run.count("stored"), run.count("ignored")), (1, 0), "{run}");
     assert_eq!(copy.cat(&gone), b"old");

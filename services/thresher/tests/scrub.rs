@@ -127,7 +127,7 @@ async fn what_a_scrub_has_noted_the_next_sync_mends() {
     inside.flip(&member).await;
     inside.close().await;
     let said = copy.run("scrub", &[]).exits(1);
-    assert!(said.stdout.contains("2 are damaged, 1 are missing"), "{said}");
+    assert!(said.stdout.contains("2 are damaged, 1 is missing"), "{said}");
     // Twice noted is one problem, and one line of its history.
     copy.run("scrub", &[]).exits(1);
     assert_eq!(copy.explain(&lost).matches("problem (missing-bytes)").count(), 1, "{}", copy.explain(&lost));

@@ -99,7 +99,7 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     let clean = case.copy.run("scrub", &["--json"]).exits(0);
     assert_eq!(["resources", "versions", "versions_damaged"].map(|name| clean.count(name)), [1, 3, 0]);
     let text = case.copy.run("scrub", &[]).exits(0).stdout;
-    assert!(text.contains("1 of 1 resources and 3 kept earlier versions were read"), "{text}");
+    assert!(text.contains("1 of 1 resource and 3 kept earlier versions were read"), "{text}");
     let story = case.copy.run("explain", &[&uri, "--json"]).exits(0).json();
     let kept = story["versions"].as_array().unwrap().clone();
     assert_eq!(kept.len(), 3, "{story:#}");
@@ -131,7 +131,7 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     assert_eq!(counts.map(|name| found.count(name)), [0, 0, 1, 0, 0, 0], "{found}");
     assert_eq!(case.copy.state(&uri).as_deref(), Some("present"));
     let text = case.copy.run("scrub", &[]).exits(1).stdout;
-    assert!(text.contains("no Source can give them again. Bring their objects back from a copy"), "{text}");
+    assert!(text.contains("no Source can give such bytes again. Bring the objects back from a copy"), "{text}");
 
     let asked = case.site.requests_at("/a");
     let mended = case.copy.run("scrub", &["--repair", "--json"]).exits(0);

@@ -1,7 +1,7 @@
 //! What is said of packages and members that are not taken.
 
 use fixity::Mismatch;
-use model::{Disposition, Evidence, Failure, ManifestEntry, ProblemReason, ResourceUri, UnpackTask};
+use model::{Disposition, Evidence, Failure, ManifestEntry, ProblemReason, ResourceUri, UnpackTask, bytes};
 use packages::PackageError;
 use resourcesync::ReadError;
 
@@ -81,7 +81,7 @@ pub(crate) fn of_member(package: &ResourceUri, entry: &ManifestEntry, error: &Pa
             ..Evidence::default()
         },
         PackageError::WrongSize { declared, found, .. } => Evidence {
-            expected: Some(format!("{declared} bytes")),
+            expected: Some(bytes(*declared)),
             computed: Some(format!("it {found}")),
             ..Evidence::default()
         },
@@ -137,8 +137,7 @@ fn retried(reason: ProblemReason, message: String) -> Failure {
 fn seen(what: &Mismatch) -> (ProblemReason, &'static str, Evidence) {
     let (reason, noun, expected, computed) = match what {
         Mismatch::Length { expected, computed } => {
-            let bytes = |length| format!("{length} bytes");
-            (ProblemReason::LengthMismatch, "length", bytes(expected), bytes(computed))
+            (ProblemReason::LengthMismatch, "length", bytes(*expected), bytes(*computed))
         }
         Mismatch::Digest { expected, computed } => {
             (ProblemReason::DigestMismatch, "digest", expected.to_string(), computed.to_string())

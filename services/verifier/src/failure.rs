@@ -1,7 +1,7 @@
 //! What is said of bytes that are not what was declared.
 
 use fixity::Mismatch;
-use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream, Validators};
+use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream, Validators, bytes};
 
 /// It may have been damaged on its way, or the Source lists or serves it wrongly: another attempt can tell.
 pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
@@ -38,9 +38,7 @@ pub(crate) fn changed_again(uri: &ResourceUri, what: &Mismatch, stored: StoredBi
 
 fn seen(what: &Mismatch, stored: &StoredBitstream) -> (&'static str, Evidence) {
     let (noun, expected, computed) = match what {
-        Mismatch::Length { expected, computed } => {
-            ("length", format!("{expected} bytes"), format!("{computed} bytes"))
-        }
+        Mismatch::Length { expected, computed } => ("length", bytes(*expected), bytes(*computed)),
         Mismatch::Digest { expected, computed } => ("digest", expected.to_string(), computed.to_string()),
     };
     let Validators { etag, last_modified } = stored.validators.clone();

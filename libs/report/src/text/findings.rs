@@ -1,8 +1,9 @@
 //! The findings, each with where, how often, and what to change.
 
+use model::counted;
 use resourcesync::Force;
 
-use super::numbers::{counted, times};
+use super::numbers::times;
 use super::page::Page;
 use crate::Finding;
 

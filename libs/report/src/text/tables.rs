@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::numbers::{count, counted, share, times};
+use model::{count, counted};
+
+use super::numbers::{share, times};
 use super::page::Page;
 use crate::card::{Coverage, Document, Fixity, ProblemGroup, ReportCard, Set};
 

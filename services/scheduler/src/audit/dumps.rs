@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::{Location, PackageRecord, Validators};
+use model::{Location, PackageRecord, Validators, bytes, counted};
 use packages::zip::{Directory, MemberReader};
 use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
 use resourcesync::{Capability, Header, Item, Mode as ReadMode};
@@ -174,7 +174,7 @@ impl Harvest {
         package: &Arc<Elsewhere>,
     ) -> Result<Manifest, HarvestError> {
         if let Some(declared) = named.declaration.length.filter(|declared| *declared != package.len()) {
-            return Ok(Err(format!("it has {} bytes, and its dump declares {declared}", package.len())));
+            return Ok(Err(format!("it has {}, and its dump declares {declared}", bytes(package.len()))));
         }
         let limits = Limits { directory_bytes: MOST, ..Limits::default() };
         match manifest(Arc::clone(package), &limits, MOST).await {
@@ -221,7 +221,8 @@ impl Harvest {
                     if summary.bad > 0 {
                         let bad = summary.bad;
                         heard.miss(|| {
-                            format!("the manifest of {} has {bad} entries that cannot be read", named.uri)
+                            let bad = counted(bad, "entry", "entries");
+                            format!("the manifest of {} has {bad} that cannot be read", named.uri)
                         });
                     }
                     reading.is_doubtful |=
@@ -267,9 +268,9 @@ async fn manifest<R: ReadAt + Clone + 'static>(
     }
     let directory = Directory::open(&package, limits).await.map_err(say)?;
     let (member, _) = directory.manifest().map_err(say)?;
-    let bytes = member.compressed_size;
-    if bytes > most {
-        return Err(format!("its manifest has {bytes} bytes, more than the {most} that are looked at"));
+    let length = member.compressed_size;
+    if length > most {
+        return Err(format!("its manifest has {}, more than the {most} that are looked at", bytes(length)));
     }
     let (_, reader) = directory.read(package.clone(), &member, AHEAD).await.map_err(say)?;
     Ok(reader)

@@ -1,7 +1,7 @@
 //! The comparison of what is held with the last word on it. Pure, so that every case is a test.
 
 use fixity::{Computed, Verdict};
-use model::{Declaration, DifferenceKind, HeldBitstream, Location, Method, ResourceRecord};
+use model::{Declaration, DifferenceKind, HeldBitstream, Location, Method, ResourceRecord, bytes};
 use resourcesync::Change;
 
 use crate::decide::{Decision, Known, agree, decide};
@@ -88,8 +88,8 @@ fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
             .filter(|span| span.method == Method::Stored && span.stored_length != computed.length())
             .map(|span| {
                 format!(
-                    "its record contradicts itself: {} bytes are stored as they are, and it is said to have {}",
-                    span.stored_length,
+                    "its record contradicts itself: {} stored as it is, and it is said to have {}",
+                    bytes(span.stored_length),
                     computed.length()
                 )
             }),
@@ -139,7 +139,7 @@ fn missing(record: Option<&ResourceRecord>) -> String {
 fn told(what: &fixity::Mismatch) -> String {
     match what {
         fixity::Mismatch::Length { expected, computed } => {
-            format!("{expected} bytes declared, {computed} held")
+            format!("{} declared, {computed} held", bytes(expected.to_owned()))
         }
         fixity::Mismatch::Digest { expected, computed } => format!("{expected} declared, {computed} held"),
     }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::io;
 
 use jiff::Timestamp;
-use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators};
+use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
 use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode, Root, Summary};
 use url::Url;
 
@@ -224,7 +224,10 @@ impl Harvest {
                     reading.end(&summary);
                     self.run.counters.add_quirks(&reading.record.quirks);
                     if summary.bad > 0 {
-                        heard.miss(|| format!("{uri} has {} entries that cannot be read", summary.bad));
+                        heard.miss(|| {
+                            let bad = counted(summary.bad, "entry", "entries");
+                            format!("{uri} has {bad} that cannot be read")
+                        });
                     }
                 }
                 Part::Broken(error, summary) => {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use model::plural;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// Something that is missing or odd.
@@ -88,9 +89,12 @@ impl fmt::Display for HintKind {
             Self::NoChangeList => f.write_str("no Change List or Dump: every run has to read all of it"),
             Self::NoEntries => f.write_str("it has no entry that can be used"),
             Self::EntriesWithoutCapability(n) => {
-                write!(f, "{n} of its entries do not say what they lead to, and are left out")
+                let say = plural(*n, "does not say what it leads", "do not say what they lead");
+                write!(f, "{n} of its entries {say} to, and {} left out", plural(*n, "is", "are"))
             }
-            Self::BadEntries(n) => write!(f, "{n} of its entries cannot be used, and are left out"),
+            Self::BadEntries(n) => {
+                write!(f, "{n} of its entries cannot be used, and {} left out", plural(*n, "is", "are"))
+            }
             Self::NoCapability { taken_as } => {
                 write!(f, "it does not say what it is; by its entries it is taken for a {taken_as}")
             }

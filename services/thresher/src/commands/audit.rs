@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, HumanDuration};
-use model::{AuditCounts, DifferenceKind, Mode, Terms};
+use indicatif::HumanDuration;
+use model::{AuditCounts, DifferenceKind, Mode, Terms, count, counted, plural};
 use scheduler::{Difference, HarvestOptions, Progress, Report};
 use serde::Serialize;
 use store::{Store, StoreOptions};
@@ -15,6 +15,18 @@ use crate::cli::AuditArgs;
 use crate::commands::sync::{self, Request};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::{show, target};
+
+/// What there may be one of, or many.
+type Words = (&'static str, &'static str);
+const UNREAD: Words =
+    ("document or entry that could not be read", "documents or entries that could not be read");
+const GAPS: Words = (
+    "gap between the Resource List and the Change Lists",
+    "gaps between the Resource List and the Change Lists",
+);
+const FAILED: Words = ("problem: it could not be put right", "problems: they could not be put right");
+const OPEN: Words =
+    ("problem open; `thresher problems` lists it", "problems open; `thresher problems` lists them");
 
 /// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -127,12 +139,18 @@ fn line(Difference { difference, uri, why, document, ignored }: &Difference) -> 
 fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> String {
     let Report { run, audit, .. } = report;
     let differences = counts.differences();
-    let count = |n: u64| HumanCount(n).to_string();
     let mut lines = vec![match (report.in_sync(), differences) {
         (true, 0) => "In sync: what is held is what the Source lists.".to_owned(),
-        (true, _) => format!("In sync again: {} differences were put right.", count(differences)),
+        (true, _) => {
+            format!(
+                "In sync again: {} put right.",
+                counted(differences, "difference was", "differences were")
+            )
+        }
         (false, 0) => "Nothing differs, but not everything could be compared.".to_owned(),
-        (false, _) => format!("Not in sync: {} resources differ.", count(differences)),
+        (false, _) => {
+            format!("Not in sync: {}.", counted(differences, "resource differs", "resources differ"))
+        }
     }];
     let mut row = |n: u64, what: &str| lines.push(format!("  {:>12}  {what}", count(n)));
     row(counts.agreeing, "as declared, by their digests");
@@ -148,8 +166,8 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
         (counts.extra, "extra: held, and not what the Source has any more"),
         (counts.ignored, "ignored: not as the Source tells, and nothing is to be done about it by your word"),
         (counts.unjudged, "held and not listed, where a list was not read whole: that says nothing"),
-        (counts.unread, "documents or entries that could not be read"),
-        (counts.gaps, "gaps between the Resource List and the Change Lists"),
+        (counts.unread, plural(counts.unread, UNREAD.0, UNREAD.1)),
+        (counts.gaps, plural(counts.gaps, GAPS.0, GAPS.1)),
     ] {
         if n > 0 {
             row(n, what);
@@ -158,19 +176,19 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     if telling.repair && differences > 0 {
         row(run.counters.stored, "stored and verified to put that right");
         row(run.counters.deleted, "deleted");
-        row(run.counters.failed, "problems: it could not be put right");
+        row(run.counters.failed, plural(run.counters.failed, FAILED.0, FAILED.1));
         if run.counters.absent > 0 {
             row(run.counters.absent, "kept until a later list confirms that they are gone");
         }
     }
     if report.open_problems > 0 {
-        row(report.open_problems, "problems open; `thresher problems` lists them");
+        row(report.open_problems, plural(report.open_problems, OPEN.0, OPEN.1));
     }
     lines.push(format!(
-        "  {} entries compared with {} resources held, {} requests in {}",
-        count(run.counters.listed),
-        count(counts.held),
-        count(run.counters.requests),
+        "  {} compared with {} held, {} in {}",
+        counted(run.counters.listed, "entry", "entries"),
+        counted(counts.held, "resource", "resources"),
+        counted(run.counters.requests, "request", "requests"),
         HumanDuration(duration)
     ));
     let (first, remarks) =
@@ -193,7 +211,7 @@ fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String>
     let mut lines: Vec<String> = shown.map(line).collect();
     let more = all.saturating_sub(lines.len() as u64);
     if more > 0 {
-        lines.push(format!("           … and {} more; --list shows all", HumanCount(more)));
+        lines.push(format!("           … and {} more; --list shows all", count(more)));
     }
     lines
 }

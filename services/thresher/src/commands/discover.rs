@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use indicatif::HumanBytes;
 use jiff::Timestamp;
+use model::counted;
 use resourcesync::Mode;
 use scheduler::{Discovery, Visited};
 
@@ -54,11 +55,10 @@ fn draw(found: &Discovery) -> String {
     for failure in &found.failures {
         lines.push(format!("problem   {}: {}", failure.url, failure.why));
     }
-    let sets = found.sets.len();
     lines.push(format!(
-        "{sets} {} of resources, {} requests",
-        if sets == 1 { "set" } else { "sets" },
-        found.requests
+        "{} of resources, {}",
+        counted(found.sets.len() as u64, "set", "sets"),
+        counted(found.requests, "request", "requests")
     ));
     lines.iter().map(|line| shown(line) + "\n").collect()
 }
@@ -106,7 +106,7 @@ fn kind(document: &Visited) -> String {
 
 fn details(document: &Visited) -> Vec<String> {
     let mut details = vec![document.route.to_string()];
-    details.extend(document.entries.map(|n| format!("{n} {}", if n == 1 { "entry" } else { "entries" })));
+    details.extend(document.entries.map(|n| counted(n, "entry", "entries")));
     details.extend(document.at.as_ref().map(|at| format!("from {at}")));
     details.extend(document.content_length.map(|length| HumanBytes(length).to_string()));
     details.extend(document.validators.etag.as_ref().map(|etag| format!("ETag {etag}")));

@@ -9,7 +9,8 @@ use catalog::CatalogReader;
 use futures::TryStreamExt;
 use model::{
     Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
-    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version,
+    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version, bytes,
+    counted,
 };
 use report::history;
 use serde::Serialize;
@@ -73,10 +74,8 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     let mut told = String::new();
     for story in stories.iter().filter(|story| !story.is_empty()) {
         if story.left_out > 0 {
-            eprintln!(
-                "{} earlier events are left out; `thresher explain --into …` tells all",
-                story.left_out
-            );
+            let events = counted(story.left_out, "earlier event is", "earlier events are");
+            eprintln!("{events} left out; `thresher explain --into …` tells all");
         }
         if args.json {
             told += &(serde_json::to_string(story)? + "\n");
@@ -183,7 +182,8 @@ impl Story {
             lines.extend(pending.candidate.iter().flat_map(|kept| candidate(kept)));
             lines.extend(pending.account.tried.iter().map(|tried| format!("  {}", history::attempt(tried))));
             if let Some(next) = pending.next_attempt_at {
-                lines.push(format!("  {} attempts failed; the next is due at {next}", pending.attempts));
+                let attempts = counted(pending.attempts.into(), "attempt", "attempts");
+                lines.push(format!("  {attempts} failed; the next is due at {next}"));
             }
         }
         if let Some(problem) = &self.problem {
@@ -191,10 +191,10 @@ impl Story {
             lines.push(format!("Problem: {}", problem.reason));
             lines.push(format!("  {}", problem.message));
             lines.push(format!(
-                "  first seen {}, last seen {}, {} attempts; {}",
+                "  first seen {}, last seen {}, {}; {}",
                 problem.first_seen,
                 problem.last_seen,
-                problem.attempts,
+                counted(problem.attempts.into(), "attempt", "attempts"),
                 problems::next(false, problem.ignored.as_ref(), problem.next_attempt_at)
             ));
             if problem.mend {
@@ -247,7 +247,7 @@ fn held(bitstream: &Bitstream) -> Vec<String> {
         Assurance::None => "nothing was declared that could be compared",
     };
     let mut lines = vec![
-        format!("  {} bytes, stored {}: {proof}", bitstream.computed.length(), bitstream.stored_at),
+        format!("  {}, stored {}: {proof}", bytes(bitstream.computed.length()), bitstream.stored_at),
         format!("  lies in {}", place(&bitstream.location)),
     ];
     lines.extend(bitstream.computed.digests().iter().map(|digest| format!("  computed {digest}")));
@@ -260,15 +260,15 @@ fn place(location: &Location) -> String {
     let key = Key::of(location);
     match location.span() {
         None => key.to_string(),
-        Some(span) => format!("{key}, {} bytes at {}", span.stored_length, span.offset),
+        Some(span) => format!("{key}, {} at {}", bytes(span.stored_length), span.offset),
     }
 }
 
 /// What was received and waits for a list that declares it.
 fn candidate(kept: &StoredBitstream) -> Vec<String> {
     let modified = kept.modified.map_or(String::new(), |time| format!(", last modified {time}"));
-    let length = kept.computed.length();
-    let mut lines = vec![format!("  kept as a candidate: {length} bytes{modified}")];
+    let length = bytes(kept.computed.length());
+    let mut lines = vec![format!("  kept as a candidate: {length}{modified}")];
     lines.push(format!("  the candidate lies in {}", place(&kept.location)));
     lines.extend(kept.computed.digests().iter().map(|digest| format!("  the candidate has {digest}")));
     lines

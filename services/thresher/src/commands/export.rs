@@ -7,6 +7,7 @@ use catalog::CatalogReader;
 use export::{Destination, Export, ExportError, Format, Seen, Selection, Sizes};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
+use model::counted;
 use store::SourceNote;
 use url::Url;
 
@@ -25,7 +26,9 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     let mut see = |seen: Seen<'_>| {
         match seen {
             Seen::Taken(_) => {}
-            Seen::Resumed(done) => eprintln!("going on behind {} resources", done.resources),
+            Seen::Resumed(done) => {
+                eprintln!("going on behind {}", counted(done.resources, "resource", "resources"));
+            }
             Seen::Damaged(uri, damage) => eprintln!("{uri} is left out: {damage}"),
         }
         if stop.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -38,8 +41,8 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     })?;
     // Standard output may be the export itself.
     eprintln!(
-        "{} resources{} exported{}",
-        done.resources,
+        "{}{} exported{}",
+        counted(done.resources, "resource", "resources"),
         if done.bytes > 0 { format!(", {},", HumanBytes(done.bytes)) } else { String::new() },
         match done.damaged {
             0 => String::new(),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use gc::{Counted, GcError, Options, Report};
-use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use indicatif::{HumanBytes, HumanDuration};
 use jiff::SignedDuration;
-use model::SystemClock;
+use model::{SystemClock, count, counted, plural};
 use serde::Serialize;
 use store::{Amount, Store, StoreOptions, StoreTarget};
 
@@ -90,31 +90,31 @@ fn show(report: &Report, place: &str, is_bucket: bool) {
     let Amount { objects, bytes } = report.removed();
     let keep_for = Duration::from_secs(u64::try_from(report.keep_for_seconds).unwrap_or_default());
     println!(
-        "{} {verb} in {objects} objects of {place}; what was of use within {} stays",
+        "{} {verb} in {} of {place}; what was of use within {} stays",
         HumanBytes(bytes),
+        counted(objects, "object", "objects"),
         HumanDuration(keep_for)
     );
     let (tombstones, rewritten) = (&report.tombstones, &report.rewritten);
     let will = if report.dry_run { "would be " } else { "" };
     if tombstones.given_up > 0 {
-        let count = HumanCount(tombstones.given_up);
-        println!(
-            "{count} deletions {will}made final: what was held of these resources cannot be restored any more"
-        );
+        let deletions = counted(tombstones.given_up, "deletion", "deletions");
+        println!("{deletions} {will}made final: what was held until then cannot be restored any more");
     }
     if rewritten.packs > 0 {
         println!(
-            "{} packs that are mostly dead {will}rewritten, for {} bitstreams that are alive; they go ({}) with a later gc",
-            HumanCount(rewritten.packs),
-            HumanCount(rewritten.bitstreams),
+            "{} mostly dead {will}rewritten, for {} alive; {} ({}) with a later gc",
+            counted(rewritten.packs, "pack that is", "packs that are"),
+            counted(rewritten.bitstreams, "bitstream that is", "bitstreams that are"),
+            plural(rewritten.packs, "it goes", "they go"),
             HumanBytes(rewritten.bytes)
         );
     }
     if tombstones.left > 0 || rewritten.left > 0 {
         println!(
-            "left for the owner: {} deletions to be made final, {} packs to be rewritten. {}",
-            HumanCount(tombstones.left),
-            HumanCount(rewritten.left),
+            "left for the owner: {} to be made final, {} to be rewritten. {}",
+            counted(tombstones.left, "deletion", "deletions"),
+            counted(rewritten.left, "pack", "packs"),
             match is_bucket {
                 true => "Run it with --as-owner while nothing is harvested into this store",
                 false => "Run it again when no harvest is under way",
@@ -135,6 +135,6 @@ fn show(report: &Report, place: &str, is_bucket: bool) {
 fn amount(amount: &Amount) -> [String; 2] {
     match amount.objects {
         0 => ["-".to_owned(), String::new()],
-        _ => [HumanCount(amount.objects).to_string(), HumanBytes(amount.bytes).to_string()],
+        _ => [count(amount.objects), HumanBytes(amount.bytes).to_string()],
     }
 }

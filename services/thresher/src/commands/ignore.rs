@@ -1,6 +1,7 @@
 //! `thresher ignore`: leave problems alone, visibly.
 
 use api::Ignore;
+use model::counted;
 use scheduler::Word;
 
 use super::select;
@@ -24,13 +25,12 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     };
     let word = if *undo { Word::Undo } else { Word::Ignore { note: note.to_owned() } };
     let told = select::tell(&into, select, &word, |_, _| true).await?;
-    let counted = if told.len() == 1 { "problem" } else { "problems" };
+    let problems = counted(told.len() as u64, "problem", "problems");
     match undo {
-        true => println!("{} {counted} not ignored any more: the next run tries again", told.len()),
+        true => println!("{problems} not ignored any more: the next run tries again"),
         false => println!(
-            "{} {counted} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
-             `thresher retry` or `ignore --undo` takes that back",
-            told.len()
+            "{problems} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
+             `thresher retry` or `ignore --undo` takes that back"
         ),
     }
     let missed = select::missed(select, &told);

@@ -8,7 +8,7 @@ use catalog::{CatalogConfig, CatalogReader};
 use comfy_table::{Table, presets};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::Timestamp;
-use model::{SetId, SourceId};
+use model::{SetId, SourceId, counted};
 use scheduler::{Cost, Estimate, HarvestOptions, WayEstimate};
 use store::{Store, StoreOptions, StoreTarget};
 
@@ -66,9 +66,12 @@ async fn asked(server: &Server, args: &PlanArgs) -> CommandResult {
 }
 
 fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
-    let left_out = [(estimate.ways_left_out, "ways"), (estimate.unread_left_out, "unread documents")];
-    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        eprintln!("{count} more {what} are left out");
+    let left_out = [
+        (estimate.ways_left_out, "more way is", "more ways are"),
+        (estimate.unread_left_out, "more unread document is", "more unread documents are"),
+    ];
+    for (n, one, many) in left_out.into_iter().filter(|(n, _, _)| *n > 0) {
+        eprintln!("{} left out", counted(n, one, many));
     }
     let way = |way: PlanWay| -> Result<WayEstimate, Failed> {
         Ok(WayEstimate {
@@ -124,9 +127,9 @@ fn show(estimate: &Estimate) {
     }
     println!("{table}");
     println!(
-        "* is what sync would do. Time: {} a request as measured now, and 10 MB a second as assumed. Looking took {} requests",
+        "* is what sync would do. Time: {} a request as measured now, and 10 MB a second as assumed. Looking took {}",
         HumanDuration(estimate.wait.max(Duration::from_millis(1))),
-        estimate.requests
+        counted(estimate.requests, "request", "requests")
     );
     for (uri, why) in &estimate.unread {
         println!("problem   {uri}: {why}");

@@ -6,7 +6,7 @@ use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use comfy_table::{Table, presets};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject};
+use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject, counted};
 use serde::Serialize;
 
 use crate::ask::{self, About, Held, Server};
@@ -151,10 +151,10 @@ async fn told_in_groups(
 /// A paragraph for a person.
 fn text(problem: &SourceProblem) -> String {
     let SourceProblem { about, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
-    let counted = if *attempts == 1 { "attempt" } else { "attempts" };
+    let attempts = counted((*attempts).into(), "attempt", "attempts");
     let next = next(about == "message", problem.ignored.as_ref(), problem.next_attempt_at);
     let mut text = format!(
-        "{about} {uri}\n    {reason}, {attempts} {counted}, {first_seen:.0} to {last_seen:.0}; {next}\n    {message}\n"
+        "{about} {uri}\n    {reason}, {attempts}, {first_seen:.0} to {last_seen:.0}; {next}\n    {message}\n"
     );
     for line in evidence(&problem.evidence) {
         text += &format!("    {line}\n");

@@ -1,7 +1,7 @@
 //! `thresher retry`: have problems tried again.
 
 use api::Retry;
-use model::Subject;
+use model::{Subject, counted, plural};
 use scheduler::Word;
 
 use super::select;
@@ -23,21 +23,25 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
         problem.ignored.is_none() || *ignored || select.name(subject)
     })
     .await?;
-    let count = |is: fn(&Subject) -> bool| told.iter().filter(|subject| is(subject)).count();
+    let count = |is: fn(&Subject) -> bool| told.iter().filter(|subject| is(subject)).count() as u64;
     let resources = count(|subject| matches!(subject, Subject::Resource(_)));
     let documents = count(|subject| matches!(subject, Subject::Document(_) | Subject::Entry(_)));
     let messages = count(|subject| matches!(subject, Subject::Message(_)));
     println!(
-        "{resources} resources are queued: the next `thresher sync`, or run of the fleet, asks for them first"
+        "{} queued: the next `thresher sync`, or run of the fleet, asks for {} first",
+        counted(resources, "resource is", "resources are"),
+        plural(resources, "it", "them")
     );
     if documents > 0 {
         println!(
-            "{documents} problems are of documents, packages or their entries: the next run that needs them reads them again"
+            "{} of documents, packages or their entries: the next run that needs these reads them again",
+            counted(documents, "problem is", "problems are")
         );
     }
     if messages > 0 {
         println!(
-            "{messages} are of messages, which are not sent again: the resources they were about are problems of their own"
+            "{} of messages, which are not sent again: the resources they were about are problems of their own",
+            counted(messages, "problem is", "problems are")
         );
     }
     let missed = select::missed(select, &told);

@@ -3,7 +3,7 @@
 use api::{Run, Submit};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
-use model::{RunId, SourceId};
+use model::{RunId, SourceId, counted};
 use serde::Serialize;
 
 use crate::ask::{Asked, Kind, Steer};
@@ -153,8 +153,9 @@ impl<'a> Line<'a> {
     fn text(&self) -> String {
         let counters = self.counters;
         let why = self.why.map_or(String::new(), |why| format!(": {why}"));
-        let differ =
-            counters.audit.map_or(String::new(), |audit| format!(", {} differ", audit.differences()));
+        let differ = counters.audit.map_or(String::new(), |audit| {
+            format!(", {}", counted(audit.differences(), "differs", "differ"))
+        });
         format!(
             "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{why}",
             self.source,

@@ -1,6 +1,6 @@
 //! What is kept of a message that was given up.
 
-use model::{GivenUp, KeptPayload, ProblemRecord, Subject};
+use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes};
 use serde::Serialize;
 
 use crate::exit::Failed;
@@ -50,7 +50,7 @@ fn payload(kept: &GivenUp) -> Vec<String> {
         KeptPayload::Base64(_) => "base64",
     };
     let mut lines = vec![format!("  why: {}", kept.why), format!("  met by run {}", kept.run), String::new()];
-    lines.push(format!("Payload ({} bytes in all; its beginning as {form})", kept.length));
+    lines.push(format!("Payload ({} in all; its beginning as {form})", bytes(kept.length)));
     lines.extend(kept.payload.as_str().lines().map(|line| format!("  {}", harmless(line))));
     lines
 }

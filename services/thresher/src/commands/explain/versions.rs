@@ -1,6 +1,6 @@
 //! Earlier versions of a resource that are kept: when they were held, what they are, and where they lie.
 
-use model::Version;
+use model::{Version, bytes};
 
 use super::place;
 
@@ -8,14 +8,11 @@ use super::place;
 pub(super) fn told(versions: &[Version]) -> impl Iterator<Item = String> {
     versions.iter().flat_map(|version| {
         let Version { bitstream, from, until, lost, .. } = version;
-        let (length, sha256) = (bitstream.computed.length(), bitstream.computed.sha256());
+        let (length, sha256) = (bytes(bitstream.computed.length()), bitstream.computed.sha256());
         let where_it_is = match lost {
             Some(lost) => format!("its bytes were found damaged, and given up at {lost}"),
             None => format!("lies in {}; `thresher cat --at {from}` gives it", place(&bitstream.location)),
         };
-        [
-            format!("{from}  held until {until}: {length} bytes, sha-256 {sha256}"),
-            format!("    {where_it_is}"),
-        ]
+        [format!("{from}  held until {until}: {length}, sha-256 {sha256}"), format!("    {where_it_is}")]
     })
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use indicatif::{HumanBytes, HumanCount, HumanDuration};
-use model::{Damage, ResourceUri, SourceId};
+use indicatif::{HumanBytes, HumanDuration};
+use model::{Damage, ResourceUri, SourceId, bytes, count, counted, plural};
 use serde::Serialize;
 use verifier::scrub::{CONFIDENCE, Choice, Damaged, Held, ScrubReport, Share, upper_bound};
 
@@ -127,42 +127,56 @@ impl Outcome {
     }
 
     fn words(&self, duration: Duration) -> Vec<String> {
-        let ScrubReport { held, resources, objects, bytes, damaged, missing, versions, versions_damaged } =
-            self.report;
+        let ScrubReport {
+            held,
+            resources,
+            objects,
+            bytes: read,
+            damaged,
+            missing,
+            versions,
+            versions_damaged,
+        } = self.report;
         let beside = match versions {
             0 => String::new(),
-            _ => format!(" and {} kept earlier versions", HumanCount(versions)),
+            _ => format!(" and {}", counted(versions, "kept earlier version", "kept earlier versions")),
         };
         let mut lines = vec![format!(
-            "{} of {} resources{beside} were read, {} in {} objects of {}, in {}",
-            HumanCount(resources),
-            HumanCount(held),
-            HumanBytes(bytes),
-            HumanCount(objects),
+            "{} of {}{beside} {} read, {} in {} of {}, in {}",
+            count(resources),
+            counted(held, "resource", "resources"),
+            plural(resources + versions, "was", "were"),
+            HumanBytes(read),
+            counted(objects, "object", "objects"),
             self.into,
             HumanDuration(duration)
         )];
         if let Choice::Share(Share { days, .. }) = self.choice {
-            lines.push(format!("this is the share of today; everything has its turn once in {days} days"));
+            lines.push(format!(
+                "this is the share of today; everything has its turn once in {}",
+                counted(days.get().into(), "day", "days")
+            ));
         }
         match (damaged + missing, versions_damaged) {
             (0, 0) => lines.push("all of them are whole".to_owned()),
             (0, _) => lines.push("all that is held is whole".to_owned()),
             _ => lines.push(format!(
-                "{} are damaged, {} are missing",
-                HumanCount(damaged),
-                HumanCount(missing)
+                "{} damaged, {} missing",
+                counted(damaged, "is", "are"),
+                counted(missing, "is", "are")
             )),
         }
         if versions_damaged > 0 {
             lines.push(format!(
-                "{} kept earlier versions are damaged or missing: no Source can give them again{}",
-                HumanCount(versions_damaged),
+                "{} damaged or missing: no Source can give such bytes again{}",
+                counted(versions_damaged, "kept earlier version is", "kept earlier versions are"),
                 match self.given_up {
-                    0 => ". Bring their objects back from a copy, or have them given up with --repair"
+                    0 => ". Bring the objects back from a copy, or have the bytes given up with --repair"
                         .to_owned(),
-                    given_up =>
-                        format!("; {} were given up, as `thresher explain` tells", HumanCount(given_up)),
+                    given_up => format!(
+                        "; {} given up, as `thresher explain` tells",
+                        counted(given_up, "was", "were")
+                    ),
                 }
             ));
         }
@@ -175,30 +189,34 @@ impl Outcome {
         }
         if self.set_aside > 0 {
             lines.push(format!(
-                "{} damaged objects were set aside, below damaged/",
-                HumanCount(self.set_aside)
+                "{} set aside, below damaged/",
+                counted(self.set_aside, "damaged object was", "damaged objects were")
             ));
         }
         if self.healed > 0 {
-            lines.push(format!("{} resources were fetched and verified anew", HumanCount(self.healed)));
+            let healed = counted(self.healed, "resource was", "resources were");
+            lines.push(format!("{healed} fetched and verified anew"));
         }
         if self.noted > self.healed {
+            let noted = self.noted - self.healed;
             lines.push(format!(
-                "{} resources are problems now (`thresher problems`); the next `thresher sync` fetches them again",
-                HumanCount(self.noted - self.healed)
+                "{} now (`thresher problems`); the next `thresher sync` fetches {} again",
+                counted(noted, "resource is a problem", "resources are problems"),
+                plural(noted, "it", "them")
             ));
         }
         for Left { source, resources } in &self.left {
             lines.push(format!(
-                "{} findings of {source} were not noted: a harvest of it is under way, or a fleet owns it. Run it again when it is at rest \
+                "{} not noted: a harvest of {source} is under way, or a fleet owns it. Run it again when it is at rest \
                  (in s3:// with --as-owner)",
-                HumanCount(*resources)
+                counted(*resources, "finding was", "findings were")
             ));
         }
         if let Some(Live { asked, same, different, failed, at_most }) = self.live {
             lines.push(format!(
-                "asked of their Sources: {asked}; {same} are given as they are held, {different} not, {failed} could not be compared. At \
+                "asked of their Sources: {asked}; {} given as held, {different} not, {failed} could not be compared. At \
                  most {} of all differ from their Sources, with {} % confidence",
+                counted(same, "is", "are"),
                 percent(at_most),
                 (CONFIDENCE * 100.0).round()
             ));
@@ -230,7 +248,7 @@ pub(super) fn in_words(damage: &Damage) -> String {
 
 fn amount(length: Option<u64>, sha256: Option<fixity::Sha256>) -> String {
     match (length, sha256) {
-        (Some(length), Some(sha256)) => format!("{length} bytes with sha-256 {sha256}"),
+        (Some(length), Some(sha256)) => format!("{} with sha-256 {sha256}", bytes(length)),
         _ => "bytes that cannot be inflated".to_owned(),
     }
 }
