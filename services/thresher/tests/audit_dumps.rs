@@ -173,6 +173,34 @@ async fn a_copy_of_the_manifest_is_read_instead_of_the_package() {
 }
 
 #[tokio::test]
+async fn what_a_copy_of_the_manifest_says_before_it_breaks_off_counts_only_as_the_package_says_it() {
+    let case = Case::new().await;
+    let first = Package::of_resources(FIRST).holds(&case.uri("a"), "a");
+    let url = case.dump(FIRST, &[case.package("/1.zip", first.zip(), "", Ranges::Given)]);
+    case.copy.sync(&url).exits(0);
+    // The copy lies about `a`, and names what the package does not have.
+    let other = Package::of_resources(SECOND).holds(&case.uri("a"), "b").holds(&case.uri("ghost"), "g");
+    let whole = other.manifest();
+    let copy = case.site.serve("/2.xml", whole.strip_suffix("</urlset>\n").expect("its end"));
+    let second = Package::of_resources(SECOND).holds(&case.uri("a"), "a").holds(&case.uri("b"), "b").zip();
+    let entry = case.package("/2.zip", second.clone(), "", Ranges::Given);
+    let link = format!("<rs:ln rel=\"contents\" href=\"{copy}\"/></url>");
+    case.dump(SECOND, &[entry.replace("</url>", &link)]);
+    let run = case.audit(&url, &["--list"]).exits(1);
+    found(&run, [1, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(run.count("listed"), 2, "{run}");
+    assert!(!run.stdout.contains("ghost"), "{run}");
+    assert_eq!(case.site.requests_at("/2.xml"), 1);
+
+    // Where the package cannot be read, what the copy has said is all that is known, and nothing is concluded from the rest.
+    let entry = case.package("/3.zip", second, "", Ranges::Unknown);
+    case.dump(SECOND, &[entry.replace("</url>", &link)]);
+    let run = case.audit(&url, &[]).exits(1);
+    found(&run, [0, 1, 1, 0, 0, 1, 0]);
+    assert_eq!(run.count("listed"), 2, "{run}");
+}
+
+#[tokio::test]
 async fn changes_in_packages_after_the_dump_count_with_their_deletions_and_earlier_ones_are_not_looked_at() {
     let case = Case::new().await;
     let base = Package::of_resources(FIRST)

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::elsewhere::{Approach, Elsewhere};
 use super::named::{Named, NamedPackages};
-use super::read::{Heard, Reading};
+use super::read::{Before, Heard, Reading};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::packages::{Said, is_manifest_of, is_same, manifest_context};
@@ -40,6 +40,12 @@ impl Harvest {
             let named = named?;
             self.show_document(&named.uri);
             reading.number = heard.begin(&named.uri, reading.set);
+            reading.before = Before {
+                listed: self.run.counters.listed,
+                unread: heard.unread,
+                remarks: heard.remarks.len(),
+                told: reading.told,
+            };
             match Box::pin(self.hear_package(heard, reading, &named)).await? {
                 Ok(more) => entries = entries.map(|entries| entries + more),
                 Err(why) => {
@@ -201,6 +207,7 @@ impl Harvest {
                     if let Err(why) = expect_manifest(&header, &reading.record.capability) {
                         return Ok(Err(why));
                     }
+                    self.hear_anew(heard, reading, named);
                     let Header { at, completed, capability: kind, .. } = header;
                     let (said, dump) = (Said { at, completed, kind }, &reading.record.capability);
                     let horizon = heard.horizon;
@@ -236,6 +243,20 @@ impl Harvest {
             }
         }
         Ok(Err("reading its manifest stopped without a result".to_owned()))
+    }
+
+    /// Takes back what the manifest has said where it was read first, and broke off: now it is said again, and counts once.
+    fn hear_anew(&mut self, heard: &mut Heard, reading: &mut Reading<'_>, named: &Named) {
+        let Before { listed, unread, remarks, told } = reading.before;
+        if self.run.counters.listed == listed {
+            return;
+        }
+        heard.words.take_back(reading.number);
+        reading.number = heard.begin(&named.uri, reading.set);
+        self.run.counters.listed = listed;
+        heard.unread = unread;
+        heard.remarks.truncate(remarks);
+        reading.told = told;
     }
 
     fn read_mode(&self) -> ReadMode {

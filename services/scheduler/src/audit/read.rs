@@ -60,7 +60,7 @@ pub(super) struct Reading<'a> {
     context: Option<Context>,
     /// What is told up to this moment is in the lists.
     after: Option<Timestamp>,
-    told: Told,
+    pub(super) told: Told,
     parts: Vec<Next>,
     /// The document that words come from, by its number.
     pub(super) number: usize,
@@ -69,6 +69,17 @@ pub(super) struct Reading<'a> {
     packages: Option<NamedPackages>,
     /// Whether something about their manifests casts doubt on what these do not say.
     pub(super) is_doubtful: bool,
+    /// How it stood before the package that is looked at.
+    pub(super) before: Before,
+}
+
+/// How things stand before a package is heard. Reading its manifest may break off, and begin anew elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Before {
+    pub(super) listed: u64,
+    pub(super) unread: u64,
+    pub(super) remarks: usize,
+    pub(super) told: Told,
 }
 
 impl Heard {
@@ -207,6 +218,7 @@ impl Harvest {
             set,
             packages: None,
             is_doubtful: false,
+            before: Before::default(),
         };
         while let Some(part) = stream.next().await {
             match part {

@@ -1,7 +1,7 @@
 //! What documents say of resources, one word for each entry, put in the order of URIs on the disk: so it can be laid beside the catalog, which
 //! has that order, in one pass and with the same memory whatever their number.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
@@ -24,7 +24,7 @@ const BATCH: usize = 512;
 /// Batches that may wait to be looked at.
 const BATCHES_AHEAD: usize = 4;
 /// Bytes of a word before its URI.
-const HEAD: usize = 4 + 4 + 1 + 32 + 8;
+const HEAD: usize = 4 + 4 + 4 + 1 + 32 + 8;
 /// Stands for a length that was not declared.
 const NO_LENGTH: u64 = u64::MAX;
 
@@ -35,6 +35,8 @@ pub(super) struct Words {
     runs: Vec<File>,
     /// The portion before, which is empty again when it is written.
     writing: Option<JoinHandle<io::Result<(File, Portion)>>>,
+    /// Documents whose words do not count after all.
+    void: HashSet<usize>,
 }
 
 /// Words that are sorted in memory.
@@ -51,6 +53,8 @@ pub(super) struct LastWord {
     pub(super) uri: String,
     /// The only digest declared, and the length, where nothing else has to be compared.
     pub(super) plain: Option<(Sha256, Option<u64>)>,
+    /// The document, by its number.
+    document: usize,
     body: Vec<u8>,
 }
 
@@ -59,9 +63,6 @@ pub(super) struct LastWord {
 struct Said<D> {
     #[serde(rename = "d")]
     declaration: D,
-    /// The document, by its number.
-    #[serde(rename = "n")]
-    document: usize,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     change: Option<Change>,
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +83,7 @@ impl Words {
     }
 
     fn with(limit: usize) -> Self {
-        Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None }
+        Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None, void: HashSet::new() }
     }
 
     /// Takes the word of an entry of the document with this number.
@@ -101,6 +102,11 @@ impl Words {
         Ok(())
     }
 
+    /// Takes back all that the document with this number has said.
+    pub(super) fn take_back(&mut self, document: usize) {
+        self.void.insert(document);
+    }
+
     /// The last word on each resource, in the order of URIs. Of two words the later one counts, unless it certainly speaks of an earlier
     /// moment.
     pub(super) async fn last_words(mut self) -> io::Result<mpsc::Receiver<io::Result<Vec<LastWord>>>> {
@@ -108,7 +114,7 @@ impl Words {
         self.written().await?;
         let (last_words, receiver) = mpsc::channel(BATCHES_AHEAD);
         spawn_blocking(move || {
-            if let Err(error) = merge(self.runs, &last_words) {
+            if let Err(error) = merge(self.runs, &self.void, &last_words) {
                 // Whoever listens no more has no use for it.
                 let _ = last_words.blocking_send(Err(error));
             }
@@ -138,7 +144,7 @@ impl LastWord {
     /// The word as it was planned; `documents` are those of the numbers.
     pub(super) fn read(self, documents: &[(String, SetId)]) -> io::Result<Planned> {
         let said: Said<Declaration> = serde_json::from_slice(&self.body)?;
-        let (document, set) = documents.get(said.document).ok_or(io::ErrorKind::InvalidData)?;
+        let (document, set) = documents.get(self.document).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Planned {
             uri: ResourceUri::try_from(self.uri).map_err(io::Error::other)?,
             declaration: said.declaration,
@@ -163,7 +169,6 @@ fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::Result<()> {
     let uri_end = to.len();
     let said = Said {
         declaration,
-        document,
         change: listing.change,
         change_time: listing.change_time,
         as_of: listing.as_of,
@@ -172,20 +177,20 @@ fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::Result<()> {
         is_vague: moment.is_vague,
     };
     serde_json::to_writer(&mut *to, &said)?;
-    let lengths = [uri_end - begin - HEAD, to.len() - uri_end];
+    let numbers = [uri_end - begin - HEAD, to.len() - uri_end, document];
     let head = &mut to[begin..begin + HEAD];
-    for (n, length) in lengths.into_iter().enumerate() {
-        let length = u32::try_from(length).map_err(io::Error::other)?;
-        head[n * 4..n * 4 + 4].copy_from_slice(&length.to_le_bytes());
+    for (n, number) in numbers.into_iter().enumerate() {
+        let number = u32::try_from(number).map_err(io::Error::other)?;
+        head[n * 4..n * 4 + 4].copy_from_slice(&number.to_le_bytes());
     }
     if let [digest] = declaration.digests.as_slice()
         && digest.algorithm() == Algorithm::Sha256
         && declaration.unjudged.is_empty()
         && listing.change != Some(Change::Deleted)
     {
-        head[8] = 1;
-        head[9..41].copy_from_slice(digest.bytes());
-        head[41..49].copy_from_slice(&declaration.length.unwrap_or(NO_LENGTH).to_le_bytes());
+        head[12] = 1;
+        head[13..45].copy_from_slice(digest.bytes());
+        head[45..53].copy_from_slice(&declaration.length.unwrap_or(NO_LENGTH).to_le_bytes());
     }
     Ok(())
 }
@@ -194,7 +199,7 @@ fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::Result<()> {
 fn write(Portion { mut bytes, mut places }: Portion) -> io::Result<(File, Portion)> {
     let uri = |(begin, end): &(usize, usize)| {
         let word = &bytes[*begin..*end];
-        &word[HEAD..HEAD + length_at(word, 0)]
+        &word[HEAD..HEAD + number_at(word, 0)]
     };
     places.sort_by(|a, b| uri(a).cmp(uri(b)));
     let mut file = BufWriter::with_capacity(256 * 1024, tempfile::tempfile()?);
@@ -207,9 +212,9 @@ fn write(Portion { mut bytes, mut places }: Portion) -> io::Result<(File, Portio
     Ok((file, Portion { bytes, places }))
 }
 
-fn length_at(head: &[u8], at: usize) -> usize {
+fn number_at(head: &[u8], at: usize) -> usize {
     let bytes: [u8; 4] = head[at..at + 4].try_into().unwrap_or_default();
-    // What was written was that long.
+    // It was a usize when it was written.
     u32::from_le_bytes(bytes) as usize
 }
 
@@ -219,8 +224,12 @@ struct Next {
     run: usize,
 }
 
-/// Lays sorted runs together.
-fn merge(runs: Vec<File>, to: &mpsc::Sender<io::Result<Vec<LastWord>>>) -> io::Result<()> {
+/// Lays sorted runs together, without what void documents have said.
+fn merge(
+    runs: Vec<File>,
+    void: &HashSet<usize>,
+    to: &mpsc::Sender<io::Result<Vec<LastWord>>>,
+) -> io::Result<()> {
     let mut runs: Vec<BufReader<File>> =
         runs.into_iter().map(|run| BufReader::with_capacity(128 * 1024, run)).collect();
     let mut heap = BinaryHeap::new();
@@ -231,6 +240,7 @@ fn merge(runs: Vec<File>, to: &mpsc::Sender<io::Result<Vec<LastWord>>>) -> io::R
     while let Some(Next { word, run }) = heap.pop() {
         heap.extend(read(&mut runs[run])?.map(|word| Next { word, run }));
         match batch.last_mut() {
+            _ if void.contains(&word.document) => {}
             Some(last) if last.uri == word.uri => {
                 if !is_earlier(&word, last)? {
                     *last = word;
@@ -266,17 +276,17 @@ fn read(run: &mut impl Read) -> io::Result<Option<LastWord>> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     }
-    let mut uri = vec![0; length_at(&head, 0)];
+    let mut uri = vec![0; number_at(&head, 0)];
     run.read_exact(&mut uri)?;
-    let mut body = vec![0; length_at(&head, 4)];
+    let mut body = vec![0; number_at(&head, 4)];
     run.read_exact(&mut body)?;
-    let plain = (head[8] == 1).then(|| {
-        let sha256: [u8; 32] = head[9..41].try_into().unwrap_or_default();
-        let length = u64::from_le_bytes(head[41..49].try_into().unwrap_or_default());
+    let plain = (head[12] == 1).then(|| {
+        let sha256: [u8; 32] = head[13..45].try_into().unwrap_or_default();
+        let length = u64::from_le_bytes(head[45..53].try_into().unwrap_or_default());
         (Sha256::from_bytes(sha256), Some(length).filter(|length| *length != NO_LENGTH))
     });
     let uri = String::from_utf8(uri).map_err(io::Error::other)?;
-    Ok(Some(LastWord { uri, plain, body }))
+    Ok(Some(LastWord { uri, plain, document: number_at(&head, 8), body }))
 }
 
 impl Ord for Next {
@@ -377,6 +387,21 @@ mod tests {
                 let expected = &words[1];
                 (&expected.declaration, &expected.listing, expected.moment)
             });
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_document_said_that_is_taken_back_counts_as_never_said() {
+        for limit in [PORTION, 1] {
+            let mut spool = Words::with(limit);
+            spool.add(&word("http://h/a", "listed", 5, None), 0).await.unwrap();
+            spool.add(&word("http://h/a", "of a copy", 9, None), 1).await.unwrap();
+            spool.add(&word("http://h/b", "of a copy", 9, None), 1).await.unwrap();
+            spool.take_back(1);
+            spool.add(&word("http://h/c", "of the package", 9, None), 2).await.unwrap();
+            let last = spool.last_words().await.unwrap().recv().await.unwrap().unwrap();
+            let said: Vec<_> = last.iter().map(|word| (&*word.uri, word.document)).collect();
+            assert_eq!(said, [("http://h/a", 0), ("http://h/c", 2)], "{limit}");
         }
     }
 
