@@ -1,5 +1,7 @@
 //! `/v1/runs`, `/v1/sources/{source}/runs`: what the fleet is asked to do, and how far it is.
 
+pub(crate) mod steer;
+
 use std::time::Duration;
 
 use api::schema::STATES;
@@ -182,60 +184,6 @@ pub(crate) async fn read(
     let past = runs.past(&source).await?;
     let found = past.iter().find(|past| past.spec.id == id).ok_or_else(|| no_run(&source, id))?;
     Ok(Json(present(&gateway, found)))
-}
-
-/// Has a run wait.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
-pub(crate) async fn pause(
-    State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().pause(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
-    Ok(Json(present(&gateway, &run)))
-}
-
-/// Has a run go on.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
-pub(crate) async fn resume(
-    State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().resume(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
-    Ok(Json(present(&gateway, &run)))
-}
-
-/// Has a run end.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
-pub(crate) async fn cancel(
-    State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().cancel(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
-    Ok(Json(present(&gateway, &run)))
-}
-
-/// Gives the operator's word after the guard has stopped a run: asks for the same run again, which may delete more than the guard allows.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),
-        (status = 409, description = "The guard has not stopped it, or another run came after it")))]
-pub(crate) async fn approve(
-    State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Response, Refusal> {
-    let (source, id) = (ask::source(&source)?, run_id(&run)?);
-    let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
-    let asked = Submit::approving(id, &last).map_err(Refusal::conflict)?;
-    let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
-    tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
-    created(&source, run.spec.id, answer_of(&gateway, &run)?)
 }
 
 /// The run that a path names. What cannot be the name of a run names none.

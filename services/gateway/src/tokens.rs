@@ -1,25 +1,24 @@
 //! Who may ask for what: tokens, from a file that is read again when it changes.
 
+mod file;
+
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-use data_encoding::HEXLOWER_PERMISSIVE;
+use anyhow::Context as _;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use std::num::NonZeroU32;
 use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
+use self::file::{parse, read};
+
 /// How often the file is looked at. A mounted secret that is replaced is a symbolic link set anew, so its content is compared.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The shortest token that nobody guesses.
-const LEAST_CHARACTERS: usize = 16;
-/// The largest file: far more tokens than a fleet has operators.
-const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// What a token allows. Each allows what those before it do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -44,18 +43,6 @@ struct Entry {
     role: Role,
     sha256: [u8; 32],
     limiter: DefaultDirectRateLimiter,
-}
-
-/// A line of the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    name: String,
-    role: Role,
-    #[serde(default)]
-    token: Option<String>,
-    #[serde(default)]
-    sha256: Option<String>,
 }
 
 /// The tokens that are good now. Clones share them.
@@ -187,147 +174,5 @@ fn complain(path: &Path, error: &anyhow::Error, before: &mut String) {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
-    let place = || format!("cannot read the tokens in {}", path.display());
-    let length = std::fs::metadata(path).with_context(place)?.len();
-    ensure!(
-        length <= LARGEST_FILE,
-        "{} has {length} bytes; a file of tokens has at most {LARGEST_FILE}",
-        path.display()
-    );
-    std::fs::read_to_string(path).with_context(place)
-}
-
-/// Reads a file. A token that was there before keeps its count of requests.
-fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::Result<Vec<Caller>> {
-    // The parser quotes what it does not understand, and here that may be a token.
-    let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
-        bail!("it is no list of tokens, each with name, role (read, operate, admin), and sha256 or token")
-    };
-    ensure!(!lines.is_empty(), "it has no token, so nobody could ask for anything");
-    let mut callers: Vec<Caller> = Vec::new();
-    for Line { name, role, token, sha256 } in lines {
-        ensure!(!name.is_empty() && name.len() <= 100, "a name of a token has 1 to 100 bytes");
-        ensure!(callers.iter().all(|known| known.name() != name), "two tokens are called {name}");
-        let sha256: [u8; 32] = match (token, sha256) {
-            (Some(token), None) => {
-                let is_long = token.chars().count() >= LEAST_CHARACTERS;
-                ensure!(
-                    is_long,
-                    "the token {name} has fewer than {LEAST_CHARACTERS} characters, and could be guessed"
-                );
-                Sha256::digest(token.as_bytes()).into()
-            }
-            (None, Some(hex)) => {
-                let bytes = HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok();
-                bytes
-                    .and_then(|bytes| bytes.try_into().ok())
-                    .with_context(|| format!("sha256 of {name} is not 64 hexadecimal digits"))?
-            }
-            _ => bail!("{name} needs one of token and sha256"),
-        };
-        ensure!(callers.iter().all(|known| known.0.sha256 != sha256), "{name} is the same token as another");
-        let kept = before
-            .iter()
-            .find(|known| known.0.sha256 == sha256 && known.role() == role && known.name() == name);
-        callers.push(kept.cloned().unwrap_or_else(|| Caller::new(name, role, sha256, rate)));
-    }
-    Ok(callers)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RATE: NonZeroU32 = NonZeroU32::new(2).unwrap();
-    const SECRET: &str = "correct horse battery";
-
-    fn tokens(text: &str) -> anyhow::Result<Tokens> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        Tokens::of_file(file.path(), RATE)
-    }
-
-    fn hash(token: &str) -> String {
-        data_encoding::HEXLOWER.encode(&Sha256::digest(token.as_bytes()))
-    }
-
-    #[test]
-    fn a_token_is_known_by_itself_or_by_its_hash_and_no_other_is() {
-        let other = "another long token";
-        let text = format!(
-            "- {{name: a, role: read, token: {SECRET}}}\n- {{name: b, role: admin, sha256: {}}}\n",
-            hash(other)
-        );
-        let tokens = tokens(&text).unwrap();
-        let role = |token| tokens.find(token).map(|caller| caller.role());
-        assert_eq!(role(Some(SECRET)), Some(Role::Read));
-        assert_eq!(role(Some(other)), Some(Role::Admin));
-        for bad in [None, Some(""), Some("correct horse batter"), Some(hash(other).as_str())] {
-            assert_eq!(role(bad), None, "{bad:?}");
-        }
-        assert_eq!(Tokens::not_asked_for(RATE).find(None).map(|caller| caller.role()), Some(Role::Admin));
-    }
-
-    #[test]
-    fn a_mark_leads_to_its_token_with_its_secret_alone() {
-        let tokens = tokens(&format!("- {{name: a, role: read, token: {SECRET}}}")).unwrap();
-        let mark = tokens.find(Some(SECRET)).unwrap().mark("one");
-        assert_eq!(tokens.find_marked("one", &mark).unwrap().name(), "a");
-        assert!(tokens.find_marked("two", &mark).is_none());
-        assert!(tokens.find_marked("one", &mark[..31]).is_none());
-        tokens.take("- {name: a, role: read, token: a token of another kind}").unwrap();
-        assert!(tokens.find_marked("one", &mark).is_none(), "it is not good any more");
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused_and_no_token_repeated() {
-        let same = format!(
-            "- {{name: a, role: read, token: {SECRET}}}\n- {{name: b, role: read, sha256: {}}}",
-            hash(SECRET)
-        );
-        for (text, why) in [
-            ("[]", "no token"),
-            ("hunter2-hunter2-hunter2", "no list"),
-            ("- {name: a, role: king, token: hunter2-hunter2-hunter2}", "no list"),
-            ("- {name: a, role: read, token: hunter2}", "fewer than 16"),
-            ("- {name: a, role: read}", "one of token and sha256"),
-            ("- {name: a, role: read, sha256: hunter2}", "64 hexadecimal"),
-            (same.as_str(), "the same token"),
-        ] {
-            let said = format!("{:#}", tokens(text).unwrap_err());
-            assert!(said.contains(why) && !said.contains("hunter2") && !said.contains(SECRET), "{said}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_changed_file_counts_and_one_that_makes_no_sense_changes_nothing() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
-        write(&format!("- {{name: a, role: read, token: {SECRET}}}"));
-        let tokens = Tokens::of_file(file.path(), RATE).unwrap();
-        let stop = CancellationToken::new();
-        let following = tokio::spawn(tokens.clone().follow(file.path().to_owned(), stop.clone()));
-        let role = |token: &str| tokens.find(Some(token)).map(|caller| caller.role());
-        tokio::time::sleep(LOOK_EVERY * 2).await;
-        write("- nonsense");
-        tokio::time::sleep(LOOK_EVERY * 3).await;
-        assert_eq!(role(SECRET), Some(Role::Read));
-        write("- {name: a, role: operate, token: a token of another kind}");
-        testkit::waiting::until("the new token is known", || {
-            role("a token of another kind") == Some(Role::Operate)
-        })
-        .await;
-        assert_eq!(role(SECRET), None);
-        stop.cancel();
-        following.await.unwrap();
-    }
-
-    #[test]
-    fn one_request_too_many_is_told_when_to_come_again() {
-        let tokens = Tokens::not_asked_for(RATE);
-        let caller = tokens.find(None).unwrap();
-        assert_eq!([caller.count_request(), caller.count_request()], [Ok(()), Ok(())]);
-        assert_eq!(caller.count_request(), Err(1));
-    }
-}
+mod tests;

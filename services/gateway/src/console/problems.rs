@@ -1,25 +1,25 @@
 //! What could not be done at a Source, in groups, each with what an operator may say about it.
 
+mod word;
+
+use api::{Page, ProblemGroup, SourceProblem};
 use axum::extract::{Path, State};
-use axum::response::Redirect;
 use axum::{Extension, Json};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::form::Fields;
+use self::word::{forms, said};
+pub(super) use self::word::{ignore, retry};
 use super::layout::{self, Frame, may};
 use super::patience::at_once;
 use super::{HOME, tell};
-use crate::ask::{Asked, Sent};
+use crate::ask::Asked;
 use crate::problems::{self, GroupParams, ProblemParams};
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 use crate::words;
-use api::Page;
-use api::{About, Ignore, Retry, Word};
-use api::{ProblemGroup, SourceProblem};
 
 /// Problems on a page.
 const SHOWN: u16 = 50;
@@ -150,35 +150,6 @@ fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool,
     }
 }
 
-/// What may be said about a group.
-fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
-    let which = format!("{} ({})", group.reason, group.about);
-    let note = format!("note-{}-{}", group.reason, group.about);
-    let hidden = html! {
-        input type="hidden" name="reason" value=(group.reason);
-        input type="hidden" name="about" value=(group.about);
-        @if !params.prefix.is_empty() { input type="hidden" name="prefix" value=(params.prefix); }
-    };
-    html! {
-        form.row method="post" action={ (here) "/retry" } {
-            (hidden)
-            @if params.ignored { input type="hidden" name="ignored" value="true"; }
-            button type="submit" { "Try again" span.hidden { ": " (which) } }
-        }
-        form.row method="post" action={ (here) "/ignore" } {
-            (hidden)
-            @if params.ignored {
-                input type="hidden" name="undo" value="true";
-                button.quiet type="submit" { "Ignore no more" span.hidden { ": " (which) } }
-            } @else {
-                label for=(note) { "Why nothing is to be done" span.hidden { " about " (which) } }
-                input id=(note) name="note" required maxlength="500";
-                button.quiet type="submit" { "Ignore" span.hidden { ": " (which) } }
-            }
-        }
-    }
-}
-
 fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Problems one by one" {
@@ -210,88 +181,9 @@ fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
     }
 }
 
-/// What was said, and not taken up yet.
-fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp) -> Markup {
-    html! {
-        section aria-labelledby="said" {
-            h2 #said { "Said, and not taken up yet" }
-            ul { @for word in waiting { li {
-                strong { (word.word) } " "
-                @for reason in &word.select.reasons { (reason) " " }
-                @for kind in &word.select.about { "(" (kind) ") " }
-                @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
-                @for uri in &word.select.uris { code { (uri) } " " }
-                @if let Some(note) = &word.note { "– " (note) " " }
-                (tell::ago(now, word.said_at))
-            } } }
-            @if operates {
-                form method="post" action={ (home) "/runs" } { button type="submit" { "Ask for a run now" } }
-            }
-        }
-    }
-}
-
-/// Has problems tried again.
-pub(super) async fn retry(
-    State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    fields: Fields,
-) -> Result<Redirect, Refusal> {
-    let asked = Retry { select: meant(&fields)?, ignored: fields.has("ignored") };
-    let (_, Json(_)) =
-        words::retry(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
-    Ok(heard(&source))
-}
-
-/// Has problems left alone, or not any more.
-pub(super) async fn ignore(
-    State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    fields: Fields,
-) -> Result<Redirect, Refusal> {
-    let asked = Ignore { select: meant(&fields)?, note: fields.text("note"), undo: fields.has("undo") };
-    let (_, Json(_)) =
-        words::ignore(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
-    Ok(heard(&source))
-}
-
-fn heard(source: &str) -> Redirect {
-    Redirect::to(&format!("{HOME}/sources/{source}/problems?said=true"))
-}
-
-/// Which problems a form means.
-fn meant(fields: &Fields) -> Result<About, Refusal> {
-    let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
-    Ok(About {
-        uris: fields.text("uri").into_iter().collect(),
-        prefix: fields.text("prefix"),
-        reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
-        about: fields.text("about").into_iter().collect(),
-        all: fields.has("all"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_form_means_what_its_fields_say() {
-        let about = meant(&Fields::from([
-            ("reason", "timeout"),
-            ("about", "resource"),
-            ("prefix", "https://e.org/"),
-        ]))
-        .unwrap();
-        assert_eq!(
-            (about.reasons.len(), about.about, about.prefix.as_deref()),
-            (1, vec!["resource".to_owned()], Some("https://e.org/"))
-        );
-        assert!(!about.all && about.uris.is_empty());
-        assert!(meant(&Fields::from([("reason", "bored")])).is_err());
-    }
 
     #[test]
     fn the_address_of_a_page_keeps_what_is_looked_for() {

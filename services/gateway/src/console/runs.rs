@@ -9,7 +9,7 @@ use super::HOME;
 use super::form::Fields;
 use crate::ask::Sent;
 use crate::refusal::Refusal;
-use crate::runs;
+use crate::runs::{self, steer};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 use api::Submit;
@@ -39,7 +39,7 @@ pub(super) async fn pause(
     Path(run): Path<(String, String)>,
 ) -> Result<Redirect, Refusal> {
     let page = page_of(&run);
-    let Json(_) = runs::pause(gateway, Path(run)).await?;
+    let Json(_) = steer::pause(gateway, Path(run)).await?;
     Ok(page)
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn resume(
     Path(run): Path<(String, String)>,
 ) -> Result<Redirect, Refusal> {
     let page = page_of(&run);
-    let Json(_) = runs::resume(gateway, Path(run)).await?;
+    let Json(_) = steer::resume(gateway, Path(run)).await?;
     Ok(page)
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn cancel(
     Path(run): Path<(String, String)>,
 ) -> Result<Redirect, Refusal> {
     let page = page_of(&run);
-    let Json(_) = runs::cancel(gateway, Path(run)).await?;
+    let Json(_) = steer::cancel(gateway, Path(run)).await?;
     Ok(page)
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn approve(
     caller: Extension<Caller>,
     run: Path<(String, String)>,
 ) -> Result<Redirect, Refusal> {
-    let answer = runs::approve(gateway, caller, run).await?;
+    let answer = steer::approve(gateway, caller, run).await?;
     Ok(to_page(&answer))
 }
 

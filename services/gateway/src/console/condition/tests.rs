@@ -1,0 +1,83 @@
+use control::{AskedBy, MemberId, PollBounds, Problems, RunMode, RunSpec, RunState, Schedule, Stopped};
+use model::RunId;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    // 1,800,000,000 is a full hour.
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+fn spec() -> SourceSpec {
+    SourceSpec {
+        schedule: Some(Schedule::every(3_600).jitter(0)),
+        ..SourceSpec::new("http://h/".parse().unwrap())
+    }
+}
+
+/// A run that began in second 0.
+fn run(state: RunState, open: u64) -> Run {
+    let spec = RunSpec {
+        id: RunId::fresh(),
+        source: spec().id,
+        mode: RunMode::Auto,
+        asked_by: AskedBy::Schedule,
+        asked_at: at(0),
+        allow_deletes: false,
+        repair: false,
+    };
+    let mut run = Run { state, started_at: Some(at(0)), ..Run::submitted(spec) };
+    run.progress.problems = Some(Problems { open, ignored: 0 });
+    run
+}
+
+fn condition(spec: &SourceSpec, run: &Run, now: i64) -> Condition {
+    Condition::of(spec, Some(run), Some(&run.standing(None)), at(now))
+}
+
+#[test]
+fn one_turn_may_be_missed_and_two_are_too_many() {
+    let done = run(RunState::Finished { in_sync: true }, 0);
+    assert_eq!(condition(&spec(), &done, 7_100), Condition::InStep);
+    assert_eq!(condition(&spec(), &done, 7_300), Condition::Behind);
+    let unscheduled = SourceSpec { schedule: None, ..spec() };
+    assert_eq!(condition(&unscheduled, &done, 1_000_000), Condition::InStep);
+    let followed =
+        SourceSpec { continuous: Some(PollBounds { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
+    assert_eq!(condition(&followed, &done, 150), Condition::InStep);
+    assert_eq!(condition(&followed, &done, 250), Condition::Behind);
+}
+
+#[test]
+fn what_is_broken_comes_before_what_is_only_late_or_has_problems() {
+    let failed = run(RunState::Failed(Stopped::because("gone")), 3);
+    assert_eq!(condition(&spec(), &failed, 1), Condition::Failed);
+    let finished = run(RunState::Finished { in_sync: false }, 3);
+    assert_eq!(condition(&spec(), &finished, 1), Condition::Problems);
+    let mut again = run(RunState::Queued, 0);
+    again.progress.problems = None;
+    again.before = finished.leaves();
+    assert_eq!(condition(&spec(), &again, 1), Condition::Problems, "as long as nobody knows better");
+    again.before = Before { in_sync_as_of: Some(at(0)), problems: None };
+    assert_eq!(condition(&spec(), &again, 1), Condition::Running);
+    assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), Condition::Paused);
+    let off = SourceSpec { enabled: false, ..spec() };
+    assert_eq!(condition(&off, &failed, 1), Condition::Off);
+    assert_eq!(Condition::of(&spec(), None, None, at(0)), Condition::New);
+    assert!(Condition::ALL.is_sorted());
+}
+
+#[test]
+fn a_run_that_does_not_go_on_is_told_from_one_that_does() {
+    let owner: MemberId = "pod-1".parse().unwrap();
+    let mut running = run(RunState::Queued, 0);
+    let of = |running: &Run| {
+        let standing = Standing::Running { owner: &owner, stopping: false };
+        Condition::of(&spec(), Some(running), Some(&standing), at(0))
+    };
+    assert_eq!(of(&running), Condition::Running);
+    running.progress.waits_for = Some("the Source does not answer".to_owned());
+    assert_eq!(of(&running), Condition::Waiting);
+    let interrupted = Standing::Interrupted { owner: &owner };
+    assert_eq!(Condition::of(&spec(), Some(&running), Some(&interrupted), at(0)), Condition::Waiting);
+}

@@ -1,0 +1,130 @@
+//! What an operator says about problems: the forms, what becomes of them, and what was said and waits.
+
+use api::{About, Ignore, ProblemGroup, Retry, Word};
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use axum::{Extension, Json};
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::Params;
+use crate::ask::Sent;
+use crate::console::form::Fields;
+use crate::console::{HOME, tell};
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+use crate::words;
+
+/// What may be said about a group.
+pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
+    let which = format!("{} ({})", group.reason, group.about);
+    let note = format!("note-{}-{}", group.reason, group.about);
+    let hidden = html! {
+        input type="hidden" name="reason" value=(group.reason);
+        input type="hidden" name="about" value=(group.about);
+        @if !params.prefix.is_empty() { input type="hidden" name="prefix" value=(params.prefix); }
+    };
+    html! {
+        form.row method="post" action={ (here) "/retry" } {
+            (hidden)
+            @if params.ignored { input type="hidden" name="ignored" value="true"; }
+            button type="submit" { "Try again" span.hidden { ": " (which) } }
+        }
+        form.row method="post" action={ (here) "/ignore" } {
+            (hidden)
+            @if params.ignored {
+                input type="hidden" name="undo" value="true";
+                button.quiet type="submit" { "Ignore no more" span.hidden { ": " (which) } }
+            } @else {
+                label for=(note) { "Why nothing is to be done" span.hidden { " about " (which) } }
+                input id=(note) name="note" required maxlength="500";
+                button.quiet type="submit" { "Ignore" span.hidden { ": " (which) } }
+            }
+        }
+    }
+}
+
+/// What was said, and not taken up yet.
+pub(super) fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp) -> Markup {
+    html! {
+        section aria-labelledby="said" {
+            h2 #said { "Said, and not taken up yet" }
+            ul { @for word in waiting { li {
+                strong { (word.word) } " "
+                @for reason in &word.select.reasons { (reason) " " }
+                @for kind in &word.select.about { "(" (kind) ") " }
+                @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
+                @for uri in &word.select.uris { code { (uri) } " " }
+                @if let Some(note) = &word.note { "– " (note) " " }
+                (tell::ago(now, word.said_at))
+            } } }
+            @if operates {
+                form method="post" action={ (home) "/runs" } { button type="submit" { "Ask for a run now" } }
+            }
+        }
+    }
+}
+
+/// Has problems tried again.
+pub(in crate::console) async fn retry(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    fields: Fields,
+) -> Result<Redirect, Refusal> {
+    let asked = Retry { select: meant(&fields)?, ignored: fields.has("ignored") };
+    let (_, Json(_)) =
+        words::retry(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
+    Ok(heard(&source))
+}
+
+/// Has problems left alone, or not any more.
+pub(in crate::console) async fn ignore(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path(source): Path<String>,
+    fields: Fields,
+) -> Result<Redirect, Refusal> {
+    let asked = Ignore { select: meant(&fields)?, note: fields.text("note"), undo: fields.has("undo") };
+    let (_, Json(_)) =
+        words::ignore(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
+    Ok(heard(&source))
+}
+
+fn heard(source: &str) -> Redirect {
+    Redirect::to(&format!("{HOME}/sources/{source}/problems?said=true"))
+}
+
+/// Which problems a form means.
+fn meant(fields: &Fields) -> Result<About, Refusal> {
+    let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
+    Ok(About {
+        uris: fields.text("uri").into_iter().collect(),
+        prefix: fields.text("prefix"),
+        reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
+        about: fields.text("about").into_iter().collect(),
+        all: fields.has("all"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_means_what_its_fields_say() {
+        let about = meant(&Fields::from([
+            ("reason", "timeout"),
+            ("about", "resource"),
+            ("prefix", "https://e.org/"),
+        ]))
+        .unwrap();
+        assert_eq!(
+            (about.reasons.len(), about.about, about.prefix.as_deref()),
+            (1, vec!["resource".to_owned()], Some("https://e.org/"))
+        );
+        assert!(!about.all && about.uris.is_empty());
+        assert!(meant(&Fields::from([("reason", "bored")])).is_err());
+    }
+}

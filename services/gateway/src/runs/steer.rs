@@ -1,0 +1,67 @@
+//! `/v1/sources/{source}/runs/{run}/…`: a run waits, goes on, ends, or may do more.
+
+use api::{Run, Submit};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::{Extension, Json};
+use model::RunId;
+
+use super::{answer_of, ask_for, created, no_run, present, run_id};
+use crate::ask;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// Has a run wait.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn pause(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().pause(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Has a run go on.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn resume(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().resume(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Has a run end.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+pub(crate) async fn cancel(
+    State(gateway): State<Gateway>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Refusal> {
+    let run = gateway.control().runs().cancel(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    Ok(Json(present(&gateway, &run)))
+}
+
+/// Gives the operator's word after the guard has stopped a run: asks for the same run again, which may delete more than the guard allows.
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
+    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),
+        (status = 409, description = "The guard has not stopped it, or another run came after it")))]
+pub(crate) async fn approve(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Path((source, run)): Path<(String, String)>,
+) -> Result<Response, Refusal> {
+    let (source, id) = (ask::source(&source)?, run_id(&run)?);
+    let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
+    let asked = Submit::approving(id, &last).map_err(Refusal::conflict)?;
+    let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
+    tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
+    created(&source, run.spec.id, answer_of(&gateway, &run)?)
+}

@@ -1,0 +1,93 @@
+use super::*;
+
+const RATE: NonZeroU32 = NonZeroU32::new(2).unwrap();
+const SECRET: &str = "correct horse battery";
+
+fn tokens(text: &str) -> anyhow::Result<Tokens> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    Tokens::of_file(file.path(), RATE)
+}
+
+fn hash(token: &str) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(token.as_bytes()))
+}
+
+#[test]
+fn a_token_is_known_by_itself_or_by_its_hash_and_no_other_is() {
+    let other = "another long token";
+    let text = format!(
+        "- {{name: a, role: read, token: {SECRET}}}\n- {{name: b, role: admin, sha256: {}}}\n",
+        hash(other)
+    );
+    let tokens = tokens(&text).unwrap();
+    let role = |token| tokens.find(token).map(|caller| caller.role());
+    assert_eq!(role(Some(SECRET)), Some(Role::Read));
+    assert_eq!(role(Some(other)), Some(Role::Admin));
+    for bad in [None, Some(""), Some("correct horse batter"), Some(hash(other).as_str())] {
+        assert_eq!(role(bad), None, "{bad:?}");
+    }
+    assert_eq!(Tokens::not_asked_for(RATE).find(None).map(|caller| caller.role()), Some(Role::Admin));
+}
+
+#[test]
+fn a_mark_leads_to_its_token_with_its_secret_alone() {
+    let tokens = tokens(&format!("- {{name: a, role: read, token: {SECRET}}}")).unwrap();
+    let mark = tokens.find(Some(SECRET)).unwrap().mark("one");
+    assert_eq!(tokens.find_marked("one", &mark).unwrap().name(), "a");
+    assert!(tokens.find_marked("two", &mark).is_none());
+    assert!(tokens.find_marked("one", &mark[..31]).is_none());
+    tokens.take("- {name: a, role: read, token: a token of another kind}").unwrap();
+    assert!(tokens.find_marked("one", &mark).is_none(), "it is not good any more");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_no_token_repeated() {
+    let same = format!(
+        "- {{name: a, role: read, token: {SECRET}}}\n- {{name: b, role: read, sha256: {}}}",
+        hash(SECRET)
+    );
+    for (text, why) in [
+        ("[]", "no token"),
+        ("hunter2-hunter2-hunter2", "no list"),
+        ("- {name: a, role: king, token: hunter2-hunter2-hunter2}", "no list"),
+        ("- {name: a, role: read, token: hunter2}", "fewer than 16"),
+        ("- {name: a, role: read}", "one of token and sha256"),
+        ("- {name: a, role: read, sha256: hunter2}", "64 hexadecimal"),
+        (same.as_str(), "the same token"),
+    ] {
+        let said = format!("{:#}", tokens(text).unwrap_err());
+        assert!(said.contains(why) && !said.contains("hunter2") && !said.contains(SECRET), "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_file_counts_and_one_that_makes_no_sense_changes_nothing() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+    write(&format!("- {{name: a, role: read, token: {SECRET}}}"));
+    let tokens = Tokens::of_file(file.path(), RATE).unwrap();
+    let stop = CancellationToken::new();
+    let following = tokio::spawn(tokens.clone().follow(file.path().to_owned(), stop.clone()));
+    let role = |token: &str| tokens.find(Some(token)).map(|caller| caller.role());
+    tokio::time::sleep(LOOK_EVERY * 2).await;
+    write("- nonsense");
+    tokio::time::sleep(LOOK_EVERY * 3).await;
+    assert_eq!(role(SECRET), Some(Role::Read));
+    write("- {name: a, role: operate, token: a token of another kind}");
+    testkit::waiting::until("the new token is known", || {
+        role("a token of another kind") == Some(Role::Operate)
+    })
+    .await;
+    assert_eq!(role(SECRET), None);
+    stop.cancel();
+    following.await.unwrap();
+}
+
+#[test]
+fn one_request_too_many_is_told_when_to_come_again() {
+    let tokens = Tokens::not_asked_for(RATE);
+    let caller = tokens.find(None).unwrap();
+    assert_eq!([caller.count_request(), caller.count_request()], [Ok(()), Ok(())]);
+    assert_eq!(caller.count_request(), Err(1));
+}
