@@ -1,11 +1,11 @@
 //! Small charts of a Source's runs. Each is told in words too, and its figures stand below it.
 
+use api::Run;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Serialize;
 
 use super::tell;
-use api::Run;
 
 /// The size of a chart, in units of its own.
 const WIDTH: f64 = 320.0;

@@ -1,5 +1,6 @@
 //! The resources of a Source, by the beginning of their URIs.
 
+use api::{Page, Resource, Standing};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -13,8 +14,6 @@ use crate::refusal::Refusal;
 use crate::resources::{self, ListParams};
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use api::Page;
-use api::{Resource, Standing};
 
 /// Resources on a page.
 const SHOWN: u16 = 50;

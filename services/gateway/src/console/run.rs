@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::Run;
 use axum::extract::{Path, State};
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
@@ -19,7 +20,6 @@ use crate::refusal::Refusal;
 use crate::runs;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
-use api::Run;
 
 /// How often a page asks how far a run is.
 const ASKS: &str = "every 2s";

@@ -1,5 +1,6 @@
 //! What is asked of runs by forms: the API's own functions do it, and the page of the run comes next.
 
+use api::Submit;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{Redirect, Response};
@@ -12,7 +13,6 @@ use crate::refusal::Refusal;
 use crate::runs::{self, steer};
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use api::Submit;
 
 /// Asks for a run.
 pub(super) async fn submit(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::{Page, Run};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use control::{Run as FleetRun, SourceSpec, Standing};
@@ -18,7 +19,6 @@ use crate::refusal::Refusal;
 use crate::runs;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
-use api::{Page, Run};
 
 /// The page.
 pub(super) async fn page(

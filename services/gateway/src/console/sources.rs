@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::Page;
 use axum::Extension;
 use axum::extract::State;
 use control::{Run, SourceSpec};
@@ -17,7 +18,6 @@ use crate::page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use api::Page;
 
 /// Sources on a page.
 const SHOWN: u16 = 50;

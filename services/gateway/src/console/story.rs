@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use ::report::history;
+use api::Story;
 use axum::Extension;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
@@ -21,7 +22,6 @@ use crate::refusal::Refusal;
 use crate::resources;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use api::Story;
 
 /// Parameters of the page.
 #[derive(Debug, Deserialize)]
