@@ -10,7 +10,7 @@ use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
 use async_nats::jetstream::context::{
     GetStreamError, GetStreamErrorKind, KeyValueError, PublishError, PublishErrorKind,
 };
-use async_nats::jetstream::kv::{self, Operation, Store};
+use async_nats::jetstream::kv::{self, Store};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use async_nats::jetstream::{self, Context};
@@ -200,18 +200,26 @@ impl Bucket {
         Ok(())
     }
 
-    /// The revisions that are kept of a key, oldest first.
+    /// The revisions that are kept of a key, oldest first: a request for each. One consumer would tell them all, but stay at the server for a
+    /// while after each look, and of these there may only be so many.
     pub(crate) async fn history(&self, key: &str) -> Result<Vec<Bytes>, ControlError> {
-        let action = || format!("read the history of {key} in {}", self.name);
-        let mut entries = self.store.history(key).await.map_err(ControlError::unavailable(action()))?;
-        let mut values = Vec::new();
-        while let Some(entry) = entries.next().await {
-            let entry = entry.map_err(ControlError::unavailable(action()))?;
-            if entry.operation == Operation::Put {
-                values.push(entry.value);
+        let subject = format!("{}{key}", self.store.prefix);
+        let (mut next, mut values) = (1, Vec::new());
+        loop {
+            let asked = self.store.stream.raw_message_builder().next_by_subject(&subject).sequence(next);
+            let message = match asked.send().await {
+                Ok(message) => message,
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(values),
+                Err(error) => {
+                    let action = format!("read the history of {key} in {}", self.name);
+                    return Err(ControlError::unavailable(action)(error));
+                }
+            };
+            next = message.sequence + 1;
+            if !marks_the_end(Some(&message.headers)) {
+                values.push(message.payload);
             }
         }
-        Ok(values)
     }
 
     /// All that is there, then all that changes.

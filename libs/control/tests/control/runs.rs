@@ -168,3 +168,20 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
     assert!(late.to_string().contains("second works on it in a later tenure"), "{late}");
     second.runs().finish(&taken, id, InSync(true), now()).await.unwrap();
 }
+
+#[tokio::test]
+async fn looking_at_past_runs_leaves_nothing_at_the_server() {
+    let config = config().await;
+    let control = Control::connect(&config).await.unwrap();
+    for _ in 0..3 {
+        let id = control.runs().submit(asked(1)).await.unwrap().spec.id;
+        control.runs().cancel(&source(1), id, now()).await.unwrap();
+    }
+    for _ in 0..20 {
+        assert_eq!(control.runs().past(&source(1)).await.unwrap().len(), 2);
+    }
+    let client = async_nats::connect(&config.servers[0]).await.unwrap();
+    let bucket = format!("KV_{}-runs-past", config.namespace);
+    let mut stream = async_nats::jetstream::new(client).get_stream(bucket).await.unwrap();
+    assert_eq!(stream.info().await.unwrap().state.consumer_count, 0);
+}
