@@ -131,7 +131,10 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     assert_eq!(counts.map(|name| found.count(name)), [0, 0, 1, 0, 0, 0], "{found}");
     assert_eq!(case.copy.state(&uri).as_deref(), Some("present"));
     let text = case.copy.run("scrub", &[]).exits(1).stdout;
-    assert!(text.contains("no Source can give such bytes again. Bring the objects back from a copy"), "{text}");
+    assert!(
+        text.contains("no Source can give such bytes again. Bring the objects back from a copy"),
+        "{text}"
+    );
 
     let asked = case.site.requests_at("/a");
     let mended = case.copy.run("scrub", &["--repair", "--json"]).exits(0);
