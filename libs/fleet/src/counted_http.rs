@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use service::Metrics;
+use service::{Metrics, status_class};
 use web::{Client, Exchange, Observer};
 
 use crate::lane_groups::{LaneGroups, OTHER};
@@ -127,7 +127,7 @@ impl UnderWay {
 
 impl Exchange for UnderWay {
     fn answered(&mut self, status: Option<u16>, after: Duration) {
-        self.count(status.map_or("none", class));
+        self.count(status.map_or("none", status_class));
         if status.is_some() {
             self.seconds.observe(after.as_secs_f64());
         }
@@ -145,16 +145,6 @@ impl Drop for UnderWay {
             self.count("none");
         }
         self.in_flight.dec();
-    }
-}
-
-fn class(status: u16) -> &'static str {
-    match status / 100 {
-        1 => "1xx",
-        2 => "2xx",
-        3 => "3xx",
-        4 => "4xx",
-        _ => "5xx",
     }
 }
 

@@ -45,20 +45,31 @@ fn let_in(gateway: &Gateway, headers: &HeaderMap, method: &Method, route: &str) 
         let challenge = HeaderValue::from_static(challenge);
         return Err(Refusal::unauthorized(said).header(header::WWW_AUTHENTICATE, challenge));
     };
-    if let Err(seconds) = caller.count_request() {
-        let said = format!(
-            "the token {} has sent more requests than are taken; come again in {seconds} s",
-            caller.name()
-        );
-        return Err(Refusal::too_many(said).after_seconds(seconds));
-    }
-    let needed = needed(method, route);
-    if caller.role() < needed {
-        let said =
-            format!("the token {} may not do that: it needs the role {}", caller.name(), needed.as_str());
-        return Err(Refusal::forbidden(said));
-    }
+    count(&caller)?;
+    permit(&caller, needed(method, route))?;
     Ok(caller)
+}
+
+/// Counts a request of whoever asks.
+///
+/// # Errors
+/// When it is one too many.
+pub(crate) fn count(caller: &Caller) -> Result<(), Refusal> {
+    caller.count_request().map_err(|seconds| {
+        let name = caller.name();
+        let said =
+            format!("the token {name} has sent more requests than are taken; come again in {seconds} s");
+        Refusal::too_many(said).after_seconds(seconds)
+    })
+}
+
+/// Lets only those go on who may do what this role may.
+pub(crate) fn permit(caller: &Caller, role: Role) -> Result<(), Refusal> {
+    if caller.role() >= role {
+        return Ok(());
+    }
+    let (name, role) = (caller.name(), role.as_str());
+    Err(Refusal::forbidden(format!("the token {name} may not do that: it needs the role {role}")))
 }
 
 /// The token of a request (RFC 6750).

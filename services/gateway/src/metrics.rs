@@ -7,7 +7,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use service::Metrics;
+use service::{Metrics, status_class};
 
 /// From what a lookup takes to what a report of millions of resources does.
 const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
@@ -61,7 +61,11 @@ impl GatewayMetrics {
 
     /// Counts a request. Labels are of bounded sets: templates of routes, and no other methods than those that are served.
     pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
-        let label = RequestLabel { route: route.to_owned(), method: name(method), status: class(status) };
+        let label = RequestLabel {
+            route: route.to_owned(),
+            method: name(method),
+            status: status_class(status.as_u16()),
+        };
         self.requests.get_or_create(&label).inc();
         self.seconds.get_or_create(&RouteLabel { route: route.to_owned() }).observe(took.as_secs_f64());
     }
@@ -75,15 +79,6 @@ fn name(method: &Method) -> &'static str {
         Method::PUT => "PUT",
         Method::DELETE => "DELETE",
         _ => "other",
-    }
-}
-
-fn class(status: StatusCode) -> &'static str {
-    match status.as_u16() / 100 {
-        2 => "2xx",
-        3 => "3xx",
-        4 => "4xx",
-        _ => "5xx",
     }
 }
 

@@ -3,22 +3,13 @@
 
 mod common;
 
-use common::api::{ADMIN, Api, OPERATE, READ};
+use common::api::{ADMIN, Api, OPERATE, READ, fleet};
 use common::console::Visitor;
-use common::{Fleet, Service, source};
+use common::source;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Fault, SimulatedSource, SourceSpec};
 use testkit::waiting::found;
-
-/// A fleet with a gateway, all in one process.
-async fn fleet() -> (Fleet, Service, Api) {
-    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let all = fleet.start(&[], &fleet.gateway());
-    let api = Api::of(&all).await;
-    (fleet, all, api)
-}
 
 /// The page of a Source that was added by the API.
 async fn added(api: &Api, source: &SimulatedSource) -> String {

@@ -3,21 +3,12 @@
 
 mod common;
 
-use common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, send};
-use common::{Fleet, Service, source, truth};
+use common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, fleet, send};
+use common::{source, truth};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::scripted::ScriptedServer;
-use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
-
-/// A fleet with a gateway, all in one process.
-async fn fleet() -> (Fleet, Service, Api) {
-    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let all = fleet.start(&[], &fleet.gateway());
-    let api = Api::of(&all).await;
-    (fleet, all, api)
-}
 
 /// The Source added by HTTP: where it is.
 async fn added(api: &Api, source: &SimulatedSource) -> String {

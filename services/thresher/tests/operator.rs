@@ -6,21 +6,13 @@ mod common;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use common::api::{Api, OPERATE, READ};
-use common::{Fleet, Service, source, wait};
+use common::api::{Api, OPERATE, READ, fleet};
+use common::{Fleet, source, wait};
 use serde_json::Value;
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Changes, Fault, SourceSpec};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-
-/// A fleet with a gateway, all in one process.
-async fn fleet() -> (Fleet, Service, Api) {
-    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let all = fleet.start(&[], &fleet.gateway());
-    let api = Api::of(&all).await;
-    (fleet, all, api)
-}
 
 /// What the fleet's own words say.
 async fn direct(fleet: &Fleet, words: &[&str]) -> String {

@@ -13,6 +13,7 @@ use super::layout::{self, Frame};
 use super::wanted_form::Form;
 use super::{plan, runs, settings, tell, wanted};
 use crate::ask::{Asked, Sent};
+use crate::door;
 use crate::refusal::Refusal;
 use crate::sources::{self, TryParams};
 use crate::state::Gateway;
@@ -23,7 +24,7 @@ pub(super) async fn page(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Markup, Refusal> {
-    layout::only(&caller, Role::Admin)?;
+    door::permit(&caller, Role::Admin)?;
     Ok(shown(&gateway, &caller, &Fields::default(), None, &[], None))
 }
 

@@ -12,6 +12,7 @@ use super::layout::{self, Frame};
 use super::wanted_form::Form;
 use super::{HOME, wanted};
 use crate::ask::{self, Asked, Sent};
+use crate::door;
 use crate::refusal::Refusal;
 use crate::sources::{self, TryParams};
 use crate::state::Gateway;
@@ -26,7 +27,7 @@ pub(super) async fn page(
     Extension(caller): Extension<Caller>,
     Path(source): Path<String>,
 ) -> Result<Markup, Refusal> {
-    layout::only(&caller, Role::Admin)?;
+    door::permit(&caller, Role::Admin)?;
     let found = gateway.control().sources().get(&ask::source(&source)?).await?;
     let fields = wanted::fields(&Wanted::from(&*found));
     let read = found.revision.to_string();

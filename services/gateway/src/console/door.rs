@@ -9,7 +9,7 @@ use url::Url;
 use url::form_urlencoded::byte_serialize;
 
 use super::{layout, session};
-use crate::door::{ELSEWHERE, needed};
+use crate::door::{ELSEWHERE, count, needed, permit};
 use crate::refusal::{Refusal, unsaid};
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -78,21 +78,15 @@ async fn let_in(
     }
     let found = session::caller(gateway, headers).await.map_err(|refusal| (None, refusal))?;
     let Some(caller) = found else { return Ok(None) };
-    if let Err(seconds) = caller.count_request() {
-        let said = format!(
-            "the token {} has sent more requests than are taken; come again in {seconds} s",
-            caller.name()
-        );
-        return Err((Some(caller), Refusal::too_many(said).after_seconds(seconds)));
+    let permitted = || {
+        count(&caller)?;
+        // Whoever has signed in may sign out.
+        if route == SIGN_OUT || route == SIGN_IN { Ok(()) } else { permit(&caller, needed(method, route)) }
+    };
+    match permitted() {
+        Ok(()) => Ok(Some(caller)),
+        Err(refusal) => Err((Some(caller), refusal)),
     }
-    // Whoever has signed in may sign out.
-    let needed = needed(method, route);
-    if caller.role() < needed && route != SIGN_OUT && route != SIGN_IN {
-        let said =
-            format!("the token {} may not do that: it needs the role {}", caller.name(), needed.as_str());
-        return Err((Some(caller), Refusal::forbidden(said)));
-    }
-    Ok(Some(caller))
 }
 
 /// Whether a browser sent this from a page of ours: no other site can make it say so.

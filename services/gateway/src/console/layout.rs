@@ -89,15 +89,6 @@ pub(super) fn may(caller: &Caller, role: Role) -> bool {
     caller.role() >= role
 }
 
-/// Lets only those see a page who may do what is done with it.
-pub(super) fn only(caller: &Caller, role: Role) -> Result<(), Refusal> {
-    if may(caller, role) {
-        return Ok(());
-    }
-    let (name, role) = (caller.name(), role.as_str());
-    Err(Refusal::forbidden(format!("the token {name} may not do that: it needs the role {role}")))
-}
-
 /// A page about what was refused.
 pub(super) fn refused(gateway: &Gateway, caller: Option<&Caller>, refusal: &Refusal) -> Markup {
     let frame = Frame { title: refusal.title(), caller, path: &[], now: gateway.now() };

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::Run;
+use api::{Run, Submit};
 use axum::extract::{Path, State};
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{Run as FleetRun, RunState};
+use control::Run as FleetRun;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use model::Phase;
@@ -153,23 +153,17 @@ fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
     let step = |name: &str, words: &str, class: &str| {
         html! { form method="post" action={ (here) "/" (name) } { button class=(class) type="submit" { (words) } } }
     };
-    let by_guard = is_stopped_by_guard(gateway, run);
+    let may_be_approved = last(gateway, run).is_some_and(|last| Submit::approving(run.run, &last).is_ok());
     html! {
-        @if !is_over(run) || by_guard {
+        @if !is_over(run) || may_be_approved {
             section.steps aria-label="Steer this run" {
                 @if run.state == "paused" { (step("resume", "Go on", "")) }
                 @if !is_over(run) && run.state != "paused" { (step("pause", "Pause", "")) }
                 @if !is_over(run) { (step("cancel", "Cancel", "grave")) }
-                @if by_guard { (approval(here)) }
+                @if may_be_approved { (approval(here)) }
             }
         }
     }
-}
-
-/// Whether it is the last run of its Source and the guard has stopped it: the API approves no other.
-fn is_stopped_by_guard(gateway: &Gateway, run: &Run) -> bool {
-    last(gateway, run)
-        .is_some_and(|last| matches!(&last.state, RunState::Failed(stopped) if stopped.by_guard))
 }
 
 /// The same run as the fleet shares it, as long as no other has come after it.

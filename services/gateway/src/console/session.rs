@@ -17,6 +17,7 @@ use super::door::SIGN_IN;
 use super::form::Fields;
 use super::layout::{self, Frame};
 use crate::ask::Asked;
+use crate::door::count;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -55,12 +56,7 @@ pub(super) async fn sign_in(
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"thresher\"")];
         return Ok((StatusCode::UNAUTHORIZED, challenge, form(&gateway, next, Some(said))).into_response());
     };
-    caller.count_request().map_err(|seconds| {
-        Refusal::too_many(format!(
-            "this token has sent more requests than are taken; come again in {seconds} s"
-        ))
-        .after_seconds(seconds)
-    })?;
+    count(&caller)?;
     let mut bytes = [0; SECRET_BYTES];
     rand::rng().fill_bytes(&mut bytes);
     let secret = BASE64URL_NOPAD.encode(&bytes);

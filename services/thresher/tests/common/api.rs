@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
+use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::waiting::until;
 
 use super::{Fleet, Run, Service, thresher, wait};
@@ -30,6 +31,14 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
+}
+
+/// A fleet with a gateway, all in one process.
+pub(crate) async fn fleet() -> (Fleet, Service, Api) {
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    let all = fleet.start(&[], &fleet.gateway());
+    let api = Api::of(&all).await;
+    (fleet, all, api)
 }
 
 impl Fleet {

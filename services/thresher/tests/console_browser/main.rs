@@ -6,18 +6,9 @@ mod browser;
 mod common;
 
 use browser::Browser;
-use common::api::{ADMIN, Api, OPERATE, READ};
-use common::{Fleet, Service, source};
-use testkit::servers::{NatsFixture, S3Fixture};
+use common::api::{ADMIN, Api, OPERATE, READ, fleet};
+use common::{Fleet, source};
 use testkit::source::{Fault, SourceSpec};
-
-/// A fleet with a gateway, all in one process.
-async fn fleet() -> (Fleet, Service, Api) {
-    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let all = fleet.start(&[], &fleet.gateway());
-    let api = Api::of(&all).await;
-    (fleet, all, api)
-}
 
 /// The name of the one Source.
 async fn source_name(api: &Api) -> String {
