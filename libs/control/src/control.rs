@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use async_nats::connection::State;
+use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, rustls};
 use tokio::sync::watch;
@@ -12,8 +13,10 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::bucket::{Bucket, Layout, Line};
+use crate::hints::Hints;
 use crate::lease::Leases;
 use crate::members::Members;
+use crate::notices::{NoticeLimits, Notices};
 use crate::plans::Plans;
 use crate::rests::Rests;
 use crate::runs::Runs;
@@ -33,6 +36,9 @@ const PING: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Control {
     client: Client,
+    context: Context,
+    namespace: String,
+    replicas: usize,
     sources: Sources,
     runs: Runs,
     leases: Leases,
@@ -42,6 +48,7 @@ pub struct Control {
     submissions: Submissions,
     words: Words,
     plans: Plans,
+    hints: Hints,
 }
 
 impl Control {
@@ -122,7 +129,11 @@ impl Control {
             )),
             words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
             plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
+            hints: Hints::new(Table::new(open("hints", 1, "Which Sources are said to have changed").await?)),
             client,
+            context: context.clone(),
+            namespace: config.namespace.clone(),
+            replicas: config.replicas,
         })
     }
 
@@ -169,6 +180,19 @@ impl Control {
     /// What it would take to harvest Sources, as far as somebody asked.
     pub fn plans(&self) -> &Plans {
         &self.plans
+    }
+
+    /// Which Sources somebody says to have changed.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// The notifications that others have left, kept within these limits: of all that say some, the newest word counts.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn notices(&self, limits: NoticeLimits) -> Result<Notices, ControlError> {
+        Notices::open(&self.context, &self.namespace, self.replicas, limits).await
     }
 
     /// Whether the server answers now.

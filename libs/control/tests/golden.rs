@@ -8,9 +8,10 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, AskedBy, Before, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState, PlanUnread,
-    PlanWay, PollBounds, Prefer, Problems, Progress, Rest, Revision, Robots, Role, Run, RunMode, RunSpec,
-    Schedule, Session, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout, WordKind, WordRequest,
+    Absent, AskedBy, Before, Hint, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState,
+    PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress, Rest, Revision, Robots, Role, Run, RunMode,
+    RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout, WordKind,
+    WordRequest,
 };
 use jiff::Timestamp;
 use model::{Phase, ProblemReason, SetId, SourceId};
@@ -196,6 +197,12 @@ fn plans() {
         unread_left_out: 2,
     };
     golden("plan-done", &plan(1, PlanState::Done { estimate, at }));
+}
+
+#[test]
+fn hints() {
+    let source = "example-org-1".parse().unwrap();
+    golden("hint", &Hint { source, given_at: at("2026-03-01T12:00:00Z"), by: "repository-1".to_owned() });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::node::{Document, Item};
-use crate::terms::{AS, BASIC_CONTAINER, CONSTRAINED_BY, CONTAINS, LDP_CONTEXT};
+use crate::terms::{AS, BASIC_CONTAINER, CONSTRAINED_BY, CONTAINS};
 
 /// A page of an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,22 +20,21 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// As JSON-LD. The names are those of the platform's context, and stand for the same without it.
+    /// As JSON-LD. Whoever reads it needs to fetch no context.
     pub fn to_json(&self) -> Value {
-        let id = |url: &Url| json!({"@id": url.as_str()});
         let mut said = json!({
-            "@context": [LDP_CONTEXT, {
+            "@context": {
                 "contains": {"@id": CONTAINS, "@type": "@id"},
                 "constrainedBy": {"@id": CONSTRAINED_BY, "@type": "@id"},
                 "next": {"@id": format!("{AS}next"), "@type": "@id"},
-            }],
+            },
             "@id": self.inbox.as_str(),
             "@type": BASIC_CONTAINER,
             "constrainedBy": self.constrained_by.as_str(),
             "contains": self.contains.iter().map(Url::as_str).collect::<Vec<_>>(),
         });
         if let Some(next) = &self.next {
-            said["next"] = id(next);
+            said["next"] = next.as_str().into();
         }
         said
     }

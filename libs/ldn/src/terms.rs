@@ -18,5 +18,3 @@ pub const BASIC_CONTAINER: &str = "http://www.w3.org/ns/ldp#BasicContainer";
 pub const RESOURCE: &str = "http://www.w3.org/ns/ldp#Resource";
 /// The context of Activity Streams 2.
 pub const AS_CONTEXT: &str = "https://www.w3.org/ns/activitystreams";
-/// The context of the Linked Data Platform.
-pub const LDP_CONTEXT: &str = "http://www.w3.org/ns/ldp";

@@ -2,8 +2,10 @@
 #![allow(missing_docs)]
 
 mod connection;
+mod hints;
 mod leases;
 mod members;
+mod notices;
 mod plans;
 mod rests;
 mod runs;

@@ -1,0 +1,138 @@
+//! A notification that somebody has left, and its name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use model::{Message, SourceId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// How much of the digest stands in a name: so much that nobody guesses it.
+const MARK: usize = 16;
+/// How much of a digest stands for a sender.
+const SENDER: usize = 20;
+
+/// A notification as it was left in an inbox. Its body is a stranger's, and is never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Whose inbox; none for the one that is for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<SourceId>,
+    /// Who left it, by the name under which he is known.
+    pub sender: String,
+    /// When it came.
+    pub received_at: Timestamp,
+    /// What it is, as its sender says.
+    pub media_type: String,
+    /// The notification.
+    pub body: String,
+}
+
+/// The name of a notification: where it lies, and a mark that follows from what it is, so that it is never taken for another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NoticeId {
+    pub(super) sequence: u64,
+    pub(super) mark: String,
+}
+
+/// A text is no name of a notification.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("that is no name of a notification")]
+pub struct NoticeIdError;
+
+impl Notice {
+    /// The same for the same notification of the same sender in the same inbox, and for no other, in hexadecimal.
+    pub(super) fn digest(&self) -> String {
+        let inbox = self.inbox.as_ref().map_or("", SourceId::as_str);
+        let mut hasher = Sha256::new();
+        for part in [inbox, &self.sender, &self.media_type, &self.body] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hex(&hasher.finalize())
+    }
+}
+
+impl NoticeId {
+    pub(super) fn new(sequence: u64, digest: &str) -> Self {
+        Self { sequence, mark: digest.chars().take(MARK).collect() }
+    }
+}
+
+/// What stands for a sender where his name cannot.
+pub(super) fn sender_token(sender: &str) -> String {
+    hex(&Sha256::digest(sender.as_bytes()))[..SENDER].to_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl fmt::Display for NoticeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.sequence, self.mark)
+    }
+}
+
+impl FromStr for NoticeId {
+    type Err = NoticeIdError;
+
+    fn from_str(text: &str) -> Result<Self, NoticeIdError> {
+        let (sequence, mark) = text.split_once('-').ok_or(NoticeIdError)?;
+        let is_mark =
+            mark.len() == MARK && mark.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let id = sequence.parse().ok().map(|sequence| Self { sequence, mark: mark.to_owned() });
+        // Not `+1` or `01`: a thing has one name.
+        id.filter(|id| is_mark && id.sequence > 0 && id.to_string() == text).ok_or(NoticeIdError)
+    }
+}
+
+impl Message for Notice {
+    const KIND: &'static str = "notice";
+    const VERSION: u16 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_and_nothing_else_is_one() {
+        let id = NoticeId::new(7, &"0a".repeat(32));
+        assert_eq!(id.to_string(), "7-0a0a0a0a0a0a0a0a");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for wrong in [
+            "",
+            "7",
+            "7-",
+            "-0a0a0a0a0a0a0a0a",
+            "07-0a0a0a0a0a0a0a0a",
+            "0-0a0a0a0a0a0a0a0a",
+            "7-0A0a0a0a0a0a0a0a",
+            "7-0a0a0a0a0a0a0a0a0a",
+        ] {
+            assert_eq!(wrong.parse::<NoticeId>(), Err(NoticeIdError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_digest_follows_from_all_that_makes_a_notification_and_not_from_when_it_came() {
+        let one = Notice {
+            inbox: Some("a".parse().unwrap()),
+            sender: "s".to_owned(),
+            received_at: Timestamp::UNIX_EPOCH,
+            media_type: "application/ld+json".to_owned(),
+            body: "{}".to_owned(),
+        };
+        assert_eq!(one.digest(), Notice { received_at: Timestamp::MAX, ..one.clone() }.digest());
+        for other in [
+            Notice { inbox: None, ..one.clone() },
+            Notice { sender: "t".to_owned(), ..one.clone() },
+            Notice { media_type: "application/json".to_owned(), ..one.clone() },
+            Notice { body: "{ }".to_owned(), ..one.clone() },
+        ] {
+            assert_ne!(one.digest(), other.digest());
+        }
+    }
+}
