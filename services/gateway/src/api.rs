@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::door::door;
 use crate::refusal::{PROBLEM_JSON, Refusal};
 use crate::state::Gateway;
-use crate::{console, content, events, plans, problems, report, resources, runs, sources, words};
+use crate::{console, content, events, inbox, plans, problems, report, resources, runs, sources, words};
 
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
@@ -70,7 +70,8 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .layer(limit)
         .layer(middleware::from_fn_with_state(gateway.clone(), door))
         .with_state(gateway.clone())
-        .merge(console::router(gateway))
+        .merge(console::router(gateway.clone()))
+        .merge(inbox::router(gateway))
 }
 
 fn routes() -> OpenApiRouter<Gateway> {

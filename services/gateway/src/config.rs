@@ -8,6 +8,7 @@ use anyhow::bail;
 use fleet::{NatsConfig, StoreConfig};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
+use url::Url;
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -50,6 +51,65 @@ pub struct Settings {
     pub plan_wait_seconds: u64,
     /// How long a browser that has shown a token to the console need not show it again, in seconds.
     pub session_seconds: u64,
+    /// The inboxes where others leave notifications of changes (LDN); without, there are none.
+    pub inbox: Option<InboxSettings>,
+}
+
+/// The inboxes where others leave notifications of changes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InboxSettings {
+    /// The file that says who may leave notifications. It is read again when it changes.
+    pub senders: PathBuf,
+    /// Under which URL the world reaches the gateway; without, as the header `Host` of each request says.
+    pub public_url: Option<Url>,
+    /// The largest notification, in bytes.
+    pub body_bytes: usize,
+    /// How long a notification may take to arrive, in seconds.
+    pub body_seconds: u64,
+    /// Notifications in a second of one sender; beyond, they are answered with 429.
+    pub per_second: NonZeroU32,
+    /// The most notifications that are kept of one sender in one inbox; the oldest make room.
+    pub most_per_sender: u32,
+    /// How long they are kept, in days.
+    pub retention_days: u32,
+    /// The most that all of them take in NATS, in megabytes, which it sets aside; the oldest make room. 0 = no limit of their own.
+    pub megabytes: u64,
+}
+
+impl Default for InboxSettings {
+    fn default() -> Self {
+        Self {
+            senders: PathBuf::new(),
+            public_url: None,
+            body_bytes: 64 * 1024,
+            body_seconds: 10,
+            per_second: const { NonZeroU32::new(10).unwrap() },
+            most_per_sender: 1_000,
+            retention_days: 30,
+            megabytes: 256,
+        }
+    }
+}
+
+impl InboxSettings {
+    fn check(&self) -> anyhow::Result<()> {
+        if self.senders.as_os_str().is_empty() {
+            bail!(
+                "gateway.inbox.senders names no file: it says who may leave notifications (services/gateway/README.md shows it)"
+            );
+        }
+        if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
+            bail!("gateway.inbox.public_url is {url}: it is an http or https URL");
+        }
+        if !(1..=1024 * 1024).contains(&self.body_bytes) || !(1..=300).contains(&self.body_seconds) {
+            bail!("gateway.inbox.body_bytes is 1 to 1048576, and body_seconds 1 to 300");
+        }
+        if !(1..=1_000_000).contains(&self.most_per_sender) || !(1..=3_650).contains(&self.retention_days) {
+            bail!("gateway.inbox.most_per_sender is 1 to 1000000, and retention_days 1 to 3650");
+        }
+        Ok(())
+    }
 }
 
 impl Default for Settings {
@@ -65,6 +125,7 @@ impl Default for Settings {
             idempotency_seconds: 24 * 3600,
             plan_wait_seconds: 4,
             session_seconds: 12 * 3600,
+            inbox: None,
         }
     }
 }
@@ -96,6 +157,9 @@ impl Settings {
         if !(60..=31_536_000).contains(&self.session_seconds) {
             bail!("gateway.session_seconds is 60 to 31536000");
         }
+        if let Some(inbox) = &self.inbox {
+            inbox.check()?;
+        }
         Ok(())
     }
 }
@@ -121,6 +185,26 @@ mod tests {
         assert_eq!(Settings { tokens: None, ..config.gateway }, Settings::default());
         let misspelt = vars.with("THRESHER_GATEWAY__GATEWAY__TOKEN", "/x");
         assert!(config::load::<Config>("gateway", &misspelt).is_err());
+    }
+
+    #[test]
+    fn inboxes_need_a_file_of_senders_and_bounds_that_make_sense() {
+        let check = |change: fn(&mut InboxSettings)| {
+            let mut inbox =
+                InboxSettings { senders: PathBuf::from("senders.yaml"), ..InboxSettings::default() };
+            change(&mut inbox);
+            Settings { without_tokens: true, inbox: Some(inbox), ..Settings::default() }.check()
+        };
+        assert!(check(|_| ()).is_ok());
+        for (change, name) in [
+            ((|inbox| inbox.senders = PathBuf::new()) as fn(&mut InboxSettings), "senders"),
+            (|inbox| inbox.public_url = Some("ftp://e.org/".parse().unwrap()), "public_url"),
+            (|inbox| inbox.body_bytes = 0, "body_bytes"),
+            (|inbox| inbox.retention_days = 0, "retention_days"),
+        ] {
+            let said = check(change).unwrap_err().to_string();
+            assert!(said.contains(name), "{said}");
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(crate) fn permit(caller: &Caller, role: Role) -> Result<(), Refusal> {
 }
 
 /// The token of a request (RFC 6750).
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
 }

@@ -8,6 +8,7 @@ mod console;
 mod content;
 mod door;
 mod events;
+mod inbox;
 mod judged;
 mod metrics;
 mod page;
@@ -25,6 +26,6 @@ mod tokens;
 mod words;
 
 pub use self::api::openapi;
-pub use config::{Config, Settings};
+pub use config::{Config, InboxSettings, Settings};
 pub use metrics::GatewayMetrics;
 pub use serve::serve;

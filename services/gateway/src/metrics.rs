@@ -17,6 +17,45 @@ const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
 pub struct GatewayMetrics {
     requests: Family<RequestLabel, Counter>,
     seconds: Family<RouteLabel, Histogram>,
+    notifications: Family<VerdictLabel, Counter>,
+}
+
+/// What came of a notification that somebody wanted to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Verdict {
+    /// It is kept, and a Source is looked at for it.
+    Hint,
+    /// It is kept.
+    Kept,
+    /// Nobody knows who sent it.
+    UnknownSender,
+    /// Its sender has sent too many.
+    TooMany,
+    /// It is too large.
+    TooLarge,
+    /// It came too slowly, or broke off.
+    TooSlow,
+    /// It is none.
+    Malformed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabel {
+    verdict: &'static str,
+}
+
+impl Verdict {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Hint => "hint",
+            Self::Kept => "kept",
+            Self::UnknownSender => "unknown-sender",
+            Self::TooMany => "too-many",
+            Self::TooLarge => "too-large",
+            Self::TooSlow => "too-slow",
+            Self::Malformed => "malformed",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,6 +75,7 @@ impl Default for GatewayMetrics {
         Self {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            notifications: Family::default(),
         }
     }
 }
@@ -55,8 +95,22 @@ impl GatewayMetrics {
                 "Time until an answer began by route",
                 counted.seconds.clone(),
             );
+            registry.register(
+                "gateway_notifications",
+                "Notifications that somebody wanted to leave by verdict",
+                counted.notifications.clone(),
+            );
         });
+        // From zero, so that the first one is seen.
+        for verdict in [Verdict::Hint, Verdict::Kept] {
+            counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc_by(0);
+        }
         counted
+    }
+
+    /// Counts a notification.
+    pub(crate) fn notification(&self, verdict: Verdict) {
+        self.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
     /// Counts a request. Labels are of bounded sets: templates of routes, and no other methods than those that are served.

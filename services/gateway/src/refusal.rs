@@ -44,6 +44,8 @@ refusals! {
     unconditional PRECONDITION_REQUIRED "unconditional" "The request must be conditional";
     invalid UNPROCESSABLE_ENTITY "invalid" "What is wanted makes no sense";
     too_many TOO_MANY_REQUESTS "too-many-requests" "Too many requests";
+    too_large PAYLOAD_TOO_LARGE "too-large" "The body is too large";
+    too_slow REQUEST_TIMEOUT "too-slow" "The body came too slowly";
     unsatisfiable RANGE_NOT_SATISFIABLE "range-not-satisfiable" "No byte of that range is there";
     damaged INTERNAL_SERVER_ERROR "damaged" "What is stored is not what was stored";
     unavailable SERVICE_UNAVAILABLE "unavailable" "It cannot be done now";

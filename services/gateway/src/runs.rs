@@ -74,7 +74,9 @@ pub(crate) async fn list(
 ) -> Result<Json<Page<Run>>, Refusal> {
     let id = ask::source(&source)?;
     let runs = gateway.control().runs();
-    let (last, past) = (runs.get(&id).await?, runs.past(&id).await?);
+    let (last, mut past) = (runs.get(&id).await?, runs.past(&id).await?);
+    // It may have been followed by another between the two questions.
+    past.retain(|past| last.as_ref().is_none_or(|last| last.spec.id != past.spec.id));
     if last.is_none() {
         // Perhaps there is no such Source.
         gateway.control().sources().get(&id).await?;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogs::Catalogs;
 use crate::config::{Config, Settings};
+use crate::inbox::{Inbox, Senders};
 use crate::judged::Judged;
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
@@ -32,6 +33,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let settings = context.config.gateway.clone();
     settings.check()?;
     let tokens = tokens(&settings, &context.stop)?;
+    let senders = senders(&settings, &context.stop)?;
     let metrics = GatewayMetrics::register(&context.metrics);
     let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
     context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
@@ -42,6 +44,15 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let views =
         fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
+    let inbox = match (&settings.inbox, senders) {
+        (Some(wanted), Some(senders)) => {
+            let open = || control.notices(Inbox::limits(wanted));
+            let notices =
+                fleet::connect("notices", &readiness, &stop, ControlError::is_temporary, open).await?;
+            Some(Inbox::new(wanted.clone(), senders, notices))
+        }
+        _ => None,
+    };
     tokio::spawn(watch(control.clone(), readiness.clone(), stop.clone()));
 
     let listen = settings.listen;
@@ -61,6 +72,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         store,
         catalogs,
         judged,
+        inbox,
         metrics,
         clock,
         stop: stop.clone(),
@@ -81,6 +93,13 @@ fn tokens(settings: &Settings, stop: &CancellationToken) -> anyhow::Result<Token
     let tokens = Tokens::of_file(path, rate)?;
     tokio::spawn(tokens.clone().follow(path.clone(), stop.clone()));
     Ok(tokens)
+}
+
+fn senders(settings: &Settings, stop: &CancellationToken) -> anyhow::Result<Option<Senders>> {
+    let Some(inbox) = &settings.inbox else { return Ok(None) };
+    let senders = Senders::of_file(&inbox.senders, inbox.per_second)?;
+    tokio::spawn(senders.clone().follow(inbox.senders.clone(), stop.clone()));
+    Ok(Some(senders))
 }
 
 async fn views(control: &Control) -> Result<Views, ControlError> {

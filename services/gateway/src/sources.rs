@@ -11,10 +11,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::ask::{self, Asked, Sent};
-use crate::page;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
+use crate::{inbox, page};
 
 /// Parameters of lists.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -106,9 +106,12 @@ pub(crate) async fn create(
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let found = gateway.control().sources().get(&ask::source(&source)?).await?;
-    Ok(answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK))
+    let mut response = answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK);
+    response.headers_mut().extend(inbox::advertised(&gateway, &headers, Some(&found.id)));
+    Ok(response)
 }
 
 /// Changes what is wanted of a Source: all of it. `If-Match` names the revision that was read.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogs::Catalogs;
 use crate::config::Settings;
+use crate::inbox::Inbox;
 use crate::judged::Judged;
 use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
@@ -28,6 +29,8 @@ pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) catalogs: Catalogs,
     pub(crate) judged: Judged,
+    /// Where others leave notifications, if they may.
+    pub(crate) inbox: Option<Inbox>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) clock: Arc<dyn Clock>,
     /// Cancelled when nothing new is to be begun.
@@ -74,6 +77,10 @@ impl Gateway {
 
     pub(crate) fn judged(&self) -> &Judged {
         &self.0.judged
+    }
+
+    pub(crate) fn inbox(&self) -> Option<&Inbox> {
+        self.0.inbox.as_ref()
     }
 
     pub(crate) fn metrics(&self) -> &GatewayMetrics {

@@ -5,7 +5,6 @@ mod file;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use governor::clock::{Clock as _, DefaultClock};
@@ -15,10 +14,8 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
-use self::file::{parse, read};
-
-/// How often the file is looked at. A mounted secret that is replaced is a symbolic link set anew, so its content is compared.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+use self::file::parse;
+pub(crate) use self::file::{digest, follow, read};
 
 /// What a token allows. Each allows what those before it do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -131,31 +128,9 @@ impl Tokens {
         found
     }
 
-    /// Reads the file again when it changes, until `stop`. A file that cannot be read, or makes no sense, changes nothing: those who
-    /// could ask before still can, and the log says so.
+    /// Reads the file again when it changes, until `stop`: see [`follow`].
     pub(crate) async fn follow(self, path: PathBuf, stop: CancellationToken) {
-        let mut last = read(&path).unwrap_or_default();
-        let mut complained = String::new();
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = stop.cancelled() => return,
-            }
-            let place = path.clone();
-            let Ok(text) = tokio::task::spawn_blocking(move || read(&place)).await else { return };
-            match text.map(|text| (text != last).then_some(text)) {
-                Ok(None) => complained.clear(),
-                Ok(Some(text)) => match self.take(&text) {
-                    Ok(()) => {
-                        tracing::info!(tokens.file = %path.display(), "the tokens were read again");
-                        complained.clear();
-                        last = text;
-                    }
-                    Err(error) => complain(&path, &error, &mut complained),
-                },
-                Err(error) => complain(&path, &error, &mut complained),
-            }
-        }
+        follow(path, "tokens", stop, |text| self.take(text)).await;
     }
 
     /// Takes what a changed file says.
@@ -163,14 +138,6 @@ impl Tokens {
         let mut entries = self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         *entries = parse(text, self.rate, &entries)?;
         Ok(())
-    }
-}
-
-fn complain(path: &Path, error: &anyhow::Error, before: &mut String) {
-    let said = format!("{error:#}");
-    if said != *before {
-        tracing::error!(tokens.file = %path.display(), error = said, "the tokens cannot be read again: those read before still hold");
-        *before = said;
     }
 }
 

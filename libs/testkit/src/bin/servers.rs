@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
 
 async fn install() -> anyhow::Result<ExitCode> {
     let venvs = tokio::task::spawn_blocking(|| {
-        anyhow::Ok([Venv::servers()?, Venv::peers()?, Venv::deploy()?, Venv::schemathesis()?])
+        anyhow::Ok([Venv::servers()?, Venv::peers()?, Venv::deploy()?, Venv::schemathesis()?, Venv::ldn()?])
     })
     .await??;
     for venv in venvs {

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 const SERVERS: &str = include_str!("../../python/servers.txt");
 const PEERS: &str = include_str!("../../python/peers.txt");
 const DEPLOY: &str = include_str!("../../python/deploy.txt");
+const LDN: &str = include_str!("../../python/ldn.txt");
 const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
 /// A virtual environment with pinned packages.
@@ -50,6 +51,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn schemathesis() -> anyhow::Result<Venv> {
         Venv::with("schemathesis-venv", SCHEMATHESIS, &[])
+    }
+
+    /// Other people's sender and consumer of Linked Data Notifications (`python` with `ldnlib`), in `ldn-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn ldn() -> anyhow::Result<Venv> {
+        Venv::with("ldn-venv", LDN, &[])
     }
 
     /// The path of a program, or of `python` itself.

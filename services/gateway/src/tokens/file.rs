@@ -1,15 +1,19 @@
-//! The file of tokens.
+//! Files of tokens, which are read again when they change.
 
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Role};
 
+/// How often the file is looked at. A mounted secret that is replaced is a symbolic link set anew, so its content is compared.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The shortest token that nobody guesses.
 const LEAST_CHARACTERS: usize = 16;
 /// The largest file: far more tokens than a fleet has operators.
@@ -27,8 +31,50 @@ struct Line {
     sha256: Option<String>,
 }
 
-/// The text of a file.
-pub(super) fn read(path: &Path) -> anyhow::Result<String> {
+/// Reads a file again when it changes, until `stop`, and has what it says taken. A file that cannot be read, or makes no sense, changes
+/// nothing: those who could ask before still can, and the log says so.
+pub(crate) async fn follow(
+    path: PathBuf,
+    what: &str,
+    stop: CancellationToken,
+    take: impl Fn(&str) -> anyhow::Result<()>,
+) {
+    let mut last = read(&path).unwrap_or_default();
+    let mut complained = String::new();
+    let mut complain = |error: Option<anyhow::Error>| {
+        let said = error.map(|error| format!("{error:#}")).unwrap_or_default();
+        if !said.is_empty() && said != complained {
+            tracing::error!(file = %path.display(), error = said, "the {what} cannot be read again: those read before still hold");
+        }
+        complained = said;
+    };
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        let place = path.clone();
+        let Ok(text) = tokio::task::spawn_blocking(move || read(&place)).await else { return };
+        match text.map(|text| (text != last).then_some(text)) {
+            Ok(None) => complain(None),
+            Ok(Some(text)) => match take(&text) {
+                Ok(()) => {
+                    tracing::info!(file = %path.display(), "the {what} were read again");
+                    complain(None);
+                    last = text;
+                }
+                Err(error) => complain(Some(error)),
+            },
+            Err(error) => complain(Some(error)),
+        }
+    }
+}
+
+/// A file of secrets.
+///
+/// # Errors
+/// When it cannot be read, or is larger than any such file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     let place = || format!("cannot read the tokens in {}", path.display());
     let length = std::fs::metadata(path).with_context(place)?.len();
     ensure!(
@@ -50,23 +96,8 @@ pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::
     for Line { name, role, token, sha256 } in lines {
         ensure!(!name.is_empty() && name.len() <= 100, "a name of a token has 1 to 100 bytes");
         ensure!(callers.iter().all(|known| known.name() != name), "two tokens are called {name}");
-        let sha256: [u8; 32] = match (token, sha256) {
-            (Some(token), None) => {
-                let is_long = token.chars().count() >= LEAST_CHARACTERS;
-                ensure!(
-                    is_long,
-                    "the token {name} has fewer than {LEAST_CHARACTERS} characters, and could be guessed"
-                );
-                Sha256::digest(token.as_bytes()).into()
-            }
-            (None, Some(hex)) => {
-                let bytes = HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok();
-                bytes
-                    .and_then(|bytes| bytes.try_into().ok())
-                    .with_context(|| format!("sha256 of {name} is not 64 hexadecimal digits"))?
-            }
-            _ => bail!("{name} needs one of token and sha256"),
-        };
+        let sha256 =
+            digest(&name, token, sha256)?.with_context(|| format!("{name} needs one of token and sha256"))?;
         ensure!(callers.iter().all(|known| known.0.sha256 != sha256), "{name} is the same token as another");
         let kept = before
             .iter()
@@ -74,4 +105,32 @@ pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::
         callers.push(kept.cloned().unwrap_or_else(|| Caller::new(name, role, sha256, rate)));
     }
     Ok(callers)
+}
+
+/// The digest of a token that stands in a file in clear or as its digest; none where there is none.
+///
+/// # Errors
+/// When it could be guessed, is no digest, or stands there in both ways. No message repeats it.
+pub(crate) fn digest(
+    name: &str,
+    token: Option<String>,
+    sha256: Option<String>,
+) -> anyhow::Result<Option<[u8; 32]>> {
+    match (token, sha256) {
+        (None, None) => Ok(None),
+        (Some(token), None) => {
+            let is_long = token.chars().count() >= LEAST_CHARACTERS;
+            ensure!(
+                is_long,
+                "the token {name} has fewer than {LEAST_CHARACTERS} characters, and could be guessed"
+            );
+            Ok(Some(Sha256::digest(token.as_bytes()).into()))
+        }
+        (None, Some(hex)) => {
+            let bytes = HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok();
+            let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+            bytes.with_context(|| format!("sha256 of {name} is not 64 hexadecimal digits")).map(Some)
+        }
+        (Some(_), Some(_)) => bail!("{name} needs one of token and sha256"),
+    }
 }

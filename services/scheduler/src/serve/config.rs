@@ -47,6 +47,8 @@ pub struct Settings {
     pub sources_shown: usize,
     /// How long after its time, by its own schedule, a Source may be in step again before it counts as stale, in seconds.
     pub freshness_grace_seconds: u64,
+    /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds.
+    pub hint_pause_seconds: u64,
 }
 
 impl Default for Settings {
@@ -58,6 +60,7 @@ impl Default for Settings {
             source_patience_seconds: 3_600,
             sources_shown: 50,
             freshness_grace_seconds: 21_600,
+            hint_pause_seconds: 10,
         }
     }
 }
@@ -69,6 +72,10 @@ impl Settings {
 
     pub(super) fn freshness_grace(&self) -> Duration {
         Duration::from_secs(self.freshness_grace_seconds)
+    }
+
+    pub(super) fn hint_pause(&self) -> Duration {
+        Duration::from_secs(self.hint_pause_seconds)
     }
 
     /// Room for blocks of records, and for indexes and filters, in bytes.

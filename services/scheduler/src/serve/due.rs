@@ -40,6 +40,30 @@ pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
     }
 }
 
+/// When a Source is due that somebody has hinted at: at once, but not sooner than `pause` after the end of its last run, which is over. However
+/// many hint at it, it is looked at no more often than that.
+pub(super) fn hinted(spec: &SourceSpec, last: Option<&Run>, pause: Duration, now: Timestamp) -> Due {
+    if !spec.enabled {
+        return Due::Never;
+    }
+    let ended = last.and_then(|run| run.finished_at);
+    match ended.map(|ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX)) {
+        Some(at) if at > now => Due::In(Duration::try_from(at.duration_since(now)).unwrap_or_default()),
+        _ => Due::Now,
+    }
+}
+
+impl Due {
+    /// The sooner of both.
+    pub(super) fn or_sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Now, _) | (_, Self::Now) => Self::Now,
+            (Self::In(one), Self::In(two)) => Self::In(one.min(two)),
+            (Self::Never, due) | (due, Self::Never) => due,
+        }
+    }
+}
+
 /// Until when what was held at `last_success` is what the operator wants to have: when the Source is due again. None where nobody said.
 pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<Timestamp> {
     let scheduled =
@@ -89,6 +113,22 @@ mod tests {
         assert_eq!(due(&source(), None, None, at(0)), Due::Never);
         let disabled = SourceSpec { enabled: false, schedule: Some(Schedule::every(60)), ..source() };
         assert_eq!(due(&disabled, None, None, at(0)), Due::Never);
+    }
+
+    #[test]
+    fn a_hint_is_taken_up_at_once_but_not_sooner_than_a_pause_after_the_last_run() {
+        let (spec, pause) = (source(), Duration::from_secs(10));
+        assert_eq!(hinted(&spec, None, pause, at(0)), Due::Now);
+        let last = ran(&spec, 0, 20);
+        assert_eq!(hinted(&spec, Some(&last), pause, at(21)), Due::In(Duration::from_secs(9)));
+        assert_eq!(hinted(&spec, Some(&last), pause, at(30)), Due::Now);
+        let disabled = SourceSpec { enabled: false, ..spec };
+        assert_eq!(hinted(&disabled, None, pause, at(0)), Due::Never);
+        let (long, short) = (Due::In(Duration::from_secs(9)), Due::In(Duration::from_secs(3)));
+        assert_eq!(
+            [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
+            [short, long, Due::Now]
+        );
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The scheduler beside others: each Source has one owner, and what the operator wants is compared with what is so.
 //!
 //! The story: `claims` finds out which Sources are this scheduler's to look after; a `steward` for each of them waits for
-//! work, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. Beside that, `plans` finds
+//! work, or for `hints` that there is some, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. Beside that, `plans` finds
 //! out what Sources would take that somebody asks about.
 
 mod claims;
 mod config;
 mod due;
 mod ending;
+mod hints;
 mod meter;
 mod metrics;
 mod places;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use bus::Bus;
 use catalog::{CacheBudget, CatalogConfig};
-use control::{Control, MemberId, Role, Run, SourceSpec, View};
+use control::{Control, Hint, MemberId, Role, Run, SourceSpec, View};
 use fleet::{Credentials, Joined};
 use model::{Clock, SystemClock};
 use service::Context;
@@ -47,6 +48,7 @@ struct Crew {
     sources: View<SourceSpec>,
     runs: View<Run>,
     leases: View<control::LeaseRecord>,
+    hints: View<Hint>,
     store: Store,
     bus: Arc<dyn Bus>,
     client: Client,
@@ -84,7 +86,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
-    let Views { sources, runs, leases, members, plans } = Views::open(&control, &readiness, &stop).await?;
+    let Views { sources, runs, leases, members, plans, hints } =
+        Views::open(&control, &readiness, &stop).await?;
     let shown = Shown {
         standings: counted.standings.clone(),
         sources: sources.clone(),
@@ -99,6 +102,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         sources,
         runs,
         leases,
+        hints,
         store,
         places: Places::new(Arc::clone(&bus)),
         credentials,

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Crew;
 use super::due::{self, Due};
+use super::hints;
 use super::run::{Left, Tended};
 
 /// The wait after something that is shared could not be read or written.
@@ -67,6 +68,9 @@ impl Steward {
         let Some((spec, run)) = wait.await? else { return Ok(()) };
         let Some(lease) = self.acquire().await? else { return Ok(()) };
         self.crew.metrics.lease("taken");
+        if let Err(error) = hints::take_up(&self.crew, &self.source, &run).await {
+            tracing::warn!(source.id = %self.source, %error, "a hint cannot be taken up now: there will be a run more");
+        }
         let tended = Tended::new(&self.crew, &lease, spec, &run, &self.keep).tend(&run).await;
         self.crew.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "given-back" });
         // Whatever came of it: others may have the Source now.
@@ -94,28 +98,30 @@ impl Steward {
     /// scheduler is to let the Source alone.
     async fn wait_for_run(&self) -> Result<Option<(Arc<SourceSpec>, Arc<Run>)>, ControlError> {
         let (mut sources, mut runs) = (self.crew.sources.clone(), self.crew.runs.clone());
+        let mut hinted = self.crew.hints.clone();
         loop {
             let next_look = Instant::now() + BETWEEN_LOOKS;
             // Before the look, so that nothing that changes after it is missed.
             sources.mark_seen();
             runs.mark_seen();
+            hinted.mark_seen();
             let spec = sources.get(&self.source);
             let last = runs.get(&self.source);
-            let due = match (&spec, &last) {
+            let (due, asked_by) = match (&spec, &last) {
                 // A Source that was taken away is not begun any more, and what was begun waits for its word.
-                (None, _) => Due::Never,
+                (None, _) => (Due::Never, AskedBy::Schedule),
                 (Some(spec), Some(run)) if run.wants_work() => {
                     return Ok(Some((Arc::clone(&spec.value), Arc::clone(&run.value))));
                 }
-                (Some(_), Some(run)) if !run.state.is_over() => Due::Never,
+                (Some(_), Some(run)) if !run.state.is_over() => (Due::Never, AskedBy::Schedule),
                 (Some(spec), last) => {
                     let last = last.as_ref().map(|run| &*run.value);
-                    due::due(spec, last, self.pause, self.crew.clock.now())
+                    self.due(spec, last, hinted.get(&self.source).is_some())
                 }
             };
             let wait = match due {
                 Due::Now => {
-                    self.submit().await?;
+                    self.submit(asked_by).await?;
                     continue_after_submission(&mut runs, &self.source).await;
                     continue;
                 }
@@ -126,6 +132,7 @@ impl Steward {
                 tokio::select! {
                     () = sources.changed() => {}
                     () = runs.changed() => {}
+                    () = hinted.changed() => {}
                 }
                 sleep_until(next_look).await;
             };
@@ -137,13 +144,25 @@ impl Steward {
         }
     }
 
+    /// When the Source is due whose last run is over, and who says so.
+    fn due(&self, spec: &SourceSpec, last: Option<&Run>, is_hinted: bool) -> (Due, AskedBy) {
+        let now = self.crew.clock.now();
+        let due = due::due(spec, last, self.pause, now);
+        let hinted = match is_hinted {
+            true => due::hinted(spec, last, self.crew.settings.hint_pause(), now),
+            false => Due::Never,
+        };
+        let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Notification };
+        (due.or_sooner(hinted), asked_by)
+    }
+
     /// Asks for the run that is due.
-    async fn submit(&self) -> Result<(), ControlError> {
+    async fn submit(&self, asked_by: AskedBy) -> Result<(), ControlError> {
         let spec = RunSpec {
             id: RunId::fresh(),
             source: self.source.clone(),
             mode: RunMode::Auto,
-            asked_by: AskedBy::Schedule,
+            asked_by,
             asked_at: self.crew.clock.now(),
             allow_deletes: false,
             repair: false,

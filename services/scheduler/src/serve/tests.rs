@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use control::{AskedBy, Claim, RunMode, RunSpec, RunState};
+use control::{AskedBy, Claim, InSync, RunMode, RunSpec, RunState};
 use fleet::{NatsConfig, open_control};
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -38,7 +38,7 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
     };
     let (readiness, stop) = (Readiness::default(), CancellationToken::new());
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
-    let Views { sources, runs, leases, .. } = Views::open(&control, &readiness, &stop).await.unwrap();
+    let Views { sources, runs, leases, hints, .. } = Views::open(&control, &readiness, &stop).await.unwrap();
     let target = StoreTarget::Directory(folder.to_owned());
     let bus: Arc<dyn Bus> = Arc::new(bus::MemoryBus::new(16));
     Crew {
@@ -47,6 +47,7 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
         sources,
         runs,
         leases,
+        hints,
         store: Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap(),
         places: Places::new(Arc::clone(&bus)),
         credentials: fleet::Credentials::default(),
@@ -113,4 +114,41 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
     assert_eq!(over.state, RunState::Cancelled);
     keep.cancel();
     steward.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
+    let folder = TempDir::new().unwrap();
+    let crew = crew(folder.path(), Arc::default()).await;
+    let source: SourceId = "example-org-1".parse().unwrap();
+    let (me, now) = (crew.me.clone(), Timestamp::now());
+    let hint = Hint { source: source.clone(), given_at: now, by: "a".to_owned() };
+    crew.control.hints().give(&hint).await.unwrap();
+    let mut seen = crew.hints.clone();
+    timeout(LONGEST_WAIT, seen.wait_for(|hints| hints.get(&source))).await.expect("it is seen");
+    let asked = async |mode| {
+        let (id, asked_by) = (RunId::fresh(), AskedBy::Operator);
+        let source = source.clone();
+        let run = RunSpec { id, source, mode, asked_by, asked_at: now, allow_deletes: false, repair: false };
+        crew.control.runs().submit(run).await.unwrap()
+    };
+    let waits = async || crew.control.hints().get(&source).await.unwrap().is_some();
+    let Claim::Taken(lease) = crew.control.leases().acquire(&source, &me, now).await.unwrap() else {
+        panic!("nobody else is there");
+    };
+
+    let audit = asked(RunMode::Audit).await;
+    hints::take_up(&crew, &source, &audit).await.unwrap();
+    assert!(waits().await, "an audit brings nothing in step");
+    crew.control.runs().cancel(&source, audit.spec.id, now).await.unwrap();
+    let begun = asked(RunMode::Auto).await;
+    crew.control.runs().start(&lease, begun.spec.id, now).await.unwrap();
+    // As a view shows it that is late.
+    hints::take_up(&crew, &source, &begun).await.unwrap();
+    assert!(waits().await, "it may have read the Source before");
+    crew.control.runs().finish(&lease, begun.spec.id, InSync(true), now).await.unwrap();
+    let new = asked(RunMode::Auto).await;
+    hints::take_up(&crew, &source, &new).await.unwrap();
+    assert!(!waits().await);
+    lease.release().await;
 }

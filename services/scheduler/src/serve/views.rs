@@ -1,6 +1,6 @@
 //! The live copies of what the fleet shares.
 
-use control::{Control, ControlError, LeaseRecord, Member, Plan, Run, SourceSpec, View};
+use control::{Control, ControlError, Hint, LeaseRecord, Member, Plan, Run, SourceSpec, View};
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +11,7 @@ pub(super) struct Views {
     pub(super) leases: View<LeaseRecord>,
     pub(super) members: View<Member>,
     pub(super) plans: View<Plan>,
+    pub(super) hints: View<Hint>,
 }
 
 impl Views {
@@ -33,6 +34,7 @@ impl Views {
             members: fleet::connect("members", readiness, stop, temporary, || control.members().view())
                 .await?,
             plans: fleet::connect("plans", readiness, stop, temporary, || control.plans().view()).await?,
+            hints: fleet::connect("hints", readiness, stop, temporary, || control.hints().view()).await?,
         })
     }
 }

@@ -7,6 +7,7 @@ mod destination;
 mod dump;
 mod fleet;
 mod inside;
+pub(crate) mod ldn;
 mod process;
 mod run;
 mod site;

@@ -1,0 +1,91 @@
+//! Which Sources a notification is about. Pure.
+
+use control::SourceSpec;
+use ldn::Notification;
+use model::SourceId;
+
+/// The most Sources that are looked at on one word.
+const MOST: usize = 8;
+
+/// Which of `sources` are to be looked at for a notification in the inbox of `inbox`, or in the one for all. `speaks_for` are the Sources of which
+/// its sender may say anything; of others counts what lies at the origin of their entry.
+pub(super) fn sources<'a>(
+    notification: &Notification,
+    inbox: Option<&SourceId>,
+    speaks_for: &[SourceId],
+    sources: impl IntoIterator<Item = &'a SourceSpec>,
+) -> Vec<SourceId> {
+    if notification.activity.is_none() {
+        return Vec::new();
+    }
+    let named: Vec<_> = notification.objects.iter().map(url::Url::origin).collect();
+    let (mut at_origin, mut spoken_for) = (Vec::new(), Vec::new());
+    for source in sources {
+        if !source.enabled || inbox.is_some_and(|inbox| *inbox != source.id) {
+            continue;
+        }
+        if named.contains(&source.entry.origin()) {
+            at_origin.push(source.id.clone());
+        } else if speaks_for.contains(&source.id) && !named.is_empty() {
+            spoken_for.push(source.id.clone());
+        }
+    }
+    let found = if at_origin.is_empty() { spoken_for } else { at_origin };
+    // A word that would have a whole platform looked at is said to nobody in particular.
+    if found.len() > MOST { Vec::new() } else { found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(entry: &str) -> SourceSpec {
+        SourceSpec::new(entry.parse().unwrap())
+    }
+
+    fn about(object: &str) -> Notification {
+        let body = format!(r#"{{"type": "Update", "object": "{object}"}}"#);
+        Notification::read(body.as_bytes(), &ldn::Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn what_lies_at_the_origin_of_an_entry_is_about_that_source() {
+        let all = [
+            source("https://a.org/one"),
+            source("https://a.org/two"),
+            source("https://b.org/"),
+            source("http://a.org/"),
+        ];
+        let found = |object: &str, inbox: Option<&SourceId>| sources(&about(object), inbox, &[], &all);
+        assert_eq!(found("https://a.org/x.pdf", None), [all[0].id.clone(), all[1].id.clone()]);
+        assert_eq!(found("https://a.org:443/x.pdf", Some(&all[1].id)), [all[1].id.clone()]);
+        assert_eq!(found("https://a.org/x.pdf", Some(&all[2].id)), []);
+        for elsewhere in ["https://c.org/", "https://a.org:8443/", "urn:x:y"] {
+            assert_eq!(found(elsewhere, None), [], "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn of_some_sources_a_sender_may_say_anything() {
+        let all = [source("https://a.org/"), source("https://b.org/")];
+        let speaks_for = [all[1].id.clone()];
+        let found = |object: &str, inbox| sources(&about(object), inbox, &speaks_for, &all);
+        assert_eq!(found("https://doi.org/10.1/x", None), speaks_for);
+        assert_eq!(found("https://doi.org/10.1/x", Some(&all[0].id)), []);
+        assert_eq!(found("https://a.org/x", None), [all[0].id.clone()]);
+    }
+
+    #[test]
+    fn other_activities_disabled_sources_and_whole_platforms_are_not_looked_at() {
+        let mut all: Vec<_> = (0..8).map(|n| source(&format!("https://a.org/{n}"))).collect();
+        let like = r#"{"type": "Like", "object": "https://a.org/0"}"#;
+        let like = Notification::read(like.as_bytes(), &ldn::Limits::default()).unwrap();
+        assert_eq!(sources(&like, None, &[], &all), []);
+        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all).len(), 8);
+        all.push(source("https://a.org/8"));
+        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all), []);
+        all[8].enabled = false;
+        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all).len(), 8);
+        assert_eq!(sources(&about("https://a.org/0"), Some(&all[8].id), &[], &all), []);
+    }
+}

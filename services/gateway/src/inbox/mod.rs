@@ -1,0 +1,116 @@
+//! Inboxes: where others leave notifications that something has changed (W3C Linked Data Notifications, LDN-1 to LDN-5;
+//! [0035](../../../docs/adr/0035-a-notification-is-a-hint.md)).
+//!
+//! The story of a notification: `senders` says who may leave one; `receive` takes it, within its bounds, and has it kept; `about` finds out which
+//! Sources it is about, and for these a hint is given. `read` hands out what is kept. `place` knows where everything lies, `door` is what all of
+//! these paths have in common, and `tell` is what anybody may know.
+
+mod about;
+mod door;
+mod place;
+mod read;
+mod receive;
+mod senders;
+mod tell;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::routing::get;
+use axum::{Router, middleware};
+use control::{NoticeLimits, Notices};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use model::SourceId;
+use tokio::sync::Semaphore;
+
+use crate::config::InboxSettings;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+
+pub(crate) use senders::Senders;
+
+/// Bodies of those who show no token that are taken in at a time, all of them together.
+const STRANGERS_AT_A_TIME: usize = 32;
+/// How many times as often as one sender all who show no token may come together.
+const STRANGERS_RATE: NonZeroU32 = NonZeroU32::new(5).unwrap();
+
+/// The inboxes of a gateway. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Inbox(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    settings: InboxSettings,
+    senders: Senders,
+    notices: Notices,
+    /// Places for the bodies of those of whom nothing is known yet, and how often they may come.
+    strangers: Arc<Semaphore>,
+    strangers_rate: DefaultDirectRateLimiter,
+}
+
+impl Inbox {
+    pub(crate) fn new(settings: InboxSettings, senders: Senders, notices: Notices) -> Self {
+        let rate = settings.per_second.saturating_mul(STRANGERS_RATE);
+        Self(Arc::new(Parts {
+            senders,
+            notices,
+            strangers: Arc::new(Semaphore::new(STRANGERS_AT_A_TIME)),
+            strangers_rate: RateLimiter::direct(Quota::per_second(rate)),
+            settings,
+        }))
+    }
+
+    /// How many notifications are kept.
+    pub(crate) fn limits(settings: &InboxSettings) -> NoticeLimits {
+        NoticeLimits {
+            most_per_sender: settings.most_per_sender,
+            kept: Duration::from_secs(u64::from(settings.retention_days) * 24 * 3_600),
+            bytes: settings.megabytes.saturating_mul(1024 * 1024),
+        }
+    }
+
+    fn settings(&self) -> &InboxSettings {
+        &self.0.settings
+    }
+
+    fn senders(&self) -> &Senders {
+        &self.0.senders
+    }
+
+    fn notices(&self) -> &Notices {
+        &self.0.notices
+    }
+}
+
+/// The paths of inboxes; none where there are no inboxes.
+pub(crate) fn router(gateway: Gateway) -> Router {
+    let Some(inbox) = gateway.inbox().cloned() else { return Router::new() };
+    let inbox_of_any = || get(read::list).post(receive::receive).options(tell::options);
+    Router::new()
+        .route(place::HOME, get(tell::home))
+        .route("/ldn/constraints", get(tell::constraints))
+        .route("/ldn/inbox", inbox_of_any())
+        .route("/ldn/inbox/{notification}", get(read::one))
+        .route("/ldn/sources/{source}", get(tell::home))
+        .route("/ldn/sources/{source}/inbox", inbox_of_any())
+        .route("/ldn/sources/{source}/inbox/{notification}", get(read::one))
+        .route(
+            "/ldn/{*elsewhere}",
+            get(async || Refusal::not_found("there is nothing here; /ldn tells of the inbox")),
+        )
+        .layer(middleware::from_fn_with_state((gateway.clone(), inbox.clone()), door::door))
+        .with_state((gateway, inbox))
+}
+
+/// What an answer about a Source, or about all, says of its inbox (LDN-1); nothing where there are no inboxes.
+pub(crate) fn advertised(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    source: Option<&SourceId>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let inbox = place::Places::of(gateway.inbox()?, gateway, headers).inbox(source);
+    let link = HeaderValue::try_from(format!("<{inbox}>; rel=\"{}\"", ldn::terms::INBOX)).ok()?;
+    Some((header::LINK, link))
+}

@@ -1,0 +1,196 @@
+//! POST to an inbox: a notification is taken within its bounds, kept, and Sources are hinted at (LDN-2, LDN-5).
+//!
+//! Who sends it is judged before anything else is told, also whether there is such an inbox (LDN, Security). The answer goes out when the
+//! notification and the hints are written.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use control::{Hint, Notice};
+use futures::StreamExt as _;
+use ldn::{Limits, Notification, Unreadable};
+use model::SourceId;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::about;
+use super::door::{Both, Named, too_many, unknown, whose};
+use super::place::Places;
+use super::senders::Sender;
+use crate::door::bearer;
+use crate::metrics::Verdict;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
+
+/// How long a sender that has shown a token waits until a body of its own before it has come.
+const FOR_A_PLACE: Duration = Duration::from_secs(1);
+
+/// A refusal, and how it is counted.
+struct Refused(Option<Verdict>, Refusal);
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self(None, refusal)
+    }
+}
+
+/// Takes a notification.
+pub(super) async fn receive(
+    State(both): State<Both>,
+    Path(named): Path<Named>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    match take(&both, &named, request).await {
+        Ok((verdict, response)) => {
+            both.0.metrics().notification(verdict);
+            Ok(response)
+        }
+        Err(Refused(verdict, refusal)) => {
+            verdict.into_iter().for_each(|verdict| both.0.metrics().notification(verdict));
+            Err(refusal)
+        }
+    }
+}
+
+async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, Response), Refused> {
+    let (gateway, inbox) = both;
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers;
+    let (known, _place) = let_in(both, &headers).await?;
+    // Whoever has shown a token may know which inboxes there are.
+    if known.is_some() {
+        whose(gateway, named)?;
+    }
+    let media_type = media_type(&headers)?;
+    let limit = inbox.settings().body_bytes;
+    let patience = Duration::from_secs(inbox.settings().body_seconds);
+    let reading = timeout(patience, read(body, &headers, limit));
+    let bytes = reading.await.map_err(|_| too_slow(patience)).and_then(|read| read)?;
+    let limits = Limits { bytes: limit, ..Limits::default() };
+    let notification = Notification::read(&bytes, &limits).map_err(|error| malformed(&error))?;
+    let sender = match known {
+        Some(sender) => sender,
+        None => by_origin(both, &notification)?,
+    };
+    let source = whose(gateway, named)?;
+    // What is JSON is text.
+    let body = String::from_utf8(bytes).map_err(|error| Refusal::internal(error.to_string()))?;
+    let received_at = gateway.now();
+    let sender_name = sender.name().to_owned();
+    let notice = Notice { inbox: source.clone(), sender: sender_name.clone(), received_at, media_type, body };
+    let id = inbox.notices().keep(&notice).await.map_err(Refusal::from)?;
+    let all = gateway.views().sources.all();
+    let specs = all.iter().map(|source| &*source.value);
+    let about = about::sources(&notification, source.as_ref(), sender.sources(), specs);
+    for source in &about {
+        hint(gateway, source, &sender_name).await?;
+    }
+    let kind = notification.activity.map(ldn::Activity::name);
+    let sources: Vec<_> = about.iter().map(SourceId::as_str).collect();
+    tracing::info!(notification.id = %id, sender = sender_name, activity = kind, ?sources, "a notification is kept");
+    let place = Places::of(inbox, gateway, &headers).notification(source.as_ref(), &id);
+    let verdict = if about.is_empty() { Verdict::Kept } else { Verdict::Hint };
+    Ok((verdict, (StatusCode::CREATED, [(header::LOCATION, String::from(place))]).into_response()))
+}
+
+/// Who sends it, as far as a token tells, and a place for its body.
+async fn let_in(
+    (_, inbox): &Both,
+    headers: &HeaderMap,
+) -> Result<(Option<Sender>, OwnedSemaphorePermit), Refused> {
+    let nobody = |shown| Refused(Some(Verdict::UnknownSender), unknown(shown));
+    let busy = |who: &str| Refused(Some(Verdict::TooMany), too_many(who, 1));
+    if headers.contains_key(header::AUTHORIZATION) {
+        let sender = bearer(headers).and_then(|token| inbox.senders().with_token(token));
+        let sender = sender.ok_or_else(|| nobody(true))?;
+        let counted = sender.count();
+        counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
+        // Its rate bounds how many wait.
+        let place = timeout(FOR_A_PLACE, sender.room().acquire_owned()).await;
+        let place = place.ok().and_then(Result::ok).ok_or_else(|| busy(sender.name()))?;
+        return Ok((Some(sender), place));
+    }
+    if !inbox.senders().any_by_origin() {
+        return Err(nobody(false));
+    }
+    let strangers = "everybody without a token";
+    inbox.0.strangers_rate.check().map_err(|_| busy(strangers))?;
+    let place = inbox.0.strangers.clone().try_acquire_owned().map_err(|_| busy(strangers))?;
+    Ok((None, place))
+}
+
+/// Who sends it, as it says itself.
+fn by_origin((_, inbox): &Both, notification: &Notification) -> Result<Sender, Refused> {
+    let found = notification.speaks_from().and_then(|origin| inbox.senders().of_origin(&origin));
+    let sender = found.ok_or_else(|| {
+        let said = "neither its origin (origin.id, else actor) is one from which notifications are taken, nor was a token shown; whoever runs this \
+                    harvester says who may send";
+        Refused(Some(Verdict::UnknownSender), Refusal::forbidden(said))
+    })?;
+    let counted = sender.count();
+    counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
+    Ok(sender)
+}
+
+/// What its sender says that it is.
+fn media_type(headers: &HeaderMap) -> Result<String, Refused> {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let encoded = headers.get(header::CONTENT_ENCODING).is_some_and(|value| value.as_bytes() != b"identity");
+    if ldn::is_json_ld(said) && said.len() <= 500 && !encoded {
+        return Ok(said.to_owned());
+    }
+    let accept = (HeaderName::from_static("accept-post"), HeaderValue::from_static(ldn::ACCEPT_POST));
+    let refusal = Refusal::not_json(format!(
+        "a notification is JSON-LD as it is, without Content-Encoding, with Content-Type: {} (also with a profile)",
+        ldn::JSON_LD
+    ));
+    Err(Refused(Some(Verdict::Malformed), refusal.header(accept.0, accept.1)))
+}
+
+/// Its body. No more of it is held than may be sent.
+async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, Refused> {
+    let too_large = || {
+        let said = format!("a notification has at most {limit} bytes");
+        Refused(Some(Verdict::TooLarge), Refusal::too_large(said))
+    };
+    let declared =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|declared| declared > limit as u64) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let broken =
+            |_| Refused(Some(Verdict::TooSlow), Refusal::bad_request("the body broke off; send it again"));
+        let piece = piece.map_err(broken)?;
+        if bytes.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+fn too_slow(patience: Duration) -> Refused {
+    let said = format!("the body has not come within {} s; send it again, faster", patience.as_secs());
+    Refused(Some(Verdict::TooSlow), Refusal::too_slow(said))
+}
+
+fn malformed(error: &Unreadable) -> Refused {
+    let said = format!("the notification is not taken: {error}");
+    match error {
+        Unreadable::TooLarge { .. } => Refused(Some(Verdict::TooLarge), Refusal::too_large(said)),
+        Unreadable::NotJson(_) => Refused(Some(Verdict::Malformed), Refusal::bad_request(said)),
+        _ => Refused(Some(Verdict::Malformed), Refusal::invalid(said)),
+    }
+}
+
+/// Says that a Source is worth a look.
+async fn hint(gateway: &Gateway, source: &SourceId, by: &str) -> Result<(), Refused> {
+    let hint = Hint { source: source.clone(), given_at: gateway.now(), by: by.to_owned() };
+    gateway.control().hints().give(&hint).await.map_err(|error| Refused(None, error.into()))
+}

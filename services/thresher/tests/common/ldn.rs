@@ -1,0 +1,85 @@
+//! A gateway with inboxes, and those who leave notifications there.
+
+use std::fs;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use testkit::servers::{NatsFixture, S3Fixture};
+
+use super::api::{Answer, Api, send};
+use super::{Fleet, Service};
+
+/// The token of a sender, and of another one that may say anything of one Source.
+pub(crate) const REPOSITORY: &str = "a token of a repository";
+pub(crate) const REGISTRY: &str = "a token of a registry";
+/// From where notifications are taken without a token.
+pub(crate) const ORIGIN: &str = "https://review.example.com";
+/// JSON-LD.
+pub(crate) const JSON_LD: &str = "application/ld+json";
+
+impl Fleet {
+    /// The lines of configuration of a gateway with inboxes. `speaks_for`: the Source of which the registry may say anything.
+    pub(crate) fn inboxes(&self, more: &str, speaks_for: &str) -> String {
+        let path = self.path("senders.yaml");
+        let text = format!(
+            "- {{name: repository, token: {REPOSITORY}}}\n- {{name: registry, token: {REGISTRY}, sources: [{speaks_for}]}}\n\
+             - {{name: reviews, origins: ['{ORIGIN}']}}\n"
+        );
+        fs::write(&path, text).expect("our own folder");
+        let inbox = format!("inbox: {{senders: '{}', megabytes: 0, {more}}}", path.display());
+        self.gateway().replace("gateway: {", &format!("gateway: {{{inbox}, "))
+    }
+}
+
+/// A fleet of its own on the shared servers.
+pub(crate) async fn fleet() -> Fleet {
+    Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
+}
+
+/// A gateway with inboxes, and nobody beside it: whoever harvests is not needed to take notifications.
+pub(crate) async fn gateway(fleet: &Fleet, more: &str) -> (Service, Api) {
+    let gateway = fleet.start(&["gateway"], &fleet.inboxes(more, "none-1"));
+    let api = Api::of(&gateway).await;
+    (gateway, api)
+}
+
+/// A Source that is added and that nobody harvests: its name.
+pub(crate) async fn added(api: &Api, entry: &str) -> String {
+    let created = api.post("/v1/sources", json!({"entry": entry})).await;
+    assert_eq!(created.status, 201);
+    created.json()["id"].as_str().expect("a name").to_owned()
+}
+
+/// What a repository announces.
+pub(crate) fn update(object: &str) -> Value {
+    json!({"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:uuid:1", "type": "Update", "object": object})
+}
+
+/// A POST to an inbox, without a token.
+pub(crate) fn post(api: &Api, inbox: &str, media_type: &str, body: impl ToString) -> RequestBuilder {
+    let request = api.with(None).request(Method::POST, inbox);
+    request.header("content-type", media_type).body(body.to_string())
+}
+
+/// A notification that the repository leaves.
+pub(crate) async fn left(api: &Api, inbox: &str, body: &Value) -> Answer {
+    send(post(api, inbox, JSON_LD, body).bearer_auth(REPOSITORY)).await
+}
+
+impl Answer {
+    /// The target of the link with a relation.
+    pub(crate) fn link(&self, relation: &str) -> Option<String> {
+        let links = self.headers.get_all("link").iter().filter_map(|value| value.to_str().ok());
+        let mut links = links.flat_map(|value| value.split(", "));
+        links.find_map(|link| {
+            let (target, rest) = link.strip_prefix('<')?.split_once('>')?;
+            rest.contains(&format!("rel=\"{relation}\"")).then(|| target.to_owned())
+        })
+    }
+
+    /// The path of a URL of this gateway in a header.
+    pub(crate) fn path(&self, api: &Api, header: &str) -> String {
+        let url = self.header(header);
+        url.strip_prefix(&api.base).unwrap_or_else(|| panic!("{url} is of {}", api.base)).to_owned()
+    }
+}
