@@ -1,0 +1,194 @@
+//! The fleet's push key, and what follows from it for each subscription: so that no secret has to be kept anywhere.
+
+use std::fmt;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// The least that a key must have, in bytes: as much as the digest that it is used with.
+const LEAST_BYTES: usize = 32;
+/// How much of a digest makes a callback unguessable, in bytes.
+const CALLBACK_BYTES: usize = 20;
+/// How much of a digest tells keys apart, in bytes.
+const NAME_BYTES: usize = 8;
+
+/// A key of the fleet. The secrets of subscriptions and the unguessable parts of their callbacks follow from it; its `Debug` hides it.
+#[derive(Clone)]
+pub struct PushKey {
+    mac: Hmac<Sha256>,
+    name: String,
+}
+
+/// The keys of a fleet: the first one is for new subscriptions, the others for those that were made while they were the first.
+#[derive(Debug, Clone)]
+pub struct Keys(Vec<PushKey>);
+
+/// The secret of a subscription, `hub.secret`. Its `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// A key that is too short to be one. It does not repeat the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the push key has {0} bytes, and {LEAST_BYTES} are needed: make one with `openssl rand -hex 32`, the same for all services of the fleet"
+)]
+pub struct WeakKey(usize);
+
+impl PushKey {
+    /// The key that is this text, at least 32 bytes of it.
+    ///
+    /// # Errors
+    /// [`WeakKey`] when it is shorter.
+    pub fn new(text: &str) -> Result<Self, WeakKey> {
+        if text.len() < LEAST_BYTES {
+            return Err(WeakKey(text.len()));
+        }
+        let mac = Hmac::new_from_slice(text.as_bytes()).expect("HMAC takes keys of any length");
+        let mut key = Self { mac, name: String::new() };
+        key.name = HEXLOWER.encode(&key.derive("name", "")[..NAME_BYTES]);
+        Ok(key)
+    }
+
+    /// What the key is called where it must be told from others. Nothing follows from it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The secret of a subscription (WebSub, 5.1: shorter than 200 bytes).
+    pub fn secret(&self, subscription: &str) -> Secret {
+        Secret(HEXLOWER.encode(&self.derive("secret", subscription)))
+    }
+
+    /// What nobody can guess of the callback of a subscription: 32 letters and digits.
+    pub fn callback(&self, subscription: &str) -> String {
+        let digest = self.derive("callback", subscription);
+        BASE32_NOPAD.encode(&digest[..CALLBACK_BYTES]).to_ascii_lowercase()
+    }
+
+    /// Whether `given` is that, in a time that does not depend on how much of it is right.
+    pub fn is_callback(&self, subscription: &str, given: &str) -> bool {
+        if given.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return false;
+        }
+        let Ok(given) = BASE32_NOPAD.decode(given.to_ascii_uppercase().as_bytes()) else { return false };
+        given.len() == CALLBACK_BYTES
+            && self.fed("callback", subscription).verify_truncated_left(&given).is_ok()
+    }
+
+    fn derive(&self, purpose: &str, subscription: &str) -> [u8; 32] {
+        self.fed(purpose, subscription).finalize().into_bytes().into()
+    }
+
+    /// No purpose holds a line break, so that no two feeds are the same.
+    fn fed(&self, purpose: &str, subscription: &str) -> Hmac<Sha256> {
+        self.mac
+            .clone()
+            .chain_update("thresher push\n")
+            .chain_update(purpose)
+            .chain_update("\n")
+            .chain_update(subscription)
+    }
+}
+
+impl Keys {
+    /// These keys; the first one is for new subscriptions.
+    pub fn new(first: PushKey, earlier: impl IntoIterator<Item = PushKey>) -> Self {
+        Self(std::iter::once(first).chain(earlier).collect())
+    }
+
+    /// The key for new subscriptions.
+    pub fn current(&self) -> &PushKey {
+        &self.0[0]
+    }
+
+    /// The key of this name, if the fleet still has it.
+    pub fn named(&self, name: &str) -> Option<&PushKey> {
+        self.0.iter().find(|key| key.name == name)
+    }
+}
+
+impl Secret {
+    /// A secret that somebody else has chosen, for a hub.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself: for the hub, and no log.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PushKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PushKey({})", self.name)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(letter: char) -> PushKey {
+        PushKey::new(&letter.to_string().repeat(LEAST_BYTES)).unwrap()
+    }
+
+    #[test]
+    fn a_short_key_is_refused_without_being_repeated() {
+        let error = PushKey::new("hunter2").unwrap_err().to_string();
+        assert!(error.contains("7 bytes") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn the_same_subscription_has_the_same_secret_for_ever_and_no_two_have_the_same() {
+        let key = key('a');
+        let secret = key.secret("one");
+        assert_eq!(secret, PushKey::new(&"a".repeat(LEAST_BYTES)).unwrap().secret("one"));
+        assert_ne!(secret, key.secret("two"));
+        assert_ne!(secret, self::key('b').secret("one"));
+        assert!(secret.expose().len() < 200, "WebSub allows no longer ones");
+        assert!(!key.secret("one").expose().contains(&key.callback("one")));
+    }
+
+    #[test]
+    fn a_callback_is_known_by_every_letter_of_it() {
+        let key = key('a');
+        let callback = key.callback("one");
+        assert_eq!(callback.len(), 32);
+        assert!(key.is_callback("one", &callback));
+        assert!(!key.is_callback("two", &callback));
+        assert!(!self::key('b').is_callback("one", &callback));
+        let flipped = |at: usize| -> String {
+            let other = if callback.as_bytes()[at] == b'a' { "b" } else { "a" };
+            format!("{}{other}{}", &callback[..at], &callback[at + 1..])
+        };
+        for at in 0..callback.len() {
+            assert!(!key.is_callback("one", &flipped(at)), "letter {at}");
+        }
+        for given in ["", "a", &callback[..30], &callback.to_ascii_uppercase(), "ü"] {
+            assert!(!key.is_callback("one", given), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_no_longer_the_first_is_still_found_by_its_name() {
+        let keys = Keys::new(key('b'), [key('a')]);
+        assert_eq!(keys.current().name(), key('b').name());
+        assert_eq!(keys.named(key('a').name()).unwrap().callback("x"), key('a').callback("x"));
+        assert!(keys.named(key('c').name()).is_none());
+    }
+
+    #[test]
+    fn nothing_that_is_printed_tells_a_secret() {
+        let key = key('a');
+        let printed = format!("{key:?} {:?} {:?}", Keys::new(key.clone(), []), key.secret("one"));
+        assert!(!printed.contains("aaaa") && !printed.contains(key.secret("one").expose()), "{printed}");
+    }
+}
