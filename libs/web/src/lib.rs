@@ -32,7 +32,7 @@ pub use error::{ConnectFault, ErrorKind, Phase, WebError};
 pub use observer::{Exchange, Observer};
 pub use range::ContentRange;
 pub use redact::redacted;
-pub use request::{Errand, GetRequest, Range};
+pub use request::{Errand, GetRequest, PostRequest, Range};
 pub use response::Response;
 pub use robots::{Disallow, Robots, RobotsPolicy, RobotsStanding};
 pub use terms::{CommonPlace, Places, Terms};

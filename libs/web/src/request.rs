@@ -1,7 +1,11 @@
 //! What is asked for.
 
+use std::fmt;
+
+use bytes::Bytes;
 use http::header::{
-    ACCEPT, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    RANGE,
 };
 use model::Validators;
 use url::Url;
@@ -17,6 +21,21 @@ pub struct GetRequest {
     pub range: Option<Range>,
     /// The media types wanted, as an `Accept` header.
     pub accept: Option<&'static str>,
+    /// What leads to the URL. Default: an invitation.
+    pub errand: Errand,
+}
+
+/// A POST request: a word to a hub or an inbox. Its `Debug` hides the body, which may hold a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PostRequest {
+    /// Where it goes.
+    pub url: Url,
+    /// What the body is.
+    pub media_type: String,
+    /// The body.
+    pub body: Bytes,
+    /// What more is said about it, by name and value; a name or value that no header can carry is left out.
+    pub headers: Vec<(&'static str, String)>,
     /// What leads to the URL. Default: an invitation.
     pub errand: Errand,
 }
@@ -75,6 +94,36 @@ impl GetRequest {
     }
 }
 
+impl PostRequest {
+    /// A body for `url`.
+    pub fn new(url: Url, media_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        let (media_type, body) = (media_type.into(), body.into());
+        Self { url, media_type, body, headers: Vec::new(), errand: Errand::default() }
+    }
+
+    /// Its headers.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            if let (Ok(name), Some(value)) = (HeaderName::from_bytes(name.as_bytes()), from_text(value)) {
+                headers.append(name, value);
+            }
+        }
+        put(&mut headers, CONTENT_TYPE, Some(&self.media_type));
+        headers
+    }
+}
+
+impl fmt::Debug for PostRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostRequest")
+            .field("url", &crate::redacted(&self.url))
+            .field("media_type", &self.media_type)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
 fn put(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) -> bool {
     let Some(value) = value.and_then(from_text) else { return false };
     headers.insert(name, value);
@@ -97,6 +146,16 @@ mod tests {
     #[test]
     fn plain_request_sets_no_condition() {
         assert!(request().headers().is_empty());
+    }
+
+    #[test]
+    fn a_body_is_sent_as_what_it_is_and_printed_by_its_length() {
+        let url = "http://u:secret@hub.example/".parse().unwrap();
+        let headers = vec![("link", "<http://t/>; rel=self".to_owned()), ("x-bad", "a\r\nb".to_owned())];
+        let request = PostRequest { headers, ..PostRequest::new(url, "application/xml", "hub.secret=x") };
+        let sent = request.headers();
+        assert_eq!((&sent["content-type"], sent.len()), (&"application/xml".parse().unwrap(), 2));
+        assert!(!format!("{request:?}").contains("secret"), "{request:?}");
     }
 
     #[test]

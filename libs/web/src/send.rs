@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::header::USER_AGENT;
+use bytes::Bytes;
+use http::header::{HeaderMap, USER_AGENT};
 use model::Lane;
 use tokio::time::Instant;
 use url::Url;
@@ -12,8 +13,7 @@ use crate::client::Inner;
 use crate::politeness::{Permit, Resting, Signal};
 use crate::retry_after::retry_after;
 use crate::{
-    Client, Errand, ErrorKind, Exchange, GetRequest, OriginRest, Phase, WebError, classify, redacted,
-    transport,
+    Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, classify, redacted, transport,
 };
 
 /// The head of an answer, whose body is still to come.
@@ -27,11 +27,12 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Sends one request and waits for the head of its answer.
+    /// Sends one request, a POST where there is a body, and waits for the head of its answer.
     pub(crate) async fn send(
         &self,
         at: &Url,
-        request: &GetRequest,
+        mut headers: HeaderMap,
+        body: Option<&Bytes>,
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
@@ -50,11 +51,14 @@ impl Client {
             None => Duration::ZERO,
         };
         let agreed = &*self.1;
-        let mut headers = request.headers();
         headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         let authorized = agreed.credentials.add_to(&mut headers, &lane);
-        let prepared = http.get(at.clone()).headers(headers).build().map_err(classify::before_answer)?;
+        let asking = match body {
+            None => http.get(at.clone()),
+            Some(body) => http.post(at.clone()).body(body.clone()),
+        };
+        let prepared = asking.headers(headers).build().map_err(classify::before_answer)?;
         let permit = politeness
             .enter(&lane, spacing.max(agreed.pace), agreed.places.as_deref())
             .await

@@ -7,7 +7,7 @@ use crate::redirect::Trail;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::send::Answer;
-use crate::{Client, Errand, GetRequest, WebError, fault, redacted};
+use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, WebError, fault, redacted};
 
 impl Client {
     /// Makes one attempt, following redirects.
@@ -44,6 +44,59 @@ impl Client {
         }
     }
 
+    /// Sends a body once. Only 307 and 308 are followed, which ask for the very same request elsewhere (RFC 9110, 15.4.8); never from https
+    /// to http, since the body may hold a secret.
+    ///
+    /// # Errors
+    /// [`WebError`] when the answer's status is not 2xx, or none came. It may have been heard all the same: whether it can be sent again
+    /// is the caller's business.
+    pub async fn post(&self, request: PostRequest) -> Result<Response, WebError> {
+        let mut at = request.url.clone();
+        let mut trail = Trail::default();
+        let mut requests = 0;
+        let result = self.carry(&request, &mut at, &mut trail, &mut requests).await;
+        let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
+        match result {
+            Ok(answer) => Ok(Response::new(answer, way, self.config().stall_timeout)),
+            Err(error) => Err(error.on(&way)),
+        }
+    }
+
+    /// Carries a body to where it is taken.
+    async fn carry(
+        &self,
+        request: &PostRequest,
+        at: &mut Url,
+        trail: &mut Trail,
+        requests: &mut u32,
+    ) -> Result<Answer, WebError> {
+        loop {
+            let errand = Some(request.errand);
+            let answer = self.send(at, request.headers(), Some(&request.body), errand, requests).await?;
+            let status = answer.http.status().as_u16();
+            let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
+            let next = match status {
+                307 | 308 => trail.next(status, location, at, self.config().max_redirects),
+                200..=299 => return Ok(answer),
+                _ => Ok(None),
+            };
+            match next {
+                Ok(Some(next)) if at.scheme() == "https" && next.scheme() != "https" => {
+                    let detail = "it leads from https to http, and the body is not for everybody";
+                    return Err(WebError::new(ErrorKind::BadRedirect).detail(detail));
+                }
+                Ok(Some(next)) => *at = next,
+                Ok(None) => {
+                    return Err(WebError::new(ErrorKind::Status(status))
+                        .answered(status, answer.http.headers())
+                        .retry_after(answer.retry_after)
+                        .authorized(answer.authorized));
+                }
+                Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
+            }
+        }
+    }
+
     /// Makes one attempt, following redirects. Without an errand it is for a robots.txt, for which no robots.txt is asked.
     pub(crate) async fn travel(
         &self,
@@ -71,7 +124,7 @@ impl Client {
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         loop {
-            let answer = self.send(at, request, errand, requests).await?;
+            let answer = self.send(at, request.headers(), None, errand, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             match trail.next(status, location, at, self.config().max_redirects) {
