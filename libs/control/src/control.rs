@@ -23,6 +23,7 @@ use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::sources::Sources;
 use crate::submissions::Submissions;
+use crate::subscriptions::Subscriptions;
 use crate::table::Table;
 use crate::words::Words;
 use crate::{Config, ControlError};
@@ -49,6 +50,7 @@ pub struct Control {
     words: Words,
     plans: Plans,
     hints: Hints,
+    subscriptions: Subscriptions,
 }
 
 impl Control {
@@ -130,6 +132,9 @@ impl Control {
             words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
             plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
             hints: Hints::new(Table::new(open("hints", 1, "Which Sources are said to have changed").await?)),
+            subscriptions: Subscriptions::new(Table::new(
+                open("subscriptions", 1, "Which channels of Sources are subscribed to").await?,
+            )),
             client,
             context: context.clone(),
             namespace: config.namespace.clone(),
@@ -193,6 +198,11 @@ impl Control {
     /// [`ControlError::Unavailable`].
     pub async fn notices(&self, limits: NoticeLimits) -> Result<Notices, ControlError> {
         Notices::open(&self.context, &self.namespace, self.replicas, limits).await
+    }
+
+    /// Which channels of Sources are subscribed to.
+    pub fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// Whether the server answers now.

@@ -6,6 +6,7 @@ use model::WireError;
 
 use crate::runs::StepRefused;
 use crate::sources::InvalidSource;
+use crate::subscriptions::NotAsked;
 
 /// Why something shared could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,9 @@ pub enum ControlError {
     /// The run is not in a state that allows it.
     #[error(transparent)]
     Refused(#[from] StepRefused),
+    /// The subscription is not in a state that allows it, or nothing of the kind was asked for.
+    #[error(transparent)]
+    NotAsked(#[from] NotAsked),
     /// The value is not one that this version reads; it is left as it is.
     #[error("{key} in the bucket {bucket} cannot be read: {source}")]
     Unreadable {

@@ -16,6 +16,7 @@ mod schedule;
 mod sessions;
 mod sources;
 mod submissions;
+mod subscriptions;
 mod table;
 mod view;
 mod words;
@@ -41,6 +42,10 @@ pub use sources::{
     Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Robots, RunMode, SourceSpec, Sources,
 };
 pub use submissions::{Submission, SubmissionKey, Submissions};
+pub use subscriptions::{
+    Asked, AskedMode, NotAsked, Offered, Received, Subscription, SubscriptionId, SubscriptionIdError,
+    SubscriptionState, SubscriptionStep, Subscriptions,
+};
 pub use table::Kept;
 pub use view::View;
 pub use words::{WordAbout, WordKind, WordRequest, Words};

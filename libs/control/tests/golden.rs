@@ -8,10 +8,10 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, AskedBy, Before, Hint, InSync, Kept, LeaseRecord, Member, Plan, PlanEstimate, PlanState,
-    PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress, Rest, Revision, Robots, Role, Run, RunMode,
-    RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission, Tenure, WordAbout, WordKind,
-    WordRequest,
+    Absent, Asked, AskedBy, AskedMode, Before, Hint, InSync, Kept, LeaseRecord, Member, Offered, Plan,
+    PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress, Received, Rest,
+    Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission,
+    Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind, WordRequest,
 };
 use jiff::Timestamp;
 use model::{Phase, ProblemReason, SetId, SourceId};
@@ -219,4 +219,56 @@ fn a_field_that_goes_or_changes_is_found_and_one_that_comes_is_not() {
     assert_eq!(lost(&before, &value(r#"{"a":{"b":1,"c":2}}"#)), None);
     assert_eq!(lost(&before, &value(r#"{"a":{"b":2}}"#)), Some(".a.b".to_owned()));
     assert_eq!(lost(&before, &value(r#"{"a":{}}"#)), Some(".a.b".to_owned()));
+}
+
+#[test]
+fn subscriptions() {
+    let offered = Offered {
+        source: "example-org-1".parse().unwrap(),
+        set: SetId::new("https://example.org/capabilitylist.xml"),
+        topic: "https://example.org/change/".to_owned(),
+        hubs: vec!["https://hub.example/".to_owned(), "https://hub2.example/".to_owned()],
+    };
+    let wanted = Subscription {
+        id: SubscriptionId::of(&offered.source, &offered.topic, "0123456789abcdef"),
+        source: offered.source,
+        set: offered.set,
+        topic: offered.topic,
+        hubs: offered.hubs,
+        key: "0123456789abcdef".to_owned(),
+        made_at: at("2026-03-01T12:00:00Z"),
+        state: SubscriptionState::Wanted,
+        next_at: at("2026-03-01T12:00:00Z"),
+        asked: None,
+        tries: 0,
+        trouble: None,
+        received: Received::default(),
+    };
+    golden("subscription-wanted", &wanted);
+    let asked = |mode| Some(Asked { mode, at: at("2026-03-01T12:00:01Z") });
+    let pending = Subscription {
+        state: SubscriptionState::Pending,
+        asked: asked(AskedMode::Subscribe),
+        tries: 2,
+        trouble: Some("no answer".to_owned()),
+        ..wanted
+    };
+    golden("subscription-pending", &pending);
+    let (since, until) = (at("2026-03-01T12:00:02Z"), at("2026-03-11T12:00:02Z"));
+    let received = Received { queued: 7, dropped: 1, last_at: Some(since), missed: 2 };
+    let active = Subscription {
+        state: SubscriptionState::Active { since, until },
+        received,
+        tries: 0,
+        trouble: None,
+        ..pending
+    };
+    golden("subscription-active", &active);
+    let (at, reason) = (until, Some("full".to_owned()));
+    golden(
+        "subscription-denied",
+        &Subscription { state: SubscriptionState::Denied { at, reason }, asked: None, ..active.clone() },
+    );
+    let asked = asked(AskedMode::Unsubscribe);
+    golden("subscription-ending", &Subscription { state: SubscriptionState::Ending, asked, ..active });
 }

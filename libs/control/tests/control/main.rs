@@ -12,5 +12,6 @@ mod runs;
 mod sessions;
 mod sources;
 mod submissions;
+mod subscriptions;
 mod support;
 mod words;
