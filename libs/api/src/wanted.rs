@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-use control::{Absent, CredentialName, PollBounds, Prefer, Robots, RunMode, Schedule, SourceSpec};
+use control::{Absent, CredentialName, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -79,6 +79,10 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub credential: Option<CredentialName>,
+    /// Whether its notifications are subscribed to.
+    #[serde(default, skip_serializing_if = "Push::is_auto")]
+    #[schema(schema_with = push)]
+    pub push: Push,
 }
 
 impl From<Wanted> for SourceSpec {
@@ -100,6 +104,7 @@ impl From<Wanted> for SourceSpec {
             robots: wanted.robots,
             contact: wanted.contact,
             credential: wanted.credential,
+            push: wanted.push,
             ..Self::new(wanted.entry)
         }
     }
@@ -126,6 +131,7 @@ impl From<&SourceSpec> for Wanted {
             robots: spec.robots,
             contact: spec.contact,
             credential: spec.credential,
+            push: spec.push,
         }
     }
 }
@@ -180,6 +186,10 @@ fn absent() -> Schema {
     one_of(&["confirm", "delete", "keep"])
 }
 
+fn push() -> Schema {
+    one_of(&["auto", "off"])
+}
+
 fn robots() -> Schema {
     one_of(&["ignore", "invited", "crawling"])
 }
@@ -203,6 +213,7 @@ mod tests {
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "push": "off",
         });
         let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();
         let spec = SourceSpec::from(wanted);
@@ -215,9 +226,13 @@ mod tests {
 
     #[test]
     fn the_names_in_the_description_are_those_that_are_understood() {
-        for (field, schema) in
-            [("mode", mode()), ("prefer", prefer()), ("absent", absent()), ("robots", robots())]
-        {
+        for (field, schema) in [
+            ("mode", mode()),
+            ("prefer", prefer()),
+            ("absent", absent()),
+            ("robots", robots()),
+            ("push", push()),
+        ] {
             let names = serde_json::to_value(schema).unwrap();
             for name in names["enum"].as_array().unwrap() {
                 let body = json!({"entry": "https://example.org/", field: name});

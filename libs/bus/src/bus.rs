@@ -115,8 +115,8 @@ pub trait Bus: Debug + Send + Sync {
     /// [`BusError::Unavailable`].
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError>;
 
-    /// How many messages of a Source are under way: waiting or handed out, in the queues of every stage. Dead letters do not
-    /// count. A message that moves on meanwhile is counted once at least, so none is overlooked.
+    /// How many messages of a Source are under way: waiting or handed out, in the queues of every stage. Notices and dead letters
+    /// do not count. A message that moves on meanwhile is counted once at least, so none is overlooked.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].

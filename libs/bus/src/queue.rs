@@ -34,6 +34,12 @@ pub enum Queue {
         /// The Source they belong to.
         source: SourceId,
     },
+    /// What hubs deliver about the Source's changes; its owner plans them. No stage follows from another here, so they do not count as under
+    /// way.
+    Notices {
+        /// The Source they are about.
+        source: SourceId,
+    },
     /// Messages of the Source that were given up, each a [`DeadLetter`](crate::DeadLetter).
     Dead {
         /// The Source they belong to.
@@ -54,6 +60,8 @@ pub enum Filter {
     Unpack,
     /// The outcomes of one Source.
     Outcomes(SourceId),
+    /// What hubs deliver about one Source.
+    Notices(SourceId),
     /// The dead letters of one Source.
     Dead(SourceId),
 }
@@ -67,6 +75,7 @@ impl Queue {
             | Self::Open { source }
             | Self::Unpack { source }
             | Self::Outcomes { source }
+            | Self::Notices { source }
             | Self::Dead { source } => format!("{}.{source}", self.stage()),
         }
     }
@@ -79,6 +88,7 @@ impl Queue {
             Self::Open { .. } => "open",
             Self::Unpack { .. } => "unpack",
             Self::Outcomes { .. } => "outcomes",
+            Self::Notices { .. } => "notices",
             Self::Dead { .. } => "dead",
         }
     }
@@ -91,6 +101,7 @@ impl Queue {
             Self::Open { .. } => Filter::Open,
             Self::Unpack { .. } => Filter::Unpack,
             Self::Outcomes { source } => Filter::Outcomes(source.clone()),
+            Self::Notices { source } => Filter::Notices(source.clone()),
             Self::Dead { source } => Filter::Dead(source.clone()),
         }
     }
@@ -103,6 +114,7 @@ impl Queue {
             | Self::Open { source }
             | Self::Unpack { source }
             | Self::Outcomes { source }
+            | Self::Notices { source }
             | Self::Dead { source } => source,
         }
     }
@@ -117,6 +129,7 @@ impl Filter {
             Self::Open => "open.*".to_owned(),
             Self::Unpack => "unpack.*".to_owned(),
             Self::Outcomes(source) => format!("outcomes.{source}"),
+            Self::Notices(source) => format!("notices.{source}"),
             Self::Dead(source) => format!("dead.{source}"),
         }
     }
@@ -147,6 +160,7 @@ mod tests {
             Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
             Queue::Outcomes { source: source.clone() },
+            Queue::Notices { source: source.clone() },
             Queue::Dead { source },
         ]
     }
@@ -168,6 +182,7 @@ mod tests {
                 "open.example-1",
                 "unpack.example-1",
                 "outcomes.example-1",
+                "notices.example-1",
                 "dead.example-1"
             ]
         );

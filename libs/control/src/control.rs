@@ -67,6 +67,7 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
+        // In a box, as in `visit`: it is as large as all buckets together, too large for the stack of a debug build.
         Box::pin(Self::open(config, options, false)).await
     }
 

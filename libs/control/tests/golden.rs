@@ -105,6 +105,7 @@ fn sources() {
     full.robots = Robots::Crawling;
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());
+    full.push = control::Push::Off;
     full.check().unwrap();
     // Refused when it is asked for, and still read.
     full.mode = RunMode::Audit;

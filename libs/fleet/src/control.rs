@@ -25,9 +25,12 @@ pub async fn open_control(
         replicas: config.replicas,
         ..ControlConfig::default()
     };
-    connect("control", readiness, stop, ControlError::is_temporary, || async {
-        let options = config.connect_options(vars).await.map_err(refused)?;
-        Control::connect_with(&shared, options).await
+    // In a box: what it takes to connect is too much for the stack of a debug build, in the midst of all else that a start awaits.
+    connect("control", readiness, stop, ControlError::is_temporary, || {
+        Box::pin(async {
+            let options = config.connect_options(vars).await.map_err(refused)?;
+            Control::connect_with(&shared, options).await
+        })
     })
     .await
 }

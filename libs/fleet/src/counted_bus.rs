@@ -62,7 +62,7 @@ impl Counted {
         metrics.shared(|registry| {
             let counted = Self::default();
             // Shown as zero before the first one comes: a rate does not see a number that begins with one.
-            for queue in ["fetch", "verify", "open", "unpack", "outcomes"] {
+            for queue in ["fetch", "verify", "open", "unpack", "outcomes", "notices"] {
                 for delivery in ["first", "again"] {
                     drop(counted.deliveries.get_or_create(&DeliveryLabel { queue, delivery }));
                 }
@@ -109,6 +109,7 @@ fn queue_of(filter: &Filter) -> &'static str {
         Filter::Open => "open",
         Filter::Unpack => "unpack",
         Filter::Outcomes(_) => "outcomes",
+        Filter::Notices(_) => "notices",
         Filter::Dead(_) => "dead",
     }
 }

@@ -20,6 +20,15 @@ pub struct Joined {
     pub store: Store,
 }
 
+/// Opens the message bus alone, as soon as it answers. From then on the service is not ready while it is in trouble.
+///
+/// # Errors
+/// When the configuration or the permissions are wrong, or the service is to stop.
+pub async fn join_bus<C>(context: &Context<C>, nats: &NatsConfig) -> anyhow::Result<Arc<dyn Bus>> {
+    let Context { vars, readiness, stop, metrics, .. } = context;
+    Ok(counted(open_bus(nats, vars, readiness, stop).await?, metrics))
+}
+
 /// Opens the message bus and the store, as soon as they answer. From then on the service is not ready while either is in
 /// trouble.
 ///

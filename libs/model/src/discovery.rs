@@ -52,4 +52,7 @@ pub struct KnownEntry {
     /// What it says is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Capability>,
+    /// The hubs that push it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hubs: Vec<String>,
 }

@@ -13,6 +13,7 @@ mod job;
 mod lane;
 mod location;
 mod look;
+mod notice;
 mod outcome;
 mod package;
 mod pending;
@@ -40,6 +41,7 @@ pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, Veri
 pub use lane::{Lane, LaneError};
 pub use location::{Location, Method, RewrittenPack, Span};
 pub use look::{LookRecord, LookedAt, Remark};
+pub use notice::Notice;
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,

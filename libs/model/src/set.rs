@@ -48,8 +48,18 @@ pub struct Waiting {
 pub struct CapabilityLink {
     /// What it is.
     pub capability: Capability,
-    /// The document's URI.
+    /// The document's URI; of notifications, the channel.
     pub uri: String,
+    /// The hubs that push it, of notifications (CN-1).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hubs: Vec<String>,
+}
+
+impl CapabilityLink {
+    /// A capability that is a document.
+    pub fn new(capability: Capability, uri: impl Into<String>) -> Self {
+        Self { capability, uri: uri.into(), hubs: Vec::new() }
+    }
 }
 
 /// The time before something is looked for again, when it has been waited for this long: none while that is a short time.

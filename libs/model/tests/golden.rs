@@ -12,9 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Assurance, Contents, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched,
     FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult,
-    Message, Method, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome, PackageResult,
-    ProblemReason, ResourceUri, RobotsTerm, RunId, Seq, SourceId, StoredBitstream, Terms, UnpackJob,
-    UnpackTask, Validators, VerifyJob, decode, encode,
+    Message, Method, Notice, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome,
+    PackageResult, ProblemReason, ResourceUri, RobotsTerm, RunId, Seq, SetId, SourceId, StoredBitstream,
+    Terms, UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
 };
 use resourcesync::{Capability, Datetime, Metadata};
 
@@ -41,6 +41,18 @@ fn a_fetch_job_that_mends_is_sent_as_it_is_written_here() {
     let mut job = fetch_job();
     job.items.iter_mut().for_each(|item| item.mend = true);
     is_sent_as_example("with-mends", &job);
+}
+
+#[test]
+fn a_notice_is_sent_as_it_is_written_here() {
+    is_sent_as(&Notice {
+        source: "example-org-1".parse().unwrap(),
+        set: SetId::new("https://example.org/capabilitylist.xml"),
+        topic: "https://example.org/change/".to_owned(),
+        subscription: "85eee6c0615cbd9f2d970c86c2fb9064".to_owned(),
+        received_at: moment(),
+        body: b"<urlset>\xff</urlset>".to_vec(),
+    });
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Known {
     fn new() -> Self {
         let mut batch = Batch::new();
         let run: RunId = "01KA9ZZZZZ0000000000000000".parse().unwrap();
-        let link = |capability, uri: &str| CapabilityLink { capability, uri: uri.to_owned() };
+        let link = |capability, uri: &str| CapabilityLink::new(capability, uri);
         let set = SetRecord {
             capabilities: vec![link(Capability::ResourceList, LIST), link(Capability::ChangeList, CHANGES)],
             baseline_at: Some(time("01T00:00:00")),

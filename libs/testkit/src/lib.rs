@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod files;
+pub mod hub;
 pub mod scripted;
 pub mod servers;
 mod serving;

@@ -102,6 +102,11 @@ impl Keys {
         &self.0[0]
     }
 
+    /// All of them, the one for new subscriptions first.
+    pub fn all(&self) -> impl Iterator<Item = &PushKey> {
+        self.0.iter()
+    }
+
     /// The key of this name, if the fleet still has it.
     pub fn named(&self, name: &str) -> Option<&PushKey> {
         self.0.iter().find(|key| key.name == name)

@@ -3,12 +3,19 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::bail;
-use fleet::{NatsConfig, StoreConfig};
+use fleet::{NatsConfig, PushConfig, StoreConfig};
+use model::Notice;
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
+
+use crate::push::Limits;
+
+/// How long a delivery waits to be queued. A hub that is told to come again does; one that waits gives up.
+const QUEUE_TIME: Duration = Duration::from_secs(3);
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,6 +29,9 @@ pub struct Config {
     pub nats: NatsConfig,
     /// The store. It is only read.
     pub store: StoreConfig,
+    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    #[serde(default)]
+    pub push: PushConfig,
     /// What is the gateway's own.
     #[serde(default)]
     pub gateway: Settings,
@@ -53,6 +63,14 @@ pub struct Settings {
     pub session_seconds: u64,
     /// The inboxes where others leave notifications of changes (LDN); without, there are none.
     pub inbox: Option<InboxSettings>,
+    /// The largest payload that a hub may deliver, in bytes, at most 768000.
+    pub push_body_bytes: usize,
+    /// How long a delivery may take to arrive, in seconds, 1 to 300.
+    pub push_body_seconds: u64,
+    /// Requests in a second at the callback of one subscription; twice as many may come at once. Beyond, they are answered with 429.
+    pub push_per_second: NonZeroU32,
+    /// Payloads in hand at a time. Each takes up to four times `push_body_bytes` of memory.
+    pub push_at_a_time: usize,
 }
 
 /// The inboxes where others leave notifications of changes.
@@ -126,6 +144,10 @@ impl Default for Settings {
             plan_wait_seconds: 4,
             session_seconds: 12 * 3600,
             inbox: None,
+            push_body_bytes: 512 * 1024,
+            push_body_seconds: 10,
+            push_per_second: const { NonZeroU32::new(100).unwrap() },
+            push_at_a_time: 32,
         }
     }
 }
@@ -160,7 +182,24 @@ impl Settings {
         if let Some(inbox) = &self.inbox {
             inbox.check()?;
         }
+        if !(1..=Notice::MOST_BYTES).contains(&self.push_body_bytes) {
+            bail!("gateway.push_body_bytes is 1 to {}", Notice::MOST_BYTES);
+        }
+        if !(1..=300).contains(&self.push_body_seconds) || self.push_at_a_time == 0 {
+            bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_at_a_time at least 1");
+        }
         Ok(())
+    }
+
+    /// What the callbacks are told.
+    pub(crate) fn push_limits(&self) -> Limits {
+        Limits {
+            body_bytes: self.push_body_bytes,
+            body_time: Duration::from_secs(self.push_body_seconds),
+            per_second: self.push_per_second,
+            at_a_time: self.push_at_a_time,
+            queue_time: QUEUE_TIME,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod metrics;
 mod page;
 mod plans;
 mod problems;
+mod push;
 mod range;
 mod refusal;
 mod report;

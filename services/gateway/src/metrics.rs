@@ -9,6 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use service::{Metrics, status_class};
 
+use crate::{inbox, push};
+
 /// From what a lookup takes to what a report of millions of resources does.
 const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
 
@@ -18,44 +20,7 @@ pub struct GatewayMetrics {
     requests: Family<RequestLabel, Counter>,
     seconds: Family<RouteLabel, Histogram>,
     notifications: Family<VerdictLabel, Counter>,
-}
-
-/// What came of a notification that somebody wanted to leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Verdict {
-    /// It is kept, and a Source is looked at for it.
-    Hint,
-    /// It is kept.
-    Kept,
-    /// Nobody knows who sent it.
-    UnknownSender,
-    /// Its sender has sent too many.
-    TooMany,
-    /// It is too large.
-    TooLarge,
-    /// It came too slowly, or broke off.
-    TooSlow,
-    /// It is none.
-    Malformed,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerdictLabel {
-    verdict: &'static str,
-}
-
-impl Verdict {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Hint => "hint",
-            Self::Kept => "kept",
-            Self::UnknownSender => "unknown-sender",
-            Self::TooMany => "too-many",
-            Self::TooLarge => "too-large",
-            Self::TooSlow => "too-slow",
-            Self::Malformed => "malformed",
-        }
-    }
+    deliveries: Family<VerdictLabel, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -70,12 +35,18 @@ struct RouteLabel {
     route: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabel {
+    verdict: &'static str,
+}
+
 impl Default for GatewayMetrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             notifications: Family::default(),
+            deliveries: Family::default(),
         }
     }
 }
@@ -84,7 +55,19 @@ impl GatewayMetrics {
     /// Registers them with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
+        // Shown as zero before the first one comes: a rate does not see a number that begins with one.
+        for verdict in push::Verdict::ALL {
+            drop(counted.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
+        }
+        for verdict in [inbox::Verdict::Hint, inbox::Verdict::Kept] {
+            drop(counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
+        }
         metrics.register(|registry| {
+            registry.register(
+                "gateway_deliveries",
+                "Deliveries of hubs by what became of them",
+                counted.deliveries.clone(),
+            );
             registry.register(
                 "gateway_requests",
                 "Requests answered by route, method and class of status",
@@ -101,16 +84,17 @@ impl GatewayMetrics {
                 counted.notifications.clone(),
             );
         });
-        // From zero, so that the first one is seen.
-        for verdict in [Verdict::Hint, Verdict::Kept] {
-            counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc_by(0);
-        }
         counted
     }
 
     /// Counts a notification.
-    pub(crate) fn notification(&self, verdict: Verdict) {
+    pub(crate) fn notification(&self, verdict: inbox::Verdict) {
         self.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
+    }
+
+    /// Counts a delivery of a hub.
+    pub(crate) fn delivered(&self, verdict: push::Verdict) {
+        self.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
     /// Counts a request. Labels are of bounded sets: templates of routes, and no other methods than those that are served.

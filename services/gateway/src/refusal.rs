@@ -157,9 +157,10 @@ impl From<ControlError> for Refusal {
         let said = error.to_string();
         match error {
             ControlError::Absent { .. } => Self::not_found(said),
-            ControlError::Exists { .. } | ControlError::Refused(_) | ControlError::Conflict { .. } => {
-                Self::conflict(said)
-            }
+            ControlError::Exists { .. }
+            | ControlError::Refused(_)
+            | ControlError::NotAsked(_)
+            | ControlError::Conflict { .. } => Self::conflict(said),
             ControlError::Invalid(invalid) => {
                 Self::invalid(said).fields(invalid.reasons().iter().map(|(field, why)| (*field, why.clone())))
             }

@@ -14,6 +14,7 @@ use crate::catalogs::Catalogs;
 use crate::config::{Config, Settings};
 use crate::inbox::{Inbox, Senders};
 use crate::judged::Judged;
+use crate::push::Callbacks;
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
 use crate::{GatewayMetrics, api};
@@ -34,13 +35,18 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     settings.check()?;
     let tokens = tokens(&settings, &context.stop)?;
     let senders = senders(&settings, &context.stop)?;
+    let push = context.config.push.open(&context.vars)?;
     let metrics = GatewayMetrics::register(&context.metrics);
     let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
     context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
     let latch = context.readiness.latch("api", "what it depends on is being opened");
 
     let store = fleet::open_for_reading(&context, &context.config.store).await?;
-    let Context { config, vars, readiness, stop, .. } = context;
+    let bus = match &push {
+        Some(_) => Some(fleet::join_bus(&context, &context.config.nats).await?),
+        None => None,
+    };
+    let Context { config, vars, readiness, stop, metrics: memory } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let views =
         fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
@@ -55,6 +61,20 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     };
     tokio::spawn(watch(control.clone(), readiness.clone(), stop.clone()));
 
+    let callbacks = match push.zip(bus) {
+        None => None,
+        Some((push, bus)) => {
+            let limits = settings.push_limits();
+            // As it came, as text of the message, and as the message itself.
+            memory.bound_memory("gateway-deliveries", 4 * (limits.body_bytes * limits.at_a_time) as u64);
+            let subscriptions = control.subscriptions().clone();
+            let opening = || subscriptions.view();
+            let view =
+                fleet::connect("views", &readiness, &stop, ControlError::is_temporary, opening).await?;
+            let clock = Arc::new(SystemClock);
+            Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))
+        }
+    };
     let listen = settings.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
@@ -77,10 +97,18 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         clock,
         stop: stop.clone(),
     };
-    let router = api::router(Gateway::new(parts));
+    let mut router = api::router(Gateway::new(parts));
+    let tally = callbacks.map(|callbacks| {
+        router = std::mem::take(&mut router).merge(callbacks.router());
+        tokio::spawn(callbacks.keep_tally(stop.clone()))
+    });
     tracing::info!(api.address = %address, "the API is served");
     latch.release();
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await?;
+    if let Some(tally) = tally {
+        // What was taken while it stopped is of no interest any more; what was counted is.
+        let _ = tally.await;
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use model::{DocumentState, Phase, SetId, Subject};
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::notices::is_notice;
 use crate::{queue, ways};
 
 impl Harvest {
@@ -33,10 +34,29 @@ impl Harvest {
         }
         self.forget_packages(&mut batch, &listed, &followed).await?;
         self.forget_documents(&mut batch, &told, &followed).await?;
+        self.forget_notices(&mut batch, &followed).await?;
         self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
         self.commit(batch).await
+    }
+
+    /// What hubs delivered is forgotten once its set is synchronized to its end, and what could not be read of it once others told the same.
+    async fn forget_notices(&self, batch: &mut Batch, followed: &HashSet<SetId>) -> Result<(), HarvestError> {
+        let mut documents = self.catalog.scan_documents().await?;
+        while let Some((uri, record)) = documents.try_next().await? {
+            let Some(set) = self.sets.get(&record.set).filter(|_| is_notice(&record)) else { continue };
+            let end = record.until_latest.max(record.until);
+            let is_past = record.is_read_whole() && end <= set.synchronized_to;
+            let is_told = record.run != self.run.id && followed.contains(&record.set);
+            if is_past || is_told {
+                batch.delete_document(&uri);
+            }
+            if is_told && self.has_problems {
+                batch.delete_problem(&Subject::Document(uri));
+            }
+        }
+        Ok(())
     }
 
     /// A document that an earlier run could not read, and this one did not ask for, is nothing to be put right once its set is told whole by

@@ -50,7 +50,7 @@ impl Harvest {
     pub(crate) async fn record_gaps(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         for gap in self.gaps().await? {
-            let told_in = [Capability::ChangeList, Capability::ChangeDump];
+            let told_in = [Capability::ChangeList, Capability::ChangeDump, Capability::ChangeNotification];
             let Some(uri) = told_in.iter().find_map(|kind| gap.set.documents(kind).next()) else { continue };
             let subject = Subject::Document(uri.to_owned());
             let before = self.problem_before(&subject).await?;

@@ -7,9 +7,10 @@ use bus::Bus;
 use catalog::{Batch, Catalog};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Clock, Counters, DocumentRecord, Mode, Phase, ProblemReason, ProblemRecord, RunId, RunRecord, Seq, SetId,
-    SetRecord, SourceId, Subject,
+    CapabilityLink, Clock, Counters, DocumentRecord, Mode, Phase, ProblemReason, ProblemRecord, RunId,
+    RunRecord, Seq, SetId, SetRecord, SourceId, Subject,
 };
+use resourcesync::Capability;
 use store::{Store, View};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -135,6 +136,8 @@ pub struct Report {
     pub guard: Option<Guard>,
     /// The first few of those that are open.
     pub first_problems: Vec<(Subject, ProblemRecord)>,
+    /// The channels that its sets offer, as far as that is known (CN-1).
+    pub channels: Vec<(SetId, CapabilityLink)>,
 }
 
 impl Report {
@@ -243,7 +246,7 @@ impl Harvest {
         };
         if interrupted.is_some() {
             harvest.count_requeued().await?;
-        } else if !is_audit {
+        } else if !is_audit && !harvest.options.notified {
             harvest.begin().await?;
         }
         harvest.catch_up_view().await?;
@@ -276,6 +279,7 @@ impl Harvest {
             self.finish().await?;
         }
         let problems = OpenProblems::of(&self.catalog).await?;
+        let channels = self.channels().await?;
         self.catalog.close().await?;
         Ok(Report {
             run: self.run,
@@ -286,7 +290,16 @@ impl Harvest {
             ignored_problems: problems.ignored,
             guard: self.guard,
             first_problems: problems.first,
+            channels,
         })
+    }
+
+    /// The channels that are offered by the sets that the Source was found to have last.
+    async fn channels(&self) -> Result<Vec<(SetId, CapabilityLink)>, HarvestError> {
+        let found = self.catalog.discovery().await?.map(|found| found.sets).unwrap_or_default();
+        let sets = found.into_iter().filter_map(|id| Some((self.sets.get(&id)?.capabilities.clone(), id)));
+        let all = sets.flat_map(|(links, id)| links.into_iter().map(move |link| (id.clone(), link)));
+        Ok(all.filter(|(_, link)| link.capability == Capability::ChangeNotification).collect())
     }
 
     pub(crate) fn next_seq(&mut self) -> Seq {

@@ -24,6 +24,7 @@ mod letters;
 mod look;
 mod lost;
 mod mend;
+mod notices;
 mod offer;
 mod options;
 mod packages;

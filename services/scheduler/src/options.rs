@@ -35,6 +35,8 @@ pub struct HarvestOptions {
     pub max_deletes_percent: u8,
     /// How many versions of each resource are kept beside the one that is held; as before where the operator does not say.
     pub history: Option<u32>,
+    /// Go by what hubs have delivered, and read the Source's documents only where that does not do.
+    pub notified: bool,
 }
 
 /// What is read where a Source offers both.
@@ -97,6 +99,7 @@ impl Default for HarvestOptions {
             absent: AbsentPolicy::default(),
             max_deletes_percent: 10,
             history: None,
+            notified: false,
         }
     }
 }

@@ -18,6 +18,9 @@ use crate::read::{self, Opened};
 impl Harvest {
     /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too.
     pub(crate) async fn plan(&mut self) -> Result<(), HarvestError> {
+        if self.options.notified && !Box::pin(self.plan_notices()).await? {
+            return Ok(());
+        }
         self.read_all().await?;
         let gaps = self.gaps().await?;
         self.run.counters.gaps += gaps.iter().map(|gap| gap.holes.len() as u64).sum::<u64>();

@@ -9,6 +9,7 @@ use model::{DocumentRecord, DocumentState, RunId, SetId};
 use resourcesync::Capability;
 
 use crate::error::HarvestError;
+use crate::notices::is_notice;
 
 /// The documents to read next: lists before changes, changes in the order of time, whatever order an index has. To be asked
 /// again when these are read, since an index queues more.
@@ -20,7 +21,8 @@ pub(crate) async fn next_documents(
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
-        if record.run == run && waiting {
+        // What a hub delivered is delivered again, and cannot be asked for.
+        if record.run == run && waiting && !is_notice(&record) {
             let queue = if record.tells_changes() { &mut changes } else { &mut lists };
             queue.push((uri, record));
         }

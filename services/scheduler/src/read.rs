@@ -121,6 +121,17 @@ pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Opti
     DocumentStream { url, validators, requests: 0, evidence, parts }
 }
 
+/// Begins to read a document that is here already, as it came from `url`.
+pub(crate) fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> DocumentStream {
+    let options = Options { base: Some(url.clone()), ..options };
+    let (chunks_in, chunks_out) = mpsc::channel(1);
+    // There is room for it: nobody has sent anything yet.
+    let _ = chunks_in.try_send(Ok(bytes.into()));
+    let parts = parts_of(chunks_out, options);
+    let (validators, evidence) = (Validators::default(), Box::default());
+    DocumentStream { url, validators, requests: 0, evidence, parts }
+}
+
 fn parts_of(chunks: mpsc::Receiver<Result<Bytes, DocumentError>>, options: Options) -> mpsc::Receiver<Part> {
     let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
     tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks), options, &parts_in));

@@ -73,7 +73,7 @@ pub(crate) fn is_baseline(kind: &Capability) -> bool {
 
 /// Whether a document of this kind tells the changes of its set.
 pub(crate) fn is_changes(kind: &Capability) -> bool {
-    matches!(kind, Capability::ChangeList | Capability::ChangeDump)
+    matches!(kind, Capability::ChangeList | Capability::ChangeDump | Capability::ChangeNotification)
 }
 
 /// What the sets offer, in words.
@@ -159,8 +159,7 @@ mod tests {
     use super::*;
 
     fn set(capabilities: &[Capability]) -> (SetId, SetRecord) {
-        let link =
-            |c: &Capability| CapabilityLink { capability: c.clone(), uri: format!("http://h/{c}.xml") };
+        let link = |c: &Capability| CapabilityLink::new(c.clone(), format!("http://h/{c}.xml"));
         let set = SetRecord { capabilities: capabilities.iter().map(link).collect(), ..SetRecord::default() };
         (SetId::new("http://h/capabilitylist.xml"), set)
     }

@@ -11,7 +11,7 @@ use url::Url;
 
 pub(crate) use crate::cli_ask::{FleetArgs, HeldArgs, ServerArgs};
 pub(crate) use crate::cli_fleet::{
-    ApplyArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
+    ApplyArgs, PushArg, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
 };
 pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;

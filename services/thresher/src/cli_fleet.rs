@@ -110,6 +110,18 @@ pub(crate) struct SourceAddArgs {
     /// What it is sent to be let in: the name of a credential in the services' configuration, never the credential itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) credential: Option<CredentialName>,
+    /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs.
+    #[arg(long, value_enum, default_value_t = PushArg::Auto)]
+    pub(crate) push: PushArg,
+}
+
+/// Whether notifications are subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PushArg {
+    /// Where they are offered.
+    Auto,
+    /// Never.
+    Off,
 }
 
 /// What to do with runs.

@@ -22,6 +22,7 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
         Queue::Open { source: source.clone() },
         Queue::Unpack { source: source.clone() },
         Queue::Outcomes { source: source.clone() },
+        Queue::Notices { source: source.clone() },
         Queue::Dead { source },
     ];
     for queue in &queues {
@@ -210,7 +211,7 @@ pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     assert_eq!(ids.len(), 2);
 }
 
-/// Messages of a Source are counted wherever they lie and whoever holds them, but not those of others and no dead letters.
+/// Messages of a Source are counted wherever they lie and whoever holds them, but not those of others, no notices and no dead letters.
 pub async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("under_way_counts_the_messages_of_one_source_in_all_stages", pace);
     let source = names.source.clone();
@@ -219,7 +220,8 @@ pub async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn
     let (_, other) = names.other_source();
     let outcomes = Queue::Outcomes { source: source.clone() };
     let dead = Queue::Dead { source: source.clone() };
-    for queue in [&names.fetch, &outcomes, &dead, &other] {
+    let notices = Queue::Notices { source: source.clone() };
+    for queue in [&names.fetch, &outcomes, &notices, &dead, &other] {
         publish(bus, queue, names.id(&queue.subject())).await;
     }
     assert_eq!(bus.under_way(&source).await.unwrap(), 2);

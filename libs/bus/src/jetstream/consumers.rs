@@ -265,7 +265,7 @@ impl Shared {
         self.count(Stage::of(filter), &filter.subject()).await
     }
 
-    /// How many messages of a Source lie in the queues of all stages but the dead letters.
+    /// How many messages of a Source lie in the queues of all stages but the notices and the dead letters.
     pub(super) async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
         let mut sum = 0;
         // In the order in which messages follow from each other: what leaves a stage has reached the next one.
@@ -298,7 +298,9 @@ impl Shared {
         let idle = match filter {
             // There is always somebody for these, or somebody is on the way.
             Filter::Verify | Filter::Open | Filter::Unpack => Duration::ZERO,
-            Filter::Fetch(_) | Filter::Outcomes(_) | Filter::Dead(_) => self.config.idle_consumer(),
+            Filter::Fetch(_) | Filter::Outcomes(_) | Filter::Notices(_) | Filter::Dead(_) => {
+                self.config.idle_consumer()
+            }
         };
         pull::Config {
             durable_name: Some(names::consumer(filter)),

@@ -17,6 +17,7 @@ pub(super) enum Stage {
     Open,
     Unpack,
     Outcomes,
+    Notices,
     Dead,
 }
 
@@ -27,8 +28,8 @@ pub(super) struct Names {
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Fetch, Self::Verify, Self::Open, Self::Unpack, Self::Outcomes, Self::Dead];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Fetch, Self::Verify, Self::Open, Self::Unpack, Self::Outcomes, Self::Notices, Self::Dead];
 
     fn name(self) -> &'static str {
         match self {
@@ -37,6 +38,7 @@ impl Stage {
             Self::Open => "open",
             Self::Unpack => "unpack",
             Self::Outcomes => "outcomes",
+            Self::Notices => "notices",
             Self::Dead => "dead",
         }
     }
@@ -48,6 +50,7 @@ impl Stage {
             Filter::Open => Self::Open,
             Filter::Unpack => Self::Unpack,
             Filter::Outcomes(_) => Self::Outcomes,
+            Filter::Notices(_) => Self::Notices,
             Filter::Dead(_) => Self::Dead,
         }
     }
@@ -95,6 +98,7 @@ impl Names {
             ["open", source] => Queue::Open { source: source.parse().ok()? },
             ["unpack", source] => Queue::Unpack { source: source.parse().ok()? },
             ["outcomes", source] => Queue::Outcomes { source: source.parse().ok()? },
+            ["notices", source] => Queue::Notices { source: source.parse().ok()? },
             ["dead", source] => Queue::Dead { source: source.parse().ok()? },
             _ => return None,
         })
@@ -106,7 +110,7 @@ pub(super) fn consumer(filter: &Filter) -> String {
     let name = match filter {
         Filter::Fetch(lane) => lane.token(),
         Filter::Verify | Filter::Open | Filter::Unpack => "all".to_owned(),
-        Filter::Outcomes(source) | Filter::Dead(source) => source.to_string(),
+        Filter::Outcomes(source) | Filter::Notices(source) | Filter::Dead(source) => source.to_string(),
     };
     if name.len() <= LONGEST {
         return name;
@@ -129,6 +133,7 @@ mod tests {
             Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
             Queue::Outcomes { source: source.clone() },
+            Queue::Notices { source: source.clone() },
             Queue::Dead { source },
         ]
     }

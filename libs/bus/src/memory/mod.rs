@@ -273,7 +273,8 @@ impl Bus for MemoryBus {
 
     async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
         let state = self.0.state();
-        let stages = state.stages.iter().filter(|(filter, _)| !matches!(filter, Filter::Dead(_)));
+        let stages =
+            state.stages.iter().filter(|(filter, _)| !matches!(filter, Filter::Notices(_) | Filter::Dead(_)));
         Ok(stages.map(|(_, stage)| stage.count(source)).sum())
     }
 }

@@ -67,6 +67,27 @@ pub struct SourceSpec {
     /// The name of the credential to send, which is found in the configuration of whoever sends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<CredentialName>,
+    /// Whether its notifications are subscribed to.
+    #[serde(default, skip_serializing_if = "Push::is_auto")]
+    pub push: Push,
+}
+
+/// Whether a Source's notifications are subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Push {
+    /// Where it offers them, and the fleet can be reached by hubs.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl Push {
+    /// Whether it is left to what is offered.
+    pub fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// How a run brings a Source in step.
@@ -171,6 +192,7 @@ impl SourceSpec {
             robots: Robots::default(),
             contact: None,
             credential: None,
+            push: Push::default(),
         }
     }
 }

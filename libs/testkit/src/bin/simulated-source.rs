@@ -108,6 +108,7 @@ impl Cli {
             gzip: self.gzip,
             count_paths: false,
             port: self.port,
+            hub: String::new(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::change::ChangeKind;
+use super::change::{Change, ChangeKind};
 use super::clock::SimTime;
 use super::inner::Inner;
 use super::spec::Algorithm;
@@ -64,6 +64,11 @@ impl Inner {
         let mut entries = vec![self.capability("resourcelist")];
         if self.spec.change_list {
             entries.push(self.capability("changelist"));
+        }
+        if !self.spec.hub.is_empty() {
+            let hub = format!("<rs:ln rel=\"hub\" href=\"{}\"/>", self.spec.hub);
+            let md = format!("{hub}<rs:md capability=\"change-notification\"/>");
+            entries.push(url(&self.uri("change"), None, &md));
         }
         let up = format!("{}/.well-known/resourcesync", self.base());
         let head = head("urlset", "<rs:md capability=\"capabilitylist\"/>", &[("up", up)]);
@@ -142,16 +147,28 @@ impl Inner {
         let inner = Arc::clone(self);
         let entries = interval.changes.filter_map(move |place| {
             let change = inner.world().logged(place)?;
-            let fixity = match change.kind {
-                ChangeKind::Deleted => String::new(),
-                _ => inner.fixity(change.index, change.version),
-            };
-            let md =
-                format!("<rs:md change=\"{}\" datetime=\"{}\"{fixity}/>", change.kind.name(), change.time);
-            let dated = inner.spec.declare_lastmod && change.kind != ChangeKind::Deleted;
-            Some(url(&inner.resource_uri(change.index), dated.then_some(change.time), &md))
+            Some(inner.told(change))
         });
         Some(Document::of(modified, etag, head("urlset", &md, &links), entries, "urlset"))
+    }
+
+    /// The entry that tells a change.
+    fn told(&self, change: Change) -> String {
+        let fixity = match change.kind {
+            ChangeKind::Deleted => String::new(),
+            _ => self.fixity(change.index, change.version),
+        };
+        let md = format!("<rs:md change=\"{}\" datetime=\"{}\"{fixity}/>", change.kind.name(), change.time);
+        let dated = self.spec.declare_lastmod && change.kind != ChangeKind::Deleted;
+        url(&self.resource_uri(change.index), dated.then_some(change.time), &md)
+    }
+
+    /// A Change Notification of these changes.
+    pub(crate) fn notification(&self, from: SimTime, until: SimTime, changes: &[Change]) -> String {
+        let md = format!("<rs:md capability=\"change-notification\" {}/>", period(from, Some(until)));
+        let mut text = head("urlset", &md, &[("up", self.uri("capabilitylist.xml"))]);
+        text.extend(changes.iter().map(|change| self.told(*change)));
+        text + "</urlset>\n"
     }
 
     /// The `hash` and `length` attributes that lists declare for a version.

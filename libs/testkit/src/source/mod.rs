@@ -133,6 +133,11 @@ impl SimulatedSource {
         self.inner.world().apply(index, kind)
     }
 
+    /// The Change Notification that tells these changes, which are all there were after `from` and up to `until`.
+    pub fn notification(&self, from: SimTime, until: SimTime, changes: &[Change]) -> String {
+        self.inner.notification(from, until, changes)
+    }
+
     /// Lets the Resource List show the present; before that it shows the past, as a file made by night does.
     pub fn refresh_resource_list(&self) {
         self.inner.world().refresh_snapshot();

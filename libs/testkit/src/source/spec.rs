@@ -44,6 +44,8 @@ pub struct SourceSpec {
     pub change_list: bool,
     /// More changes than this make a Change List Index: full lists are closed with `until`, the last stays open.
     pub entries_per_change_list: u64,
+    /// The hub that pushes its changes, whose channel the Capability List names; none when empty.
+    pub hub: String,
     /// How long every answer waits before it begins.
     pub latency: Option<Duration>,
     /// The `Crawl-delay` of `robots.txt`.
@@ -71,6 +73,7 @@ impl Default for SourceSpec {
             declare_lastmod: true,
             change_list: true,
             entries_per_change_list: 50_000,
+            hub: String::new(),
             latency: None,
             crawl_delay: None,
             set: "set".to_owned(),
@@ -133,6 +136,12 @@ impl SourceSpec {
     /// Splits the Change List into lists of this many entries (at least one).
     pub fn entries_per_change_list(mut self, entries: u64) -> SourceSpec {
         self.entries_per_change_list = entries.max(1);
+        self
+    }
+
+    /// Names a hub for the channel of its changes.
+    pub fn hub(mut self, url: impl Into<String>) -> SourceSpec {
+        self.hub = url.into();
         self
     }
 

@@ -12,6 +12,7 @@ mod read;
 mod receive;
 mod senders;
 mod tell;
+mod verdict;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 
 pub(crate) use senders::Senders;
+pub(crate) use verdict::Verdict;
 
 /// Bodies of those who show no token that are taken in at a time, all of them together.
 const STRANGERS_AT_A_TIME: usize = 32;

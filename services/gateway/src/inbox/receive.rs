@@ -20,8 +20,8 @@ use super::about;
 use super::door::{Both, Named, too_many, unknown, whose};
 use super::place::Places;
 use super::senders::Sender;
+use super::verdict::Verdict;
 use crate::door::bearer;
-use crate::metrics::Verdict;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 

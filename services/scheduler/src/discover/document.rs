@@ -3,13 +3,17 @@
 use std::io::Read;
 
 use model::{KnownDocument, KnownEntry, Validators};
-use resourcesync::{Capability, Header, Item, Options, Quirk, Quirks, ReadError, Reader, Root};
+use resourcesync::{
+    Capability, Header, Item, Link, Options, Quirk, Quirks, ReadError, Reader, Root, relation,
+};
 use url::Url;
 
 use crate::read::DocumentError;
 
 /// Entries read of one Source Description or Capability List.
 pub(super) const MOST_ENTRIES: usize = 50_000;
+/// Hubs that are remembered of one channel.
+const MOST_HUBS: usize = 8;
 /// Bytes read of one of them, after decompression.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -58,6 +62,7 @@ pub(super) struct Parsed {
 pub(super) struct Named {
     pub(super) uri: String,
     pub(super) capability: Option<Capability>,
+    pub(super) hubs: Vec<String>,
 }
 
 /// A document with its URL.
@@ -146,8 +151,11 @@ impl Parsed {
                 quirks.add_many(quirk, *times);
             }
         }
-        let named =
-            |entry: &KnownEntry| Named { uri: entry.uri.clone(), capability: entry.capability.clone() };
+        let named = |entry: &KnownEntry| Named {
+            uri: entry.uri.clone(),
+            capability: entry.capability.clone(),
+            hubs: entry.hubs.clone(),
+        };
         let mut parsed = Self {
             level: known.header.capability.as_ref().map_or(Level::List, level),
             named: known.entries.iter().map(named).collect(),
@@ -162,8 +170,11 @@ impl Parsed {
 
     /// What to remember of it.
     pub(super) fn to_known(&self, url: &Url, answered_by: &Url, validators: &Validators) -> KnownDocument {
-        let entry =
-            |named: &Named| KnownEntry { uri: named.uri.clone(), capability: named.capability.clone() };
+        let entry = |named: &Named| KnownEntry {
+            uri: named.uri.clone(),
+            capability: named.capability.clone(),
+            hubs: named.hubs.clone(),
+        };
         KnownDocument {
             url: url.to_string(),
             answered_by: answered_by.to_string(),
@@ -197,7 +208,10 @@ impl Parsed {
             None => return Ok(false),
             Some(Item::Bad(_)) => self.bad += 1,
             Some(Item::Entry(entry)) => {
-                self.named.push(Named { uri: entry.loc, capability: entry.metadata.capability });
+                let is_hub = |link: &&Link| link.rel == relation::HUB;
+                let hubs = entry.links.iter().filter(is_hub).take(MOST_HUBS).map(|link| link.href.clone());
+                let hubs = hubs.collect();
+                self.named.push(Named { uri: entry.loc, capability: entry.metadata.capability, hubs });
             }
         }
         Ok(true)

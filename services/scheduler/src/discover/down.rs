@@ -65,7 +65,7 @@ impl Search<'_> {
             // A sitemap without rs:md lists resources like a Resource List does.
             Level::List => {
                 let capability = small.parsed.header.capability.unwrap_or(Capability::ResourceList);
-                let link = CapabilityLink { capability, uri: small.url.to_string() };
+                let link = CapabilityLink::new(capability, small.url.as_str());
                 self.put_set(&small.url, vec![link], false);
             }
         }
@@ -98,8 +98,13 @@ impl Search<'_> {
                 // An index of Capability Lists, though the specification has none.
                 Some(Capability::CapabilityList) => self.queue(&small, &named.uri, next),
                 Some(Capability::Description) => {}
-                Some(capability) => capabilities
-                    .push(CapabilityLink { capability: capability.clone(), uri: named.uri.clone() }),
+                Some(capability) => {
+                    // As the document means them: relative to where it was found.
+                    let resolved = |hub: &String| small.url.join(hub).ok().map(String::from);
+                    let hubs = named.hubs.iter().filter_map(resolved).collect();
+                    let (capability, uri) = (capability.clone(), named.uri.clone());
+                    capabilities.push(CapabilityLink { capability, uri, hubs });
+                }
                 None => without += 1,
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use catalog::CatalogConfig;
-use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 
@@ -26,6 +26,9 @@ pub struct Config {
     /// How Sources are asked for their documents.
     #[serde(default)]
     pub http: HttpConfig,
+    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    #[serde(default)]
+    pub push: PushConfig,
     /// What is the scheduler's own.
     #[serde(default)]
     pub scheduler: Settings,

@@ -29,6 +29,8 @@ pub(super) struct SchedulerMetrics {
     resources: Family<OutcomeLabel, Counter>,
     documents: Family<ResultLabel, Counter>,
     quirks: Family<QuirkLabel, Counter>,
+    subscriptions: Family<StandingLabel, Gauge>,
+    hub_requests: Family<HubLabel, Counter>,
     /// How each Source stands.
     pub(super) standings: Standings,
     /// What each Source adds to them.
@@ -71,6 +73,20 @@ struct QuirkLabel {
     quirk: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StandingLabel {
+    standing: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HubLabel {
+    mode: &'static str,
+    result: &'static str,
+}
+
+/// How subscriptions stand.
+const STANDINGS: [&str; 6] = ["wanted", "pending", "active", "run-out", "denied", "ending"];
+
 /// A run in hand, until it is dropped.
 pub(super) struct InHand(Gauge);
 
@@ -91,8 +107,24 @@ impl SchedulerMetrics {
         for result in ["read", "not-modified", "failed"] {
             drop(counted.documents.get_or_create(&ResultLabel { result }));
         }
+        for mode in ["subscribe", "unsubscribe"] {
+            for result in ["taken", "refused", "failed"] {
+                drop(counted.hub_requests.get_or_create(&HubLabel { mode, result }));
+            }
+        }
+        counted.subscriptions(std::iter::empty());
         metrics.register(|registry| {
             counted.register_work(registry);
+            registry.register(
+                "scheduler_subscriptions",
+                "Subscriptions that this scheduler keeps, by how they stand",
+                counted.subscriptions.clone(),
+            );
+            registry.register(
+                "scheduler_hub_requests",
+                "Requests to hubs by what was asked for and what came of it",
+                counted.hub_requests.clone(),
+            );
             registry.register(
                 "scheduler_sources",
                 "Sources this scheduler looks after",
@@ -115,6 +147,22 @@ impl SchedulerMetrics {
             );
         });
         counted
+    }
+
+    /// How the subscriptions of this scheduler stand.
+    pub(super) fn subscriptions(&self, all: impl Iterator<Item = &'static str>) {
+        let mut counts = STANDINGS.map(|standing| (standing, 0));
+        for standing in all {
+            counts.iter_mut().filter(|(name, _)| *name == standing).for_each(|(_, count)| *count += 1);
+        }
+        for (standing, count) in counts {
+            self.subscriptions.get_or_create(&StandingLabel { standing }).set(count);
+        }
+    }
+
+    /// Counts a request to a hub.
+    pub(super) fn asked_hub(&self, mode: &'static str, result: &'static str) {
+        self.hub_requests.get_or_create(&HubLabel { mode, result }).inc();
     }
 
     fn register_work(&self, registry: &mut Registry) {

@@ -4,11 +4,13 @@
 //! work, or for `hints` that there is some, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. Beside that, `plans` finds
 //! out what Sources would take that somebody asks about.
 
+mod channels;
 mod claims;
 mod config;
 mod due;
 mod ending;
 mod hints;
+mod keeper;
 mod meter;
 mod metrics;
 mod places;
@@ -26,8 +28,8 @@ use std::sync::Arc;
 
 use bus::Bus;
 use catalog::{CacheBudget, CatalogConfig};
-use control::{Control, Hint, MemberId, Role, Run, SourceSpec, View};
-use fleet::{Credentials, Joined};
+use control::{Control, Hint, MemberId, Role, Run, SourceSpec, Subscription, View};
+use fleet::{Credentials, Joined, Push};
 use model::{Clock, SystemClock};
 use service::Context;
 use store::Store;
@@ -35,6 +37,7 @@ use tokio::sync::Semaphore;
 use web::Client;
 
 pub use config::{Config, Settings};
+use keeper::Keeper;
 use metrics::SchedulerMetrics;
 use places::Places;
 use standings::Shown;
@@ -49,6 +52,9 @@ struct Crew {
     runs: View<Run>,
     leases: View<control::LeaseRecord>,
     hints: View<Hint>,
+    subscriptions: View<Subscription>,
+    /// How hubs reach the fleet, where they do.
+    push: Option<Push>,
     store: Store,
     bus: Arc<dyn Bus>,
     client: Client,
@@ -72,6 +78,7 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let settings = Arc::new(context.config.scheduler.clone());
+    let push = context.config.push.open(&context.vars)?;
     context.metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
     let counted = SchedulerMetrics::register(&context.metrics);
 
@@ -86,7 +93,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
-    let Views { sources, runs, leases, members, plans, hints } =
+    let Views { sources, runs, leases, members, plans, hints, subscriptions } =
         Views::open(&control, &readiness, &stop).await?;
     let shown = Shown {
         standings: counted.standings.clone(),
@@ -103,6 +110,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         runs,
         leases,
         hints,
+        subscriptions,
+        push,
         store,
         places: Places::new(Arc::clone(&bus)),
         credentials,
@@ -124,6 +133,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
     let mut making = tokio::task::JoinSet::new();
     making.spawn(plans::make(crew.clone(), plans, members.clone(), stop.clone()));
+    if let Some(keeper) = Keeper::of(&crew, members.clone())? {
+        making.spawn(keeper.keep(stop.clone()));
+    }
     claims::look_after(crew, members, stop).await;
     // Before this scheduler is gone: whoever takes its plans over is to be the only one.
     making.shutdown().await;

@@ -16,7 +16,7 @@ use super::ending::{self, Next, Patience};
 use super::meter::Meter;
 use super::places::PlacesWithin;
 use super::steward::was_success;
-use super::{Crew, said, wishes};
+use super::{Crew, channels, said, wishes};
 use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, abandon};
 
 /// How often the operator is told how far a run has come, and is listened to.
@@ -97,7 +97,11 @@ impl<'a> Tended<'a> {
                 Attended::Left(left) => return Ok(left),
             };
             let error = match ended {
-                Ok(report) => return self.finish(&report).await,
+                Ok(report) => {
+                    let left = self.finish(&report).await;
+                    channels::want(self.crew, &client, &self.source, &report.channels).await;
+                    return left;
+                }
                 Err(error) => error,
             };
             let counters = self.progress.borrow().counters.clone();

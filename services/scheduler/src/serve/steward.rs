@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec};
+use bus::{BusError, Filter};
+use control::{
+    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, Subscription, View,
+};
 use model::{RunId, SourceId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -12,9 +15,12 @@ use super::Crew;
 use super::due::{self, Due};
 use super::hints;
 use super::run::{Left, Tended};
+use crate::notices;
 
 /// The wait after something that is shared could not be read or written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+/// How long a look for what hubs deliver waits for it.
+const LOOK_FOR_NOTICES: Duration = Duration::from_secs(30);
 /// The least time between two looks at what has changed. Of thousands of runs under way each is written once a second, and every
 /// steward hears of all of them: if each looked each time, a scheduler's looks would grow with the square of its Sources. What
 /// changes while nothing else does is looked at once.
@@ -136,8 +142,14 @@ impl Steward {
                 }
                 sleep_until(next_look).await;
             };
+            let may_run = spec.as_ref().is_some_and(|spec| spec.enabled)
+                && last.as_ref().is_none_or(|run| run.state.is_over());
             tokio::select! {
                 () = changed => {}
+                () = self.notified(), if may_run => {
+                    self.submit(AskedBy::Notification).await?;
+                    continue_after_submission(&mut runs, &self.source).await;
+                }
                 () = sleep_up_to(wait) => {}
                 () = self.keep.cancelled() => return Ok(None),
             }
@@ -154,6 +166,41 @@ impl Steward {
         };
         let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Notification };
         (due.or_sooner(hinted), asked_by)
+    }
+
+    /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there. What came is left where it
+    /// is: the run that is asked for takes it up.
+    async fn notified(&self) {
+        let mut subscriptions = self.crew.subscriptions.clone();
+        loop {
+            subscriptions.mark_seen();
+            let is_ours = |all: &View<Subscription>| all.all().iter().any(|one| one.source == self.source);
+            if !is_ours(&subscriptions) {
+                subscriptions.changed().await;
+                sleep_until(Instant::now() + BETWEEN_LOOKS).await;
+                continue;
+            }
+            match self.look_for_notices().await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::debug!(source.id = %self.source, %error, "what hubs deliver cannot be looked for");
+                    tokio::time::sleep(AFTER_TROUBLE).await;
+                }
+            }
+        }
+    }
+
+    async fn look_for_notices(&self) -> Result<bool, BusError> {
+        let filter = Filter::Notices(self.source.clone());
+        match self.crew.bus.pull(&filter, 1, LOOK_FOR_NOTICES).await {
+            Err(BusError::NotOpen { .. }) => {
+                self.crew.bus.open(notices::consumer(filter)).await?;
+                Ok(false)
+            }
+            // Dropped without a word, it is handed out again at once.
+            found => Ok(!found?.is_empty()),
+        }
     }
 
     /// Asks for the run that is due.

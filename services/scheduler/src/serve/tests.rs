@@ -38,7 +38,8 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
     };
     let (readiness, stop) = (Readiness::default(), CancellationToken::new());
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
-    let Views { sources, runs, leases, hints, .. } = Views::open(&control, &readiness, &stop).await.unwrap();
+    let Views { sources, runs, leases, hints, subscriptions, .. } =
+        Views::open(&control, &readiness, &stop).await.unwrap();
     let target = StoreTarget::Directory(folder.to_owned());
     let bus: Arc<dyn Bus> = Arc::new(bus::MemoryBus::new(16));
     Crew {
@@ -48,6 +49,8 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
         runs,
         leases,
         hints,
+        subscriptions,
+        push: None,
         store: Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap(),
         places: Places::new(Arc::clone(&bus)),
         credentials: fleet::Credentials::default(),

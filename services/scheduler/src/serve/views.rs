@@ -1,6 +1,6 @@
 //! The live copies of what the fleet shares.
 
-use control::{Control, ControlError, Hint, LeaseRecord, Member, Plan, Run, SourceSpec, View};
+use control::{Control, ControlError, Hint, LeaseRecord, Member, Plan, Run, SourceSpec, Subscription, View};
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +12,7 @@ pub(super) struct Views {
     pub(super) members: View<Member>,
     pub(super) plans: View<Plan>,
     pub(super) hints: View<Hint>,
+    pub(super) subscriptions: View<Subscription>,
 }
 
 impl Views {
@@ -35,6 +36,10 @@ impl Views {
                 .await?,
             plans: fleet::connect("plans", readiness, stop, temporary, || control.plans().view()).await?,
             hints: fleet::connect("hints", readiness, stop, temporary, || control.hints().view()).await?,
+            subscriptions: fleet::connect("subscriptions", readiness, stop, temporary, || {
+                control.subscriptions().view()
+            })
+            .await?,
         })
     }
 }

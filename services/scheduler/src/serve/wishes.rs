@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use control::{Absent, Robots, RunMode, RunSpec, SourceSpec};
+use control::{Absent, AskedBy, Robots, RunMode, RunSpec, SourceSpec};
 use model::{Lane, Mode, RobotsTerm, Terms};
 use regex::Regex;
 
@@ -53,6 +53,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             Absent::Keep => AbsentPolicy::Keep,
         },
         history: source.history,
+        notified: run.asked_by == AskedBy::Notification && mode != RunMode::Audit,
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },
         ..HarvestOptions::default()
     })
@@ -85,7 +86,6 @@ pub(crate) fn strictest_rate<'a>(
 
 #[cfg(test)]
 mod tests {
-    use control::AskedBy;
     use jiff::Timestamp;
     use model::RunId;
 

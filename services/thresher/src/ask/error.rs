@@ -81,7 +81,9 @@ impl From<ControlError> for NotDone {
     fn from(error: ControlError) -> Self {
         let kind = match &error {
             ControlError::Absent { .. } => Kind::Absent,
-            ControlError::Exists { .. } | ControlError::Refused(_) => Kind::Conflict,
+            ControlError::Exists { .. } | ControlError::Refused(_) | ControlError::NotAsked(_) => {
+                Kind::Conflict
+            }
             ControlError::Conflict { .. } => Kind::Changed,
             ControlError::Invalid(_) => Kind::Invalid,
             ControlError::Unavailable { .. } => Kind::Unavailable,

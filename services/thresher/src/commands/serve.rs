@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fleet::{HttpConfig, NatsConfig, StoreConfig};
+use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use serde::Deserialize;
 use service::{About, Context, FrameConfig, ServiceConfig, Vars, config, frame};
 use tokio::task::JoinSet;
@@ -30,6 +30,9 @@ pub(crate) struct Config {
     unpacker: unpacker::Settings,
     #[serde(default)]
     verifier: verifier::Settings,
+    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    #[serde(default)]
+    push: PushConfig,
     /// Whom it lets in has to be said, so without this there is none.
     #[serde(default)]
     gateway: Option<gateway::Settings>,
@@ -62,10 +65,10 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
     // Each service gets what it shares with the others as its own.
-    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier, gateway } =
+    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier, push, gateway } =
         context.config.clone();
     let (f, n, s, h) = (frame.clone(), nats.clone(), store.clone(), http.clone());
-    let scheduler = scheduler::Config { frame: f, nats: n, store: s, http: h, scheduler };
+    let scheduler = scheduler::Config { frame: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
     if runs(ServiceArg::Scheduler) {
         services.spawn(scheduler::serve(with(&context, scheduler)));
     }
@@ -85,7 +88,7 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
         services.spawn(verifier::serve(with(&context, verifier)));
     }
     if gateway.is_some() || only.contains(&ServiceArg::Gateway) {
-        let gateway = gateway::Config { frame, nats, store, gateway: gateway.unwrap_or_default() };
+        let gateway = gateway::Config { frame, nats, store, push, gateway: gateway.unwrap_or_default() };
         if runs(ServiceArg::Gateway) {
             services.spawn(gateway::serve(with(&context, gateway)));
         }

@@ -7,7 +7,7 @@ use model::SourceId;
 use url::Url;
 
 use crate::ask::{Asked, Kind};
-use crate::cli::{AbsentArg, ModeArg, PreferArg, SourceAddArgs, SourceCommand, WantedArgs};
+use crate::cli::{AbsentArg, ModeArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 
 /// Runs the command.
@@ -91,6 +91,10 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         robots: args.robots.into(),
         contact: args.contact.clone(),
         credential: args.credential.clone(),
+        push: match args.push {
+            PushArg::Auto => control::Push::Auto,
+            PushArg::Off => control::Push::Off,
+        },
         ..plain(&args.url, &args.wanted)
     })
 }

@@ -1,0 +1,63 @@
+//! What came at the callbacks, told to the fleet every few seconds: a write for each delivery would cost more than the delivery.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use control::{Received, SubscriptionId, SubscriptionStep, Subscriptions};
+use jiff::Timestamp;
+use model::Clock;
+use tokio_util::sync::CancellationToken;
+
+use super::Verdict;
+
+/// How often it is told.
+const TELL: Duration = Duration::from_secs(5);
+
+/// What came since it was told last.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Mutex<HashMap<SubscriptionId, Received>>);
+
+impl Tally {
+    /// Counts a delivery.
+    pub(super) fn count(&self, id: &SubscriptionId, verdict: Verdict, now: Timestamp) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let received = all.entry(id.clone()).or_default();
+        match verdict {
+            Verdict::Queued => {
+                received.queued += 1;
+                received.last_at = received.last_at.max(Some(now));
+            }
+            Verdict::Doubled => received.last_at = received.last_at.max(Some(now)),
+            _ => received.dropped += 1,
+        }
+    }
+
+    pub(super) async fn keep(
+        &self,
+        subscriptions: &Subscriptions,
+        clock: &dyn Clock,
+        stop: &CancellationToken,
+    ) {
+        loop {
+            let is_over = tokio::select! {
+                () = tokio::time::sleep(TELL) => false,
+                () = stop.cancelled() => true,
+            };
+            self.tell(subscriptions, clock.now()).await;
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Tells all of it. What cannot be told now is forgotten: it is for people to look at, and the metrics have it too.
+    pub(super) async fn tell(&self, subscriptions: &Subscriptions, now: Timestamp) {
+        let counted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (id, received) in counted {
+            if let Err(error) = subscriptions.step(&id, &SubscriptionStep::Count(received), now).await {
+                tracing::debug!(subscription.id = %id, %error, "what was delivered cannot be told of");
+            }
+        }
+    }
+}

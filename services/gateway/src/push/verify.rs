@@ -1,0 +1,83 @@
+//! A hub asks whether a subscription, or its end, was meant (WebSub, 5.3), or says no (5.2).
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use control::{AskedMode, ControlError, SubscriptionId, SubscriptionStep};
+use websub::{Intent, Mode};
+
+use super::Callbacks;
+use super::known::Known;
+
+/// `GET` at a callback. Whatever was not asked for is answered alike.
+pub(super) async fn verify(
+    State(callbacks): State<Callbacks>,
+    Path((id, part)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let known = match callbacks.known(&id, &part).await {
+        Ok(known) => known,
+        Err(error) => return not_now(&error),
+    };
+    let Ok(intent) = Intent::parse(query.as_deref().unwrap_or_default()) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    match (known, intent) {
+        (Known::Nothing, _) => StatusCode::NOT_FOUND.into_response(),
+        (Known::Of(subscription), intent) => {
+            if let Err(seconds) = callbacks.0.hands.count(&subscription.id) {
+                return too_many(seconds);
+            }
+            answer(&callbacks, &subscription.id, intent).await
+        }
+        // Nobody wants anything there any more: that is what the hub asks, once more.
+        (Known::Gone, Intent::Verify { mode: Mode::Unsubscribe, challenge, .. }) => echo(challenge),
+        (Known::Gone, Intent::Denied { .. }) => StatusCode::OK.into_response(),
+        (Known::Gone, Intent::Verify { mode: Mode::Subscribe, .. }) => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> Response {
+    let (step, challenge) = match intent {
+        Intent::Verify { mode, topic, challenge, lease_seconds } => {
+            let mode = match mode {
+                Mode::Subscribe => AskedMode::Subscribe,
+                Mode::Unsubscribe => AskedMode::Unsubscribe,
+            };
+            (SubscriptionStep::Verify { mode, topic, lease_seconds }, Some(challenge))
+        }
+        Intent::Denied { topic, reason } => (SubscriptionStep::Deny { topic, reason }, None),
+    };
+    match callbacks.0.subscriptions.step(id, &step, callbacks.0.clock.now()).await {
+        Ok(now) => {
+            let standing = now.as_ref().map_or("at its end", |now| now.standing(callbacks.0.clock.now()));
+            tracing::info!(subscription.id = %id, standing, "a hub has asked back");
+            challenge.map_or_else(|| StatusCode::OK.into_response(), echo)
+        }
+        Err(ControlError::NotAsked(why)) => {
+            tracing::info!(subscription.id = %id, %why, "a hub asks about what was not asked for");
+            StatusCode::NOT_FOUND.into_response()
+        }
+        Err(ControlError::Absent { .. }) => StatusCode::NOT_FOUND.into_response(),
+        Err(error) => not_now(&error),
+    }
+}
+
+/// A yes: the challenge, which is a stranger's text and nothing that a browser may make something of.
+fn echo(challenge: String) -> Response {
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    let as_it_is = HeaderValue::from_static("nosniff");
+    let headers =
+        [(header::CONTENT_TYPE, text), (HeaderName::from_static("x-content-type-options"), as_it_is)];
+    (headers, challenge).into_response()
+}
+
+pub(super) fn too_many(seconds: u64) -> Response {
+    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, HeaderValue::from(seconds))]).into_response()
+}
+
+pub(super) fn not_now(error: &dyn std::error::Error) -> Response {
+    tracing::warn!(%error, "a hub is asked to come again");
+    let soon = [(header::RETRY_AFTER, HeaderValue::from(5_u64))];
+    (StatusCode::SERVICE_UNAVAILABLE, soon).into_response()
+}

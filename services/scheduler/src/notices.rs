@@ -1,0 +1,143 @@
+//! Notices: what hubs delivered about the Source's changes (CN-4, CN-5).
+//!
+//! A notification is a change document like any other: it is read by the same reader, its entries are planned like those of a Change List, and
+//! whether it joins on to what is synchronized is judged together with the Change Lists (`continuity`). The only differences are where it comes
+//! from, and that nobody can ask for it again: its message is acknowledged when its entries are durable, and not before.
+
+use std::time::Duration;
+
+use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
+use catalog::Batch;
+use model::{DocumentRecord, DocumentState, Notice, SetId};
+use resourcesync::{Capability, Mode as ReadMode};
+use url::Url;
+
+use crate::entry::Horizon;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::{continuity, queue, read};
+
+/// Notices in hand at a time. Each may have 750 KiB.
+const AT_A_TIME: usize = 16;
+/// How long one may be silent while it is planned.
+const ACK_WAIT: Duration = Duration::from_secs(60);
+/// Deliveries of one before it is given up as poison: a look whether there is any counts too.
+const MAX_DELIVER: u32 = 1_000;
+/// How long one that is missing between others is waited for, before the Change Lists are asked for what it told.
+const LATE: Duration = Duration::from_millis(750);
+
+/// How the notices of a Source are handed out.
+pub(crate) fn consumer(filter: Filter) -> ConsumerSpec {
+    ConsumerSpec::new(filter, AT_A_TIME, ACK_WAIT, MAX_DELIVER)
+}
+
+/// What came of the notices that waited.
+#[derive(Debug, Default)]
+struct Taken {
+    /// How many there were.
+    notices: usize,
+    /// Whether the lists have to be read: something is missing between the notices, or one cannot be read, or tells of what is not known.
+    beside: bool,
+}
+
+impl Harvest {
+    /// Plans what hubs delivered. Returns whether documents are to be read too: because none waited, or what came does not join on to what
+    /// is synchronized. They are queued then.
+    pub(crate) async fn plan_notices(&mut self) -> Result<bool, HarvestError> {
+        let filter = Filter::Notices(self.source.clone());
+        self.bus.open(consumer(filter.clone())).await?;
+        let mut taken = Taken::default();
+        let mut wait = Duration::ZERO;
+        loop {
+            self.check_stop()?;
+            let deliveries = self.bus.pull(&filter, AT_A_TIME, wait).await?;
+            if deliveries.is_empty() && (wait == LATE || !self.lacks_notices().await?) {
+                break;
+            }
+            // Once more, for those that come late.
+            wait = if deliveries.is_empty() { LATE } else { Duration::ZERO };
+            for delivery in deliveries {
+                taken.notices += 1;
+                taken.beside |= !self.plan_notice(&delivery).await?;
+            }
+        }
+        let is_enough =
+            taken.notices > 0 && !taken.beside && !self.is_resumed && !self.lacks_notices().await?;
+        if !is_enough && !self.is_resumed {
+            tracing::info!(
+                notices = taken.notices,
+                "the Source's lists are read beside what its hub delivered"
+            );
+            self.begin().await?;
+        }
+        Ok(!is_enough)
+    }
+
+    /// Plans one, and says whether that was all there is to it.
+    async fn plan_notice(&mut self, delivery: &Delivery) -> Result<bool, HarvestError> {
+        let notice: Notice = match model::decode(&delivery.payload) {
+            Ok(notice) => notice,
+            Err(error) => {
+                // Only a gateway writes here: somebody should see that.
+                DeadLetter::bury(&*self.bus, delivery, &error.to_string()).await?;
+                delivery.term().await?;
+                return Ok(false);
+            }
+        };
+        let base = Url::parse(&notice.topic).ok();
+        let is_known = self.sets.get(&notice.set).is_some_and(|set| set.has_baseline);
+        let (Some(base), true) = (base, is_known) else {
+            // Nothing is held that it could be a change of; the lists that are read instead tell what it told.
+            delivery.ack().await?;
+            return Ok(false);
+        };
+        let uri = uri_of(&notice, delivery.id.as_str());
+        let is_whole = self.read_notice(&uri, notice, base).await?;
+        delivery.ack().await?;
+        Ok(is_whole)
+    }
+
+    async fn read_notice(&mut self, uri: &str, notice: Notice, base: Url) -> Result<bool, HarvestError> {
+        let before = self.catalog.document(uri).await?;
+        if before.as_ref().is_some_and(DocumentRecord::is_read_whole) {
+            return Ok(true);
+        }
+        let mut record = queue::queued(self.run.id, &notice.set, &Capability::ChangeNotification, before);
+        // The channel leads to it; to ask the Source whether it still offers it would be of no use.
+        record.parent = Some(notice.topic.clone());
+        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+        let horizon = Horizon::at(self.clock.now());
+        let stream = read::open_bytes(notice.body, base, horizon.options(mode));
+        self.read_document(uri, record, stream, horizon).await?;
+        let Some(mut record) = self.catalog.document(uri).await? else { return Ok(false) };
+        if record.state == DocumentState::Done && record.until.is_none() {
+            // Nothing is added to a notification, whatever it says: it tells up to its latest change for certain.
+            record.until = record.latest_change.or(record.from);
+            let mut batch = Batch::new();
+            batch.put_document(uri, &record);
+            self.commit(batch).await?;
+        }
+        Ok(record.is_read_whole() && record.bad == 0)
+    }
+
+    /// Whether something is missing between what is synchronized and the notices that were planned.
+    async fn lacks_notices(&self) -> Result<bool, HarvestError> {
+        let documents = queue::by_set(&self.catalog).await?;
+        let lacks = |(id, set): (&SetId, &model::SetRecord)| {
+            let notices = documents.get(id).into_iter().flatten().filter(|record| is_notice(record));
+            !continuity::follow(set.synchronized_to, self.run.id, notices).holes.is_empty()
+        };
+        Ok(self.sets.iter().any(lacks))
+    }
+}
+
+/// Whether a document came by a channel: nobody can ask for it.
+pub(crate) fn is_notice(record: &DocumentRecord) -> bool {
+    record.capability == Capability::ChangeNotification
+}
+
+/// What a notice is known by: its channel, and the name of its message, which is the same for what is delivered twice.
+fn uri_of(notice: &Notice, message: &str) -> String {
+    let topic = notice.topic.split('#').next().unwrap_or_default();
+    format!("{topic}#{message}")
+}

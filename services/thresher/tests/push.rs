@@ -1,0 +1,146 @@
+//! Push: a fleet that is told of changes by a hub, and is in step a moment later.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+
+use common::api::Api;
+use common::{Fleet, Service, source, truth};
+use testkit::hub::{SimulatedHub, sign};
+use testkit::servers::{NatsFixture, S3Fixture};
+use testkit::source::{Change, Changes, SimTime, SimulatedSource, SourceSpec};
+use testkit::waiting::until;
+
+/// A fleet in one process, a Source that it holds, and the hub of that.
+struct Case {
+    fleet: Fleet,
+    all: Service,
+    api: Api,
+    hub: SimulatedHub,
+    source: SimulatedSource,
+    /// Up to when the hub has told.
+    told: SimTime,
+}
+
+impl Case {
+    async fn new(spec: SourceSpec) -> Self {
+        let hub = SimulatedHub::start().unwrap();
+        let source = source(spec.hub(hub.url())).await;
+        let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+        let key = fleet.path("push-key");
+        fs::write(&key, "a key that nobody guesses, of more than 32 bytes\n").unwrap();
+        let push =
+            format!("push: {{public_url: 'http://push.example/', key: {{file: '{}'}}}}", key.display());
+        let all = fleet.start(&[], &format!("{}\n{push}", fleet.gateway()));
+        let api = Api::of(&all).await;
+        hub.find_callbacks_at(api.base.clone());
+        fleet.add(&source.well_known(), &[]);
+        fleet.harvest(&source.well_known()).await.exits(0);
+        until("the hub has verified the subscription", || hub.subscribers().len() == 1).await;
+        let told = source.now();
+        Self { fleet, all, api, hub, source, told }
+    }
+
+    /// What the hub tells of changes that were just made.
+    fn telling(&mut self, changes: &[Change]) -> String {
+        let (from, until) = (self.told, self.source.now());
+        self.told = until;
+        self.source.notification(from, until, changes)
+    }
+
+    async fn in_step(&self) {
+        let (fleet, source) = (&self.fleet, &self.source);
+        until("what is held is what the Source has", || fleet.destination().present() == truth(source)).await;
+    }
+}
+
+fn changes() -> Changes {
+    Changes { create: 2, update: 3, delete: 1 }
+}
+
+#[tokio::test]
+async fn a_change_that_a_hub_tells_of_is_held_without_a_look_at_a_list() {
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    // Something may have changed between the run and the subscription: the first word from the hub is followed by a look.
+    let made = case.source.change(changes());
+    let first = case.telling(&made);
+    assert_eq!(case.hub.deliver(&first).await, [202]);
+    case.in_step().await;
+    case.fleet.watch(&case.source.well_known()).await.exits(0);
+    case.source.reset_requests();
+    let made = case.source.change(changes());
+    let second = case.telling(&made);
+    assert_eq!(case.hub.deliver(&second).await, [202]);
+    assert_eq!(case.hub.deliver(&second).await, [202], "twice the same does no harm");
+    case.in_step().await;
+    case.fleet.watch(&case.source.well_known()).await.exits(0);
+    let asked = case.source.requests().per_path;
+    assert!(asked.keys().all(|path| !path.ends_with(".xml")), "nobody has asked for a list: {asked:?}");
+    assert_eq!(case.source.requests().resources, 5);
+}
+
+#[tokio::test]
+async fn what_was_not_delivered_is_found_in_the_change_list() {
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let made = case.source.change(changes());
+    let _lost = case.telling(&made);
+    let made = case.source.change(changes());
+    let told = case.telling(&made);
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    case.in_step().await;
+}
+
+#[tokio::test]
+async fn notifications_that_come_in_the_wrong_order_are_put_in_order() {
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let tellings: Vec<String> = (0..4)
+        .map(|_| {
+            let made = case.source.change(changes());
+            case.telling(&made)
+        })
+        .collect();
+    for telling in tellings.iter().rev() {
+        assert_eq!(case.hub.deliver(telling).await, [202]);
+    }
+    case.in_step().await;
+    case.fleet.watch(&case.source.well_known()).await.exits(0);
+    assert_eq!(case.fleet.destination().present(), truth(&case.source));
+}
+
+#[tokio::test]
+async fn what_is_forged_plans_nothing() {
+    let mut case = Case::new(SourceSpec::default().resources(10)).await;
+    let held = case.fleet.destination().present();
+    let made = case.source.change(Changes { delete: 5, ..Changes::default() });
+    let told = case.telling(&made);
+    let to = case.hub.subscribers().remove(0);
+    assert_eq!(case.hub.deliver_signed(&to, &told, &sign("a guess", told.as_bytes())).await, 202);
+    // An honest word that comes later is worked off after it.
+    let runs = case.api.get("/v1/runs").await.json()["items"].as_array().map_or(0, Vec::len);
+    assert_eq!((case.fleet.destination().present(), runs), (held, 1));
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    case.in_step().await;
+}
+
+#[tokio::test]
+async fn what_was_answered_with_a_yes_outlives_the_whole_fleet() {
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let made = case.source.change(changes());
+    let told = case.telling(&made);
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    drop(case.all);
+    let key = case.fleet.path("push-key");
+    let push = format!("push: {{public_url: 'http://push.example/', key: {{file: '{}'}}}}", key.display());
+    case.all = case.fleet.start(&[], &format!("{}\n{push}", case.fleet.gateway()));
+    let (fleet, source) = (&case.fleet, &case.source);
+    until("what is held is what the Source has", || fleet.destination().present() == truth(source)).await;
+}
+
+#[tokio::test]
+async fn a_source_that_goes_takes_its_subscription_with_it() {
+    let case = Case::new(SourceSpec::default().resources(5)).await;
+    common::Run::of(case.fleet.command("source").args(["rm", &case.source.well_known()])).exits(0);
+    until("the hub has heard of it", || case.hub.subscribers().is_empty()).await;
+    assert_eq!(case.hub.refused(), 0);
+}
