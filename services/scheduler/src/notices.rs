@@ -19,8 +19,8 @@ use crate::{continuity, queue, read};
 
 /// Notices in hand at a time. Each may have 750 KiB.
 const AT_A_TIME: usize = 16;
-/// How long one may be silent while it is planned.
-const ACK_WAIT: Duration = Duration::from_secs(60);
+/// How long one may be silent while it is planned. One that an owner had in hand who died is planned so much later.
+const ACK_WAIT: Duration = Duration::from_secs(15);
 /// Deliveries of one before it is given up as poison: a look whether there is any counts too.
 const MAX_DELIVER: u32 = 1_000;
 /// How long one that is missing between others is waited for, before the Change Lists are asked for what it told.
