@@ -143,7 +143,8 @@ impl Inner {
         let url = format!("{}?{query}", self.place_of(&callback));
         let confirmed = match self.client.get(url).send().await {
             Ok(answer) if answer.status().is_success() => {
-                answer.text().await.is_ok_and(|text| text == CHALLENGE)
+                let body = to_bytes(Body::from_stream(answer.bytes_stream()), CHALLENGE.len()).await;
+                body.is_ok_and(|body| body == CHALLENGE)
             }
             _ => false,
         };
