@@ -61,7 +61,7 @@ impl Notices {
         replicas: usize,
         limits: NoticeLimits,
     ) -> Result<Self, ControlError> {
-        let prefix = format!("{namespace}-notices");
+        let prefix = format!("{namespace}-inbox");
         let config = stream::Config {
             name: prefix.clone(),
             description: Some("Notifications that others have left".to_owned()),
