@@ -40,6 +40,8 @@ pub(crate) enum Case {
     Scrub(Options),
     /// 2,000 Sources, one of them with 5,000,000 resources: every page of the console.
     Console(ConsoleOptions),
+    /// A Source that changes ten times a second and has a hub: how long after each change is it held. `--resources` are changes.
+    PushLag(Options),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),

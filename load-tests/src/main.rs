@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),
         Case::Scrub(options) => print(&options, cases::scrub::run(&options)),
         Case::Console(options) => print(&options.common, cases::console::run(&options)),
+        Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

@@ -10,6 +10,7 @@ use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
 use catalog::Batch;
 use model::{DocumentRecord, DocumentState, Notice, SetId};
 use resourcesync::{Capability, Mode as ReadMode};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::entry::Horizon;
@@ -23,8 +24,11 @@ const AT_A_TIME: usize = 16;
 const ACK_WAIT: Duration = Duration::from_secs(15);
 /// Deliveries of one before it is given up as poison: a look whether there is any counts too.
 const MAX_DELIVER: u32 = 1_000;
-/// How long one that is missing between others is waited for, before the Change Lists are asked for what it told.
-const LATE: Duration = Duration::from_millis(750);
+/// How long one that is missing between others is waited for, before the Change Lists are asked for what it told. Those that a hub sends at once
+/// arrive within that; one that it sends again comes minutes later, and is not waited for.
+const LATE: Duration = Duration::from_millis(300);
+/// How long notices are taken up before what they ask for is fetched. What comes after that is for the next run.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// How the notices of a Source are handed out.
 pub(crate) fn consumer(filter: Filter) -> ConsumerSpec {
@@ -47,18 +51,24 @@ impl Harvest {
         let filter = Filter::Notices(self.source.clone());
         self.bus.open(consumer(filter.clone())).await?;
         let mut taken = Taken::default();
-        let mut wait = Duration::ZERO;
-        loop {
+        let begun = Instant::now();
+        let mut missing_since = None;
+        while begun.elapsed() < LONGEST {
             self.check_stop()?;
+            let wait =
+                missing_since.map_or(Duration::ZERO, |since: Instant| LATE.saturating_sub(since.elapsed()));
             let deliveries = self.bus.pull(&filter, AT_A_TIME, wait).await?;
-            if deliveries.is_empty() && (wait == LATE || !self.lacks_notices().await?) {
-                break;
-            }
-            // Once more, for those that come late.
-            wait = if deliveries.is_empty() { LATE } else { Duration::ZERO };
+            let is_last = deliveries.is_empty();
             for delivery in deliveries {
                 taken.notices += 1;
                 taken.beside |= !self.plan_notice(&delivery).await?;
+            }
+            if is_last {
+                if missing_since.is_some() && wait.is_zero() || !self.lacks_notices().await? {
+                    break;
+                }
+                // Counted from the first look on: where many come, one of them would always be on its way.
+                missing_since.get_or_insert_with(Instant::now);
             }
         }
         let is_enough =

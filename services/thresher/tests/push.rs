@@ -12,6 +12,9 @@ use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Change, Changes, SimTime, SimulatedSource, SourceSpec};
 use testkit::waiting::until;
 
+/// Notifications that are sent while one is missing.
+const MOST_TOLD: usize = 60;
+
 /// A fleet in one process, a Source that it holds, and the hub of that.
 struct Case {
     fleet: Fleet,
@@ -89,6 +92,27 @@ async fn what_was_not_delivered_is_found_in_the_change_list() {
     let told = case.telling(&made);
     assert_eq!(case.hub.deliver(&told).await, [202]);
     case.in_step().await;
+}
+
+#[tokio::test]
+async fn what_was_not_delivered_is_found_also_while_more_is_delivered_all_the_time() {
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let made = case.source.change(Changes { create: 1, ..Changes::default() });
+    let uri = case.source.resource_uri(made[0].index);
+    let _lost = case.telling(&made);
+    // The Source's clock has whole seconds: what begins with the next one joins on.
+    case.source.advance(2);
+    case.told = case.source.now();
+    let is_held = |fleet: &Fleet| fleet.destination().present().contains_key(&uri);
+    for _ in 0..MOST_TOLD {
+        let made = case.source.change(Changes { update: 1, ..Changes::default() });
+        let told = case.telling(&made);
+        assert_eq!(case.hub.deliver(&told).await, [202]);
+        if is_held(&case.fleet) {
+            return;
+        }
+    }
+    panic!("it is not held after {MOST_TOLD} notifications");
 }
 
 #[tokio::test]

@@ -1,0 +1,78 @@
+//! How long after each change the store held what it had become.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use catalog::{CatalogConfig, CatalogReader};
+use data_encoding::HEXLOWER;
+use model::{ResourceRecord, ResourceUri, SourceId};
+use testkit::servers::S3Fixture;
+use testkit::source::{ChangeKind, SimulatedSource};
+use tokio::time::Instant;
+
+use super::telling::Made;
+
+/// How long after the last change all have to be held.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The lag of each change in milliseconds, as soon as all of them are held; one that is not held after a minute is an error.
+pub(super) async fn lags(
+    source: &SimulatedSource,
+    id: &SourceId,
+    s3: &S3Fixture,
+    changes: &[Made],
+) -> anyhow::Result<Vec<f64>> {
+    let path = format!("harvest/catalogs/{id}");
+    let truth: BTreeMap<String, String> = source.expected().map(|each| (each.uri, each.sha256)).collect();
+    let end = Instant::now() + PATIENCE;
+    loop {
+        // Opened anew, so that nothing is left out that was written a moment ago.
+        let catalog = CatalogReader::open(Arc::new(s3.store()?), &path, CatalogConfig::default()).await?;
+        let mut lags = Vec::with_capacity(changes.len());
+        for made in changes {
+            let uri = source.resource_uri(made.change.index);
+            let known = catalog.resource(&uri.parse::<ResourceUri>()?).await?;
+            let wanted = truth.get(&uri).filter(|_| made.change.kind != ChangeKind::Deleted);
+            if let Some(record) = known.filter(|record| is(record, wanted)) {
+                lags.push(record.settled_at.duration_since(made.at).as_secs_f64() * 1e3);
+            }
+        }
+        catalog.close().await?;
+        match changes.len() - lags.len() {
+            0 => return Ok(lags),
+            missing if Instant::now() > end => bail!("{missing} of {} changes are not held", changes.len()),
+            _ => tokio::time::sleep(LOOK).await,
+        }
+    }
+}
+
+/// Whether this is what the resource has become: bytes with this digest, or none.
+fn is(record: &ResourceRecord, wanted: Option<&String>) -> bool {
+    let held = record.bitstream.as_ref().filter(|_| record.deleted.is_none());
+    held.map(|held| HEXLOWER.encode(held.computed.sha256().as_bytes())).as_ref() == wanted
+}
+
+/// The number below which so many of a hundred lie.
+pub(super) fn percentile(numbers: &[f64], percent: usize) -> anyhow::Result<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().context("no number has no percentile")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_hundred_numbers_the_95th_percentile_is_the_96th() {
+        let numbers: Vec<f64> = (0..100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&numbers, 95).unwrap(), 95.0);
+        assert_eq!(percentile(&[7.0], 95).unwrap(), 7.0);
+        assert!(percentile(&[], 95).is_err());
+    }
+}
