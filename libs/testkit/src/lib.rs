@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod hub;
+pub mod relay;
 pub mod scripted;
 pub mod servers;
 mod serving;

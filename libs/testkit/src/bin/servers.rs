@@ -40,7 +40,14 @@ async fn main() -> ExitCode {
 
 async fn install() -> anyhow::Result<ExitCode> {
     let venvs = tokio::task::spawn_blocking(|| {
-        anyhow::Ok([Venv::servers()?, Venv::peers()?, Venv::deploy()?, Venv::schemathesis()?, Venv::ldn()?])
+        anyhow::Ok([
+            Venv::servers()?,
+            Venv::peers()?,
+            Venv::deploy()?,
+            Venv::schemathesis()?,
+            Venv::ldn()?,
+            Venv::websub()?,
+        ])
     })
     .await??;
     for venv in venvs {

@@ -10,6 +10,7 @@ const SERVERS: &str = include_str!("../../python/servers.txt");
 const PEERS: &str = include_str!("../../python/peers.txt");
 const DEPLOY: &str = include_str!("../../python/deploy.txt");
 const LDN: &str = include_str!("../../python/ldn.txt");
+const WEBSUB: &str = include_str!("../../python/websub.txt");
 const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
 /// A virtual environment with pinned packages.
@@ -59,6 +60,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn ldn() -> anyhow::Result<Venv> {
         Venv::with("ldn-venv", LDN, &[])
+    }
+
+    /// Other people's WebSub hub (`python` with `flask_websub`, and what it works with), in `websub-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn websub() -> anyhow::Result<Venv> {
+        Venv::with("websub-venv", WEBSUB, &[])
     }
 
     /// The path of a program, or of `python` itself.

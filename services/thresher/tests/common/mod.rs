@@ -9,6 +9,7 @@ mod fleet;
 mod inside;
 pub(crate) mod ldn;
 mod process;
+pub(crate) mod push;
 mod run;
 mod site;
 

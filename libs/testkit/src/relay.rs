@@ -1,0 +1,169 @@
+//! Stands before a server, as a proxy does: its address is known before the server has one. It hands requests on, and answers some itself as a
+//! test wants it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+
+use crate::serving::Serving;
+
+/// The longest body that is handed on, either way.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// A relay; it ends when dropped.
+#[derive(Debug)]
+pub struct Relay {
+    inner: Arc<Inner>,
+    serving: Serving,
+}
+
+/// A request that came by.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// What it was answered with.
+    pub status: u16,
+    /// Whether the server has seen it.
+    pub is_handed_on: bool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    client: reqwest::Client,
+    told: Mutex<Told>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    /// `http://127.0.0.1:<port>` of the server, once it has one.
+    server: Option<String>,
+    /// Answers to the next requests of a method, in their order.
+    refusals: VecDeque<(Method, StatusCode)>,
+    passed: Vec<Passed>,
+}
+
+impl Relay {
+    /// Starts to serve on a free port of 127.0.0.1. Until it leads anywhere, all requests are answered with 502.
+    ///
+    /// # Errors
+    /// When no port can be listened on.
+    pub fn start() -> io::Result<Relay> {
+        let client = reqwest::Client::builder().no_proxy().build().map_err(io::Error::other)?;
+        let inner = Arc::new(Inner { client, told: Mutex::default() });
+        let routes = Router::new().fallback(pass).with_state(Arc::clone(&inner));
+        Ok(Relay { serving: Serving::start(0, "relay", routes)?, inner })
+    }
+
+    /// `http://127.0.0.1:<port>`.
+    pub fn url(&self) -> String {
+        self.serving.url()
+    }
+
+    /// From now on requests go to this server: `http://127.0.0.1:<port>`.
+    pub fn lead_to(&self, server: impl Into<String>) {
+        self.inner.told().server = Some(server.into());
+    }
+
+    /// Answers the next request of this method with `status`, without handing it on; again for each time that this is called.
+    ///
+    /// # Panics
+    /// When there is no such status.
+    pub fn refuse(&self, method: Method, status: u16) {
+        let status = StatusCode::from_u16(status).expect("a status");
+        self.inner.told().refusals.push_back((method, status));
+    }
+
+    /// All requests that have been answered, in their order.
+    pub fn passed(&self) -> Vec<Passed> {
+        self.inner.told().passed.clone()
+    }
+}
+
+impl Inner {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().expect("no holder panics")
+    }
+
+    /// The answer that a test wants, if it wants any.
+    fn refusal(&self, method: &Method) -> Option<StatusCode> {
+        let refusals = &mut self.told().refusals;
+        let place = refusals.iter().position(|(of, _)| of == method)?;
+        refusals.remove(place).map(|(_, status)| status)
+    }
+
+    async fn answer_of(&self, server: &str, passed: &Passed) -> reqwest::Result<Response> {
+        let mut headers = passed.headers.clone();
+        headers.remove(header::HOST);
+        let url = format!("{server}{}", passed.path);
+        let request = self.client.request(passed.method.clone(), url).headers(headers);
+        let answer = request.body(passed.body.clone()).send().await?;
+        let (status, mut headers) = (answer.status(), answer.headers().clone());
+        // The length is that of the body as it is sent from here.
+        headers.remove(header::TRANSFER_ENCODING);
+        let body = Body::from_stream(answer.bytes_stream());
+        Ok((status, headers, body).into_response())
+    }
+}
+
+async fn pass(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Response {
+    let (head, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MOST_BYTES).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let mut passed =
+        Passed { method: head.method, path, headers: head.headers, body, status: 0, is_handed_on: false };
+    let (refusal, server) = (inner.refusal(&passed.method), inner.told().server.clone());
+    let response = match (refusal, server) {
+        (Some(status), _) => status.into_response(),
+        (None, None) => StatusCode::BAD_GATEWAY.into_response(),
+        (None, Some(server)) => {
+            passed.is_handed_on = true;
+            let answer = inner.answer_of(&server, &passed).await;
+            answer.unwrap_or_else(|_| StatusCode::BAD_GATEWAY.into_response())
+        }
+    };
+    passed.status = response.status().as_u16();
+    inner.told().passed.push(passed);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scripted::{Reply, ScriptedServer};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_hands_on_what_it_is_not_told_to_answer_itself() {
+        let (relay, server) = (Relay::start().unwrap(), ScriptedServer::start().await.unwrap());
+        server.always("/a?b", Reply::status(202).header("x-word", "yes"));
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let ask = || client.post(format!("{}/a?b", relay.url())).header("x-ask", "1").body("text").send();
+        assert_eq!(ask().await.unwrap().status(), 502, "it leads nowhere yet");
+        relay.lead_to(server.uri(""));
+        relay.refuse(Method::GET, 500);
+        relay.refuse(Method::POST, 503);
+        assert_eq!(ask().await.unwrap().status(), 503);
+        let answer = ask().await.unwrap();
+        assert_eq!((answer.status().as_u16(), &answer.headers()["x-word"]), (202, &"yes".parse().unwrap()));
+        let seen = server.requests();
+        assert_eq!((seen.len(), seen[0].header("x-ask"), &seen[0].body[..]), (1, Some("1"), &b"text"[..]));
+        let passed: Vec<_> = relay.passed().iter().map(|each| (each.status, each.is_handed_on)).collect();
+        assert_eq!(passed, [(502, false), (503, false), (202, true)]);
+    }
+}
