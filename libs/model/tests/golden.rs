@@ -99,6 +99,7 @@ fn every_message_that_was_ever_sent_is_still_read() {
             PackageJob::KIND => decode::<PackageJob>(&bytes).map(drop),
             PackageOutcome::KIND => decode::<PackageOutcome>(&bytes).map(drop),
             UnpackJob::KIND => decode::<UnpackJob>(&bytes).map(drop),
+            Notice::KIND => decode::<Notice>(&bytes).map(drop),
             other => panic!("{name}: {other} is no message of this crate"),
         };
         result.unwrap_or_else(|error| panic!("{name} is not read any more: {error}"));
