@@ -13,6 +13,7 @@ use model::{
 use resourcesync::Capability;
 use store::{Store, View};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::Client;
@@ -24,9 +25,9 @@ use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
 use crate::progress::{Documents, Progress};
 use crate::seen::Seen;
-use crate::trouble;
 use crate::versions::History;
 use crate::weigh::Waits;
+use crate::{notices, trouble};
 
 /// Everything a harvest works with. One per Source, since a catalog has one writer.
 pub struct Parts {
@@ -261,12 +262,12 @@ impl Harvest {
     /// # Errors
     /// [`HarvestError`] when it cannot go on; what was done stays done, and the next harvest goes on from there.
     pub async fn run(mut self) -> Result<Report, HarvestError> {
-        let mut audit = None;
+        let (mut audit, mut is_told_by_notices) = (None, false);
         if self.run.phase == Phase::Planning {
             match self.run.mode {
                 Mode::Audit => audit = Some(Box::pin(self.audit()).await?),
                 Mode::Baseline | Mode::Incremental | Mode::Mend => {
-                    Box::pin(self.plan()).await?;
+                    is_told_by_notices = Box::pin(self.plan()).await?;
                     self.run.phase = Phase::Dispatching;
                     self.commit(Batch::new()).await?;
                 }
@@ -276,6 +277,10 @@ impl Harvest {
             self.end_audit().await?;
         } else {
             Box::pin(self.dispatch()).await?;
+            let until = Instant::now() + notices::LONGEST_STAY;
+            while is_told_by_notices && Box::pin(self.plan_later_notices(until)).await? {
+                Box::pin(self.dispatch()).await?;
+            }
             self.finish().await?;
         }
         let problems = OpenProblems::of(&self.catalog).await?;

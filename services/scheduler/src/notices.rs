@@ -4,6 +4,7 @@
 //! whether it joins on to what is synchronized is judged together with the Change Lists (`continuity`). The only differences are where it comes
 //! from, and that nobody can ask for it again: its message is acknowledged when its entries are durable, and not before.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
@@ -35,6 +36,11 @@ pub(crate) fn consumer(filter: Filter) -> ConsumerSpec {
     ConsumerSpec::new(filter, AT_A_TIME, ACK_WAIT, MAX_DELIVER)
 }
 
+/// How long a run stays for more, when all is done that was told: to open the catalog for each would take longer than to fetch what it tells.
+const STAYS: Duration = Duration::from_secs(1);
+/// How long a run goes on, however many come. Then others have their turn.
+pub(crate) const LONGEST_STAY: Duration = Duration::from_secs(30);
+
 /// What came of the notices that waited.
 #[derive(Debug, Default)]
 struct Taken {
@@ -62,6 +68,7 @@ impl Harvest {
             for delivery in deliveries {
                 taken.notices += 1;
                 taken.beside |= !self.plan_notice(&delivery).await?;
+                delivery.ack().await?;
             }
             if is_last {
                 if missing_since.is_some() && wait.is_zero() || !self.lacks_notices().await? {
@@ -83,14 +90,39 @@ impl Harvest {
         Ok(!is_enough)
     }
 
-    /// Plans one, and says whether that was all there is to it.
+    /// Plans what hubs deliver while this run, which notices alone have asked for, is under way. Returns whether there is anything to dispatch. It
+    /// ends where nothing comes for a while, and where what comes does not join on: that is left where it is, and asks for the next run.
+    pub(crate) async fn plan_later_notices(&mut self, until: Instant) -> Result<bool, HarvestError> {
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        let filter = Filter::Notices(self.source.clone());
+        let bus = Arc::clone(&self.bus);
+        let deliveries = tokio::select! {
+            deliveries = bus.pull(&filter, AT_A_TIME, STAYS) => deliveries?,
+            () = self.stop.cancelled() => return Err(HarvestError::Stopped),
+        };
+        let (mut joined_on, mut is_whole) = (Vec::new(), true);
+        for delivery in deliveries {
+            is_whole &= self.plan_notice(&delivery).await?;
+            joined_on.push(delivery);
+        }
+        if joined_on.is_empty() || !is_whole || self.lacks_notices().await? {
+            return Ok(false);
+        }
+        for delivery in joined_on {
+            delivery.ack().await?;
+        }
+        Ok(true)
+    }
+
+    /// Plans one, and says whether that was all there is to it. Whoever asks acknowledges it.
     async fn plan_notice(&mut self, delivery: &Delivery) -> Result<bool, HarvestError> {
         let notice: Notice = match model::decode(&delivery.payload) {
             Ok(notice) => notice,
             Err(error) => {
                 // Only a gateway writes here: somebody should see that.
                 DeadLetter::bury(&*self.bus, delivery, &error.to_string()).await?;
-                delivery.term().await?;
                 return Ok(false);
             }
         };
@@ -98,13 +130,10 @@ impl Harvest {
         let is_known = self.sets.get(&notice.set).is_some_and(|set| set.has_baseline);
         let (Some(base), true) = (base, is_known) else {
             // Nothing is held that it could be a change of; the lists that are read instead tell what it told.
-            delivery.ack().await?;
             return Ok(false);
         };
         let uri = uri_of(&notice, delivery.id.as_str());
-        let is_whole = self.read_notice(&uri, notice, base).await?;
-        delivery.ack().await?;
-        Ok(is_whole)
+        self.read_notice(&uri, notice, base).await
     }
 
     async fn read_notice(&mut self, uri: &str, notice: Notice, base: Url) -> Result<bool, HarvestError> {

@@ -16,10 +16,11 @@ use crate::queue;
 use crate::read::{self, Opened};
 
 impl Harvest {
-    /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too.
-    pub(crate) async fn plan(&mut self) -> Result<(), HarvestError> {
+    /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too. Returns whether notices alone
+    /// told all of it.
+    pub(crate) async fn plan(&mut self) -> Result<bool, HarvestError> {
         if self.options.notified && !Box::pin(self.plan_notices()).await? {
-            return Ok(());
+            return Ok(true);
         }
         self.read_all().await?;
         let gaps = self.gaps().await?;
@@ -31,7 +32,8 @@ impl Harvest {
         if self.queue_unread_lists().await? {
             self.read_queued().await?;
         }
-        self.settle_absences().await
+        self.settle_absences().await?;
+        Ok(false)
     }
 
     /// Reads every queued document and the packages that they name; where packages cannot be read, the lists that say the same.

@@ -84,6 +84,24 @@ async fn a_change_that_a_hub_tells_of_is_held_without_a_look_at_a_list() {
 }
 
 #[tokio::test]
+async fn what_is_told_while_a_run_is_under_way_is_taken_up_by_that_run() {
+    const TOLD: usize = 10;
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    for _ in 0..TOLD {
+        let made = case.source.change(changes());
+        let told = case.telling(&made);
+        assert_eq!(case.hub.deliver(&told).await, [202]);
+        case.in_step().await;
+    }
+    let runs = case.api.get("/v1/runs").await.json();
+    let id = runs["items"][0]["source"].as_str().expect("a run has a Source").to_owned();
+    let runs = case.api.get(&format!("/v1/sources/{id}/runs")).await.json();
+    let told =
+        runs["items"].as_array().expect("a list").iter().filter(|run| run["asked_by"] == "notification");
+    assert!(told.count() < TOLD, "each notification had a run of its own: {runs}");
+}
+
+#[tokio::test]
 async fn what_was_not_delivered_is_found_in_the_change_list() {
     let mut case = Case::new(SourceSpec::default().resources(30)).await;
     let made = case.source.change(changes());
