@@ -49,6 +49,9 @@ pub struct Settings {
     pub without_tokens: bool,
     /// Requests in a second with one token; beyond, they are answered with 429.
     pub requests_per_second: NonZeroU32,
+    /// How long the head of a request may take to arrive, in seconds, 1 to 3600, since the connection was made or its last answer was sent. So
+    /// a connection may be idle as long: let it be more than what stands before the gateway keeps those that it uses again.
+    pub head_seconds: u64,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
     /// Catalogs held open at a time to read from. Each that was asked lately looks for its writer's news every second.
@@ -137,6 +140,7 @@ impl Default for Settings {
             tokens: None,
             without_tokens: false,
             requests_per_second: const { NonZeroU32::new(50).unwrap() },
+            head_seconds: 75,
             body_bytes: 64 * 1024,
             catalogs_open: 32,
             cache_megabytes: 64,
@@ -169,6 +173,9 @@ impl Settings {
                 self.listen
             ),
             (None, true) => {}
+        }
+        if !(1..=3_600).contains(&self.head_seconds) {
+            bail!("gateway.head_seconds is 1 to 3600");
         }
         if !(1..=31_536_000).contains(&self.idempotency_seconds) {
             bail!("gateway.idempotency_seconds is 1 to 31536000");

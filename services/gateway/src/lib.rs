@@ -4,6 +4,7 @@ mod api;
 mod ask;
 mod catalogs;
 mod config;
+mod connections;
 mod console;
 mod content;
 mod door;

@@ -17,7 +17,7 @@ use crate::judged::Judged;
 use crate::push::Callbacks;
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
-use crate::{GatewayMetrics, api};
+use crate::{GatewayMetrics, api, connections};
 
 /// How often it is tried whether what the fleet shares can be reached.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
@@ -75,7 +75,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))
         }
     };
-    let listen = settings.listen;
+    let (listen, head_time) = (settings.listen, Duration::from_secs(settings.head_seconds));
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
     })?;
@@ -104,7 +104,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     });
     tracing::info!(api.address = %address, "the API is served");
     latch.release();
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await?;
+    connections::serve(listener, router, head_time, stop).await;
     if let Some(tally) = tally {
         // What was taken while it stopped is of no interest any more; what was counted is.
         let _ = tally.await;
