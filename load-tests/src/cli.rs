@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -42,6 +42,8 @@ pub(crate) enum Case {
     Console(ConsoleOptions),
     /// A Source that changes ten times a second and has a hub: how long after each change is it held. `--resources` are changes.
     PushLag(Options),
+    /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.
+    PushFlood(PushFloodOptions),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),
@@ -111,6 +113,22 @@ pub(crate) struct ConsoleOptions {
     /// How often each page is asked for in a round.
     #[arg(long, value_name = "N", default_value = "50")]
     pub(crate) requests: NonZeroUsize,
+}
+
+/// How to flood a gateway.
+#[derive(Debug, Args)]
+pub(crate) struct PushFloodOptions {
+    /// As of the other cases; `--resources` are those of each of the two Sources, 100.
+    #[command(flatten)]
+    pub(crate) common: Options,
+
+    /// Posts in a second.
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) per_second: NonZeroU64,
+
+    /// For how many seconds.
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) seconds: NonZeroU64,
 }
 
 /// Who serves.

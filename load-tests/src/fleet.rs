@@ -125,6 +125,11 @@ impl Fleet {
         output_of(self.client("run").args(["submit", url, "--watch"])).map(drop)
     }
 
+    /// Waits for the end of the last run of a Source that was added. Fails when it is not in sync then.
+    pub(crate) fn watch(&self, url: &str) -> anyhow::Result<()> {
+        output_of(self.client("run").args(["watch", url])).map(drop)
+    }
+
     /// Where its harvests lie.
     pub(crate) fn place(&self) -> Place {
         match &self.store {

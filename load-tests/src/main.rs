@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Case::Scrub(options) => print(&options, cases::scrub::run(&options)),
         Case::Console(options) => print(&options.common, cases::console::run(&options)),
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
+        Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

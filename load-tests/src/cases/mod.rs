@@ -4,6 +4,7 @@ pub(crate) mod console;
 pub(crate) mod large_packages;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
+pub(crate) mod push_flood;
 pub(crate) mod push_lag;
 pub(crate) mod read_lists;
 pub(crate) mod scale_out;
