@@ -14,9 +14,9 @@ use tracing::{info, warn};
 
 use crate::bucket::{Bucket, Layout, Line};
 use crate::hints::Hints;
+use crate::inboxes::{InboxLimits, Inboxes};
 use crate::lease::Leases;
 use crate::members::Members;
-use crate::notices::{NoticeLimits, Notices};
 use crate::plans::Plans;
 use crate::rests::Rests;
 use crate::runs::Runs;
@@ -197,8 +197,8 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn notices(&self, limits: NoticeLimits) -> Result<Notices, ControlError> {
-        Notices::open(&self.context, &self.namespace, self.replicas, limits).await
+    pub async fn inboxes(&self, limits: InboxLimits) -> Result<Inboxes, ControlError> {
+        Inboxes::open(&self.context, &self.namespace, self.replicas, limits).await
     }
 
     /// Which channels of Sources are subscribed to.

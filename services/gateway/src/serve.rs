@@ -52,10 +52,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
     let inbox = match (&settings.inbox, senders) {
         (Some(wanted), Some(senders)) => {
-            let open = || control.notices(Inbox::limits(wanted));
-            let notices =
-                fleet::connect("notices", &readiness, &stop, ControlError::is_temporary, open).await?;
-            Some(Inbox::new(wanted.clone(), senders, notices))
+            let open = || control.inboxes(Inbox::limits(wanted));
+            let inboxes =
+                fleet::connect("inboxes", &readiness, &stop, ControlError::is_temporary, open).await?;
+            Some(Inbox::new(wanted.clone(), senders, inboxes))
         }
         _ => None,
     };

@@ -3,9 +3,9 @@
 
 mod connection;
 mod hints;
+mod inboxes;
 mod leases;
 mod members;
-mod notices;
 mod plans;
 mod rests;
 mod runs;

@@ -6,7 +6,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use control::NoticeId;
+use control::NotificationId;
 use model::SourceId;
 use tokio::time::Instant;
 
@@ -117,7 +117,7 @@ pub(super) fn source(named: &Named) -> Result<Option<SourceId>, Refusal> {
 ///
 /// # Errors
 /// [`Refusal::not_found`].
-pub(super) fn notification(named: &Named) -> Result<NoticeId, Refusal> {
+pub(super) fn notification(named: &Named) -> Result<NotificationId, Refusal> {
     let id = named.get("notification").and_then(|id| id.parse().ok());
     id.ok_or_else(|| Refusal::not_found("there is no such notification"))
 }

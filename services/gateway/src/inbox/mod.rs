@@ -21,7 +21,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::routing::get;
 use axum::{Router, middleware};
-use control::{NoticeLimits, Notices};
+use control::{InboxLimits, Inboxes};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use model::SourceId;
 use tokio::sync::Semaphore;
@@ -46,18 +46,18 @@ pub(crate) struct Inbox(Arc<Parts>);
 struct Parts {
     settings: InboxSettings,
     senders: Senders,
-    notices: Notices,
+    inboxes: Inboxes,
     /// Places for the bodies of those of whom nothing is known yet, and how often they may come.
     strangers: Arc<Semaphore>,
     strangers_rate: DefaultDirectRateLimiter,
 }
 
 impl Inbox {
-    pub(crate) fn new(settings: InboxSettings, senders: Senders, notices: Notices) -> Self {
+    pub(crate) fn new(settings: InboxSettings, senders: Senders, inboxes: Inboxes) -> Self {
         let rate = settings.per_second.saturating_mul(STRANGERS_RATE);
         Self(Arc::new(Parts {
             senders,
-            notices,
+            inboxes,
             strangers: Arc::new(Semaphore::new(STRANGERS_AT_A_TIME)),
             strangers_rate: RateLimiter::direct(Quota::per_second(rate)),
             settings,
@@ -65,8 +65,8 @@ impl Inbox {
     }
 
     /// How many notifications are kept.
-    pub(crate) fn limits(settings: &InboxSettings) -> NoticeLimits {
-        NoticeLimits {
+    pub(crate) fn limits(settings: &InboxSettings) -> InboxLimits {
+        InboxLimits {
             most_per_sender: settings.most_per_sender,
             kept: Duration::from_secs(u64::from(settings.retention_days) * 24 * 3_600),
             bytes: settings.megabytes.saturating_mul(1024 * 1024),
@@ -81,8 +81,8 @@ impl Inbox {
         &self.0.senders
     }
 
-    fn notices(&self) -> &Notices {
-        &self.0.notices
+    fn inboxes(&self) -> &Inboxes {
+        &self.0.inboxes
     }
 }
 

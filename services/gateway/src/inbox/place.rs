@@ -1,7 +1,7 @@
 //! Where inboxes lie, as the world sees them.
 
 use axum::http::{HeaderMap, header};
-use control::NoticeId;
+use control::NotificationId;
 use model::SourceId;
 use url::Url;
 
@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// A notification.
-    pub(super) fn notification(&self, source: Option<&SourceId>, id: &NoticeId) -> Url {
+    pub(super) fn notification(&self, source: Option<&SourceId>, id: &NotificationId) -> Url {
         let mut url = self.inbox(source);
         url.set_path(&format!("{}/{id}", url.path()));
         url

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::NoticeId;
+use control::NotificationId;
 use ldn::Listing;
 use serde::Deserialize;
 use url::Url;
@@ -35,16 +35,17 @@ pub(super) async fn list(
     let (gateway, inbox) = &both;
     let source = whose(gateway, &named)?;
     let limit = page::limit(params.limit)?;
-    let after: Option<NoticeId> = params.after.map(|after| after.parse()).transpose().map_err(|_| {
-        Refusal::bad_request(
-            "after is the name of no notification: take `next` of a page as it is, or leave it out",
-        )
-    })?;
+    let after: Option<NotificationId> =
+        params.after.map(|after| after.parse()).transpose().map_err(|_| {
+            Refusal::bad_request(
+                "after is the name of no notification: take `next` of a page as it is, or leave it out",
+            )
+        })?;
     let sender = match &reader {
         Reader::Operator => None,
         Reader::Sender(sender) => Some(sender.name()),
     };
-    let kept = inbox.notices().list(source.as_ref(), sender, after.as_ref(), limit).await?;
+    let kept = inbox.inboxes().list(source.as_ref(), sender, after.as_ref(), limit).await?;
     let places = Places::of(inbox, gateway, &headers);
     let place = places.inbox(source.as_ref());
     let next = kept.ids.last().filter(|_| kept.more).map(|last| behind(&place, last, params.limit));
@@ -62,7 +63,7 @@ pub(super) async fn list(
 }
 
 /// The page of an inbox behind a notification.
-fn behind(inbox: &Url, last: &NoticeId, limit: Option<u16>) -> Url {
+fn behind(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
     let mut next = inbox.clone();
     next.query_pairs_mut().append_pair("after", &last.to_string());
     if let Some(limit) = limit {
@@ -81,13 +82,13 @@ pub(super) async fn one(
     let (gateway, inbox) = &both;
     let source = whose(gateway, &named)?;
     let id = notification(&named)?;
-    let notice = inbox.notices().get(source.as_ref(), &id).await?;
+    let notification = inbox.inboxes().get(source.as_ref(), &id).await?;
     if let Reader::Sender(sender) = &reader
-        && sender.name() != notice.sender
+        && sender.name() != notification.sender
     {
         return Err(Refusal::not_found("there is no such notification"));
     }
-    let mut response = json_ld(notice.body);
+    let mut response = json_ld(notification.body);
     let kind = HeaderValue::try_from(format!("<{}>; rel=\"type\"", ldn::terms::RESOURCE)).ok();
     response.headers_mut().extend(kind.map(|kind| (header::LINK, kind)));
     response.headers_mut().extend(HeaderValue::try_from(format!("\"{id}\"")).map(|tag| (header::ETAG, tag)));

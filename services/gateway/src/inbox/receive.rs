@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{Hint, Notice};
+use control::{Hint, KeptNotification};
 use futures::StreamExt as _;
 use ldn::{Limits, Notification, Unreadable};
 use model::SourceId;
@@ -80,8 +80,14 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
     let body = String::from_utf8(bytes).map_err(|error| Refusal::internal(error.to_string()))?;
     let received_at = gateway.now();
     let sender_name = sender.name().to_owned();
-    let notice = Notice { inbox: source.clone(), sender: sender_name.clone(), received_at, media_type, body };
-    let id = inbox.notices().keep(&notice).await.map_err(Refusal::from)?;
+    let kept = KeptNotification {
+        inbox: source.clone(),
+        sender: sender_name.clone(),
+        received_at,
+        media_type,
+        body,
+    };
+    let id = inbox.inboxes().keep(&kept).await.map_err(Refusal::from)?;
     let all = gateway.views().sources.all();
     let specs = all.iter().map(|source| &*source.value);
     let about = about::sources(&notification, source.as_ref(), sender.sources(), specs);

@@ -1,6 +1,6 @@
 //! Notifications that others have left in inboxes: kept for a while, within bounds that the server holds.
 
-mod notice;
+mod notification;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use model::SourceId;
 
 use crate::ControlError;
 
-pub use notice::{Notice, NoticeId, NoticeIdError};
+pub use notification::{KeptNotification, NotificationId, NotificationIdError};
 
 /// What carries the digest of a notification; the server takes two messages with the same for one.
 const DIGEST: &str = "Nats-Msg-Id";
@@ -27,7 +27,7 @@ const FOR_ALL: &str = "_";
 
 /// How many notifications are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoticeLimits {
+pub struct InboxLimits {
     /// The most of one sender in one inbox; the oldest make room.
     pub most_per_sender: u32,
     /// How long each is kept.
@@ -38,7 +38,7 @@ pub struct NoticeLimits {
 
 /// The notifications that are kept.
 #[derive(Debug, Clone)]
-pub struct Notices {
+pub struct Inboxes {
     context: Context,
     stream: Stream,
     prefix: String,
@@ -46,20 +46,20 @@ pub struct Notices {
 
 /// A page of an inbox, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NoticePage {
+pub struct InboxPage {
     /// The names of the notifications.
-    pub ids: Vec<NoticeId>,
+    pub ids: Vec<NotificationId>,
     /// Whether there are more behind them.
     pub more: bool,
 }
 
-impl Notices {
+impl Inboxes {
     /// Opens them, and sets the limits: the newest word counts.
     pub(crate) async fn open(
         context: &Context,
         namespace: &str,
         replicas: usize,
-        limits: NoticeLimits,
+        limits: InboxLimits,
     ) -> Result<Self, ControlError> {
         let prefix = format!("{namespace}-inbox");
         let config = stream::Config {
@@ -87,22 +87,27 @@ impl Notices {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`]: perhaps it is kept, perhaps not.
-    pub async fn keep(&self, notice: &Notice) -> Result<NoticeId, ControlError> {
-        let digest = notice.digest();
-        let message = PublishMessage::build().message_id(&digest).payload(model::encode(notice).into());
-        let subject = self.subject(notice.inbox.as_ref(), &notice::sender_token(&notice.sender));
+    pub async fn keep(&self, notification: &KeptNotification) -> Result<NotificationId, ControlError> {
+        let digest = notification.digest();
+        let message = PublishMessage::build().message_id(&digest).payload(model::encode(notification).into());
+        let subject =
+            self.subject(notification.inbox.as_ref(), &notification::sender_token(&notification.sender));
         let action = "keep a notification";
         let sent =
             self.context.send_publish(subject, message).await.map_err(ControlError::unavailable(action))?;
         let kept = sent.await.map_err(ControlError::unavailable(action))?;
-        Ok(NoticeId::new(kept.sequence, &digest))
+        Ok(NotificationId::new(kept.sequence, &digest))
     }
 
     /// A notification of an inbox.
     ///
     /// # Errors
     /// [`ControlError::Absent`] when there is none of this name, or not any more; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, inbox: Option<&SourceId>, id: &NoticeId) -> Result<Notice, ControlError> {
+    pub async fn get(
+        &self,
+        inbox: Option<&SourceId>,
+        id: &NotificationId,
+    ) -> Result<KeptNotification, ControlError> {
         let absent =
             || ControlError::Absent { what: format!("notification {id}; they are kept for a while only") };
         let message = match self.stream.get_raw_message(id.sequence).await {
@@ -129,11 +134,11 @@ impl Notices {
         &self,
         inbox: Option<&SourceId>,
         sender: Option<&str>,
-        after: Option<&NoticeId>,
+        after: Option<&NotificationId>,
         limit: usize,
-    ) -> Result<NoticePage, ControlError> {
+    ) -> Result<InboxPage, ControlError> {
         let action = "list notifications";
-        let sender = sender.map_or_else(|| "*".to_owned(), notice::sender_token);
+        let sender = sender.map_or_else(|| "*".to_owned(), notification::sender_token);
         let config = pull::Config {
             description: Some("a page of an inbox".to_owned()),
             deliver_policy: match after {
@@ -167,7 +172,7 @@ impl Notices {
         // If this fails, the server does it a little later.
         let _ = self.stream.delete_consumer(&consumer.cached_info().name).await;
         ids.truncate(limit);
-        Ok(NoticePage { ids, more: seen > limit })
+        Ok(InboxPage { ids, more: seen > limit })
     }
 
     fn subject(&self, inbox: Option<&SourceId>, sender: &str) -> String {
@@ -176,6 +181,6 @@ impl Notices {
 }
 
 /// The name of the notification in a message.
-fn name(sequence: u64, headers: &HeaderMap) -> Option<NoticeId> {
-    Some(NoticeId::new(sequence, headers.get(DIGEST)?.as_str()))
+fn name(sequence: u64, headers: &HeaderMap) -> Option<NotificationId> {
+    Some(NotificationId::new(sequence, headers.get(DIGEST)?.as_str()))
 }

@@ -15,7 +15,7 @@ const SENDER: usize = 20;
 
 /// A notification as it was left in an inbox. Its body is a stranger's, and is never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct KeptNotification {
     /// Whose inbox; none for the one that is for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<SourceId>,
@@ -31,7 +31,7 @@ pub struct Notice {
 
 /// The name of a notification: where it lies, and a mark that follows from what it is, so that it is never taken for another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NoticeId {
+pub struct NotificationId {
     pub(super) sequence: u64,
     pub(super) mark: String,
 }
@@ -39,9 +39,9 @@ pub struct NoticeId {
 /// A text is no name of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("that is no name of a notification")]
-pub struct NoticeIdError;
+pub struct NotificationIdError;
 
-impl Notice {
+impl KeptNotification {
     /// The same for the same notification of the same sender in the same inbox, and for no other, in hexadecimal.
     pub(super) fn digest(&self) -> String {
         let inbox = self.inbox.as_ref().map_or("", SourceId::as_str);
@@ -54,7 +54,7 @@ impl Notice {
     }
 }
 
-impl NoticeId {
+impl NotificationId {
     pub(super) fn new(sequence: u64, digest: &str) -> Self {
         Self { sequence, mark: digest.chars().take(MARK).collect() }
     }
@@ -69,27 +69,27 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl fmt::Display for NoticeId {
+impl fmt::Display for NotificationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.sequence, self.mark)
     }
 }
 
-impl FromStr for NoticeId {
-    type Err = NoticeIdError;
+impl FromStr for NotificationId {
+    type Err = NotificationIdError;
 
-    fn from_str(text: &str) -> Result<Self, NoticeIdError> {
-        let (sequence, mark) = text.split_once('-').ok_or(NoticeIdError)?;
+    fn from_str(text: &str) -> Result<Self, NotificationIdError> {
+        let (sequence, mark) = text.split_once('-').ok_or(NotificationIdError)?;
         let is_mark =
             mark.len() == MARK && mark.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let id = sequence.parse().ok().map(|sequence| Self { sequence, mark: mark.to_owned() });
         // Not `+1` or `01`: a thing has one name.
-        id.filter(|id| is_mark && id.sequence > 0 && id.to_string() == text).ok_or(NoticeIdError)
+        id.filter(|id| is_mark && id.sequence > 0 && id.to_string() == text).ok_or(NotificationIdError)
     }
 }
 
-impl Message for Notice {
-    const KIND: &'static str = "notice";
+impl Message for KeptNotification {
+    const KIND: &'static str = "kept-notification";
     const VERSION: u16 = 1;
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_name_is_read_back_and_nothing_else_is_one() {
-        let id = NoticeId::new(7, &"0a".repeat(32));
+        let id = NotificationId::new(7, &"0a".repeat(32));
         assert_eq!(id.to_string(), "7-0a0a0a0a0a0a0a0a");
         assert_eq!(id.to_string().parse(), Ok(id));
         for wrong in [
@@ -112,25 +112,25 @@ mod tests {
             "7-0A0a0a0a0a0a0a0a",
             "7-0a0a0a0a0a0a0a0a0a",
         ] {
-            assert_eq!(wrong.parse::<NoticeId>(), Err(NoticeIdError), "{wrong}");
+            assert_eq!(wrong.parse::<NotificationId>(), Err(NotificationIdError), "{wrong}");
         }
     }
 
     #[test]
     fn the_digest_follows_from_all_that_makes_a_notification_and_not_from_when_it_came() {
-        let one = Notice {
+        let one = KeptNotification {
             inbox: Some("a".parse().unwrap()),
             sender: "s".to_owned(),
             received_at: Timestamp::UNIX_EPOCH,
             media_type: "application/ld+json".to_owned(),
             body: "{}".to_owned(),
         };
-        assert_eq!(one.digest(), Notice { received_at: Timestamp::MAX, ..one.clone() }.digest());
+        assert_eq!(one.digest(), KeptNotification { received_at: Timestamp::MAX, ..one.clone() }.digest());
         for other in [
-            Notice { inbox: None, ..one.clone() },
-            Notice { sender: "t".to_owned(), ..one.clone() },
-            Notice { media_type: "application/json".to_owned(), ..one.clone() },
-            Notice { body: "{ }".to_owned(), ..one.clone() },
+            KeptNotification { inbox: None, ..one.clone() },
+            KeptNotification { sender: "t".to_owned(), ..one.clone() },
+            KeptNotification { media_type: "application/json".to_owned(), ..one.clone() },
+            KeptNotification { body: "{ }".to_owned(), ..one.clone() },
         ] {
             assert_ne!(one.digest(), other.digest());
         }
