@@ -161,6 +161,8 @@ FLEET = dashboard(
         graph("Subscriptions", "Subscriptions to hubs by how they stand.", ("sum by (standing) (thresher_scheduler_subscriptions)", "{{standing}}"), runbook="ThresherHubSilent"),
         graph("Deliveries", "Deliveries of hubs by what became of them.", (rate("thresher_gateway_deliveries_total", "verdict"), "{{verdict}}"), unit="ops", runbook="ThresherHubSilent"),
         graph("Requests to hubs", "What hubs were asked for, and what came of it.", (rate("thresher_scheduler_hub_requests_total", "mode, result"), "{{mode}}: {{result}}"), unit="ops", runbook="ThresherHubSilent"),
+        graph("Push lag", "Half, and 95 of 100, of the changes that hubs told of were held within this time, by the Sources' clocks.", ("histogram_quantile(0.5, sum by (le) (rate(thresher_scheduler_push_lag_seconds_bucket[$__rate_interval])))", "50 %"), ("histogram_quantile(0.95, sum by (le) (rate(thresher_scheduler_push_lag_seconds_bucket[$__rate_interval])))", "95 %"), unit="s"),
+        graph("Missed", "Changes that hubs should have told of and did not, and subscriptions that were asked for anew for that.", ("sum(increase(thresher_scheduler_missed_changes_total[$__rate_interval]))", "missed"), ("sum(increase(thresher_scheduler_resubscriptions_total[$__rate_interval]))", "asked anew"), runbook="ThresherNotificationsMissed"),
         row("What is wrong"),
         table("Late Sources", "How long ago Sources should have been in step again.", "topk(20, max by (source) (thresher_source_overdue_seconds))", unit="s", runbook="ThresherSourcesStale"),
         table("Failing Sources", "Sources whose last run could not go on.", "max by (source) (thresher_source_failing) > 0", runbook="ThresherSourceFails"),

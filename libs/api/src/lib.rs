@@ -8,6 +8,7 @@ mod resource;
 mod run;
 pub mod schema;
 mod source;
+mod subscription;
 mod wanted;
 mod words;
 
@@ -18,5 +19,6 @@ pub use problems::{ProblemGroup, ProblemGroups, SourceProblem};
 pub use resource::{Resource, Standing, Story};
 pub use run::{Run, Submit};
 pub use source::Source;
+pub use subscription::Subscription;
 pub use wanted::Wanted;
 pub use words::{About, Ignore, Retry, Word};

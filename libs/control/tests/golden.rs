@@ -243,6 +243,7 @@ fn subscriptions() {
         asked: None,
         tries: 0,
         trouble: None,
+        revived_at: None,
         received: Received::default(),
     };
     golden("subscription-wanted", &wanted);
@@ -262,6 +263,7 @@ fn subscriptions() {
         received,
         tries: 0,
         trouble: None,
+        revived_at: Some(at("2026-03-02T12:00:00Z")),
         ..pending
     };
     golden("subscription-active", &active);

@@ -54,7 +54,7 @@ pub use resource::{
     ResourceRecord,
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
-pub use set::{CapabilityLink, SetRecord, Waiting, wait_again};
+pub use set::{CapabilityLink, SetRecord, Untold, Waiting, wait_again};
 pub use standing::Standing;
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};

@@ -25,6 +25,20 @@ pub struct SetRecord {
     /// What only another look at everything that the set has can settle, although its changes are followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// Changes that lists told of although a hub should have, and has not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<Untold>,
+}
+
+/// Changes that lists told of before any notification did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untold {
+    /// How many.
+    pub changes: u64,
+    /// When the first of them was made.
+    pub oldest: Timestamp,
+    /// When the last one was.
+    pub latest: Timestamp,
 }
 
 /// What waits for another look at the Resource Lists, or dumps, of a set.

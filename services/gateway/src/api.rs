@@ -15,7 +15,9 @@ use utoipa_axum::routes;
 use crate::door::door;
 use crate::refusal::{PROBLEM_JSON, Refusal};
 use crate::state::Gateway;
-use crate::{console, content, events, inbox, plans, problems, report, resources, runs, sources, words};
+use crate::{
+    console, content, events, inbox, plans, problems, report, resources, runs, sources, subscriptions, words,
+};
 
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
@@ -78,6 +80,7 @@ fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(Described::openapi())
         .routes(routes!(sources::list, sources::create))
         .routes(routes!(sources::read, sources::change, sources::delete))
+        .routes(routes!(subscriptions::list))
         .routes(routes!(plans::ask))
         .routes(routes!(plans::read))
         .routes(routes!(runs::all))

@@ -24,6 +24,7 @@ mod runs;
 mod serve;
 mod sources;
 mod state;
+mod subscriptions;
 mod tokens;
 mod words;
 

@@ -67,10 +67,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             let limits = settings.push_limits();
             // As it came, as text of the message, and as the message itself.
             memory.bound_memory("gateway-deliveries", 4 * (limits.body_bytes * limits.at_a_time) as u64);
-            let subscriptions = control.subscriptions().clone();
-            let opening = || subscriptions.view();
-            let view =
-                fleet::connect("views", &readiness, &stop, ControlError::is_temporary, opening).await?;
+            let (subscriptions, view) = (control.subscriptions().clone(), views.subscriptions.clone());
             let clock = Arc::new(SystemClock);
             Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))
         }
@@ -136,6 +133,7 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
         runs: control.runs().view().await?,
         leases: control.leases().view().await?,
         plans: control.plans().view().await?,
+        subscriptions: control.subscriptions().view().await?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Control, LeaseRecord, Plan, Run, SourceSpec, View};
+use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, View};
 use jiff::Timestamp;
 use model::Clock;
 use store::Store;
@@ -44,6 +44,7 @@ pub(crate) struct Views {
     pub(crate) runs: View<Run>,
     pub(crate) leases: View<LeaseRecord>,
     pub(crate) plans: View<Plan>,
+    pub(crate) subscriptions: View<Subscription>,
 }
 
 impl Gateway {

@@ -69,6 +69,7 @@ impl Harvest {
             }
             false => entries.iter().map(|_| None).collect(),
         };
+        let mut untold = Vec::new();
         let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
         for ((planned, record), problem) in entries.into_iter().zip(&records).zip(&problems) {
             let known = Known {
@@ -78,10 +79,14 @@ impl Harvest {
             };
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
             let (record, problem) = (record.as_ref(), problem.as_ref());
+            if let Some(change) = self.untold(context, &planned, decision, record, known.pending) {
+                untold.push((planned.uri.clone(), change));
+            }
             if !self.leaves_alone(batch, &planned, decision, record, problem, &mut plans) {
                 self.apply(batch, planned, decision, record, &mut plans);
             }
         }
+        self.note_untold(batch, &context.set, untold).await?;
         Ok(told)
     }
 

@@ -14,6 +14,7 @@ use crate::{queue, ways};
 impl Harvest {
     /// Every change is settled or recorded as a problem: now the sets may move on.
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
+        self.judge_untold().await?;
         let mut batch = Batch::new();
         let mut documents = queue::by_set(&self.catalog).await?;
         let (mut listed, mut told, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());

@@ -109,6 +109,12 @@ pub struct Harvest {
     pub(crate) vanished: u32,
     /// Whether it goes on with a run that was interrupted.
     pub(crate) is_resumed: bool,
+    /// The channels that its sets were known to offer when it began, without fragments.
+    pub(crate) topics: HashSet<String>,
+    /// Changes of each set that a hub should have told of, and did not.
+    pub(crate) missed: HashMap<SetId, u64>,
+    /// The moments of changes that notifications told and that the next batch settles.
+    pub(crate) settling: Vec<Timestamp>,
 }
 
 /// How many pending records are left: what was planned comes to it, what is settled goes.
@@ -139,6 +145,8 @@ pub struct Report {
     pub first_problems: Vec<(Subject, ProblemRecord)>,
     /// The channels that its sets offer, as far as that is known (CN-1).
     pub channels: Vec<(SetId, CapabilityLink)>,
+    /// Changes of each set that a hub should have told of, and did not.
+    pub missed: HashMap<SetId, u64>,
 }
 
 impl Report {
@@ -184,6 +192,7 @@ impl Harvest {
         for (id, set) in catalog.sets().await? {
             sets.insert(id, set);
         }
+        let topics = notices::topics(sets.values());
         let (has_problems, has_ignored) = problems::look(&catalog).await?;
         let is_audit = options.mode == Some(Mode::Audit);
         // An audit changes no setting.
@@ -244,6 +253,9 @@ impl Harvest {
             waits: Waits::default(),
             vanished: 0,
             is_resumed: interrupted.is_some(),
+            topics,
+            missed: HashMap::new(),
+            settling: Vec::new(),
         };
         if interrupted.is_some() {
             harvest.count_requeued().await?;
@@ -296,6 +308,7 @@ impl Harvest {
             guard: self.guard,
             first_problems: problems.first,
             channels,
+            missed: self.missed,
         })
     }
 
@@ -322,6 +335,7 @@ impl Harvest {
             result = self.catalog.commit(batch) => result?,
             trouble = trouble => return Err(HarvestError::Trouble(trouble)),
         }
+        self.count_lags();
         let planned = self.run.counters.planned;
         self.left.pending =
             (self.left.pending + planned.saturating_sub(self.left.planned)).saturating_sub(done);

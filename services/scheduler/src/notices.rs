@@ -4,12 +4,13 @@
 //! whether it joins on to what is synchronized is judged together with the Change Lists (`continuity`). The only differences are where it comes
 //! from, and that nobody can ask for it again: its message is acknowledged when its entries are durable, and not before.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, Notice, SetId};
+use model::{DocumentRecord, DocumentState, Notice, SetId, SetRecord};
 use resourcesync::{Capability, Mode as ReadMode};
 use tokio::time::Instant;
 use url::Url;
@@ -156,18 +157,37 @@ impl Harvest {
             batch.put_document(uri, &record);
             self.commit(batch).await?;
         }
-        Ok(record.is_read_whole() && record.bad == 0)
+        let is_whole = record.is_read_whole() && record.bad == 0;
+        if is_whole {
+            self.take_back_untold(&record).await?;
+        }
+        Ok(is_whole)
+    }
+
+    /// Whether a document of this URI came by a channel.
+    pub(crate) fn came_by_channel(&self, document: &str) -> bool {
+        document.split_once('#').is_some_and(|(topic, _)| self.topics.contains(topic))
     }
 
     /// Whether something is missing between what is synchronized and the notices that were planned.
     async fn lacks_notices(&self) -> Result<bool, HarvestError> {
         let documents = queue::by_set(&self.catalog).await?;
-        let lacks = |(id, set): (&SetId, &model::SetRecord)| {
+        let lacks = |(id, set): (&SetId, &SetRecord)| {
             let notices = documents.get(id).into_iter().flatten().filter(|record| is_notice(record));
             !continuity::follow(set.synchronized_to, self.run.id, notices).holes.is_empty()
         };
         Ok(self.sets.iter().any(lacks))
     }
+}
+
+/// The channels that sets offer, without fragments.
+pub(crate) fn topics<'a>(sets: impl Iterator<Item = &'a SetRecord>) -> HashSet<String> {
+    let topics = sets.flat_map(|set| set.documents(&Capability::ChangeNotification));
+    topics.map(|topic| topic_of(topic).to_owned()).collect()
+}
+
+fn topic_of(uri: &str) -> &str {
+    uri.split('#').next().unwrap_or_default()
 }
 
 /// Whether a document came by a channel: nobody can ask for it.
@@ -177,6 +197,5 @@ pub(crate) fn is_notice(record: &DocumentRecord) -> bool {
 
 /// What a notice is known by: its channel, and the name of its message, which is the same for what is delivered twice.
 fn uri_of(notice: &Notice, message: &str) -> String {
-    let topic = notice.topic.split('#').next().unwrap_or_default();
-    format!("{topic}#{message}")
+    format!("{}#{message}", topic_of(&notice.topic))
 }

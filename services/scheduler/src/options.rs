@@ -6,6 +6,8 @@ use std::time::Duration;
 use model::{Disposition, Failure, Mode, ProblemReason, Terms};
 use regex::Regex;
 
+use crate::missed::Channels;
+
 /// What the operator may choose for a run.
 #[derive(Debug, Clone)]
 pub struct HarvestOptions {
@@ -37,6 +39,8 @@ pub struct HarvestOptions {
     pub history: Option<u32>,
     /// Go by what hubs have delivered, and read the Source's documents only where that does not do.
     pub notified: bool,
+    /// The channels that hubs should tell of changes by.
+    pub channels: Channels,
 }
 
 /// What is read where a Source offers both.
@@ -100,6 +104,7 @@ impl Default for HarvestOptions {
             max_deletes_percent: 10,
             history: None,
             notified: false,
+            channels: Channels::default(),
         }
     }
 }

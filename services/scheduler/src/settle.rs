@@ -149,6 +149,7 @@ impl Harvest {
         assurance: Assurance,
         before: Before,
     ) {
+        self.note_lag(&before.pending.listing);
         let now = self.clock.now();
         let sha256 = stored.computed.sha256();
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
@@ -206,6 +207,7 @@ impl Harvest {
     }
 
     fn settle_not_modified(&mut self, batch: &mut Batch, uri: &ResourceUri, before: Before) {
+        self.note_lag(&before.pending.listing);
         self.run.counters.unchanged += 1;
         if let Some(record) = before.record {
             if let Some(held) = &record.bitstream {
@@ -242,6 +244,7 @@ impl Harvest {
         let mut batch = Batch::new();
         for (((uri, pending), before), versions) in deletions.into_iter().zip(records).zip(versions) {
             debug_assert_eq!(pending.action, Action::Delete);
+            self.note_lag(&pending.listing);
             let absent = pending.listing.change.is_none();
             if let Some(ended) = before.as_ref().filter(|record| record.is_present()) {
                 self.run.counters.deleted += 1;

@@ -52,7 +52,7 @@ pub(crate) enum SourceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show what is wanted of a Source, as `thresher apply` reads it.
+    /// Show what is wanted of a Source, as `thresher apply` reads it, and how its notifications stand, if it has any.
     Show {
         /// Its name, or the URL it was added with.
         source: String,

@@ -4,13 +4,18 @@
 mod common;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use common::api::Api;
 use common::{Fleet, Service, source, truth};
+use jiff::Timestamp;
+use model::SourceId;
+use serde_json::json;
 use testkit::hub::{SimulatedHub, sign};
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Change, Changes, SimTime, SimulatedSource, SourceSpec};
-use testkit::waiting::until;
+use testkit::waiting::{found, until};
 
 /// Notifications that are sent while one is missing.
 const MOST_TOLD: usize = 60;
@@ -28,6 +33,11 @@ struct Case {
 
 impl Case {
     async fn new(spec: SourceSpec) -> Self {
+        Self::with(spec, "").await
+    }
+
+    /// The same, with more lines of configuration.
+    async fn with(spec: SourceSpec, more: &str) -> Self {
         let hub = SimulatedHub::start().unwrap();
         let source = source(spec.hub(hub.url())).await;
         let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
@@ -35,7 +45,7 @@ impl Case {
         fs::write(&key, "a key that nobody guesses, of more than 32 bytes\n").unwrap();
         let push =
             format!("push: {{public_url: 'http://push.example/', key: {{file: '{}'}}}}", key.display());
-        let all = fleet.start(&[], &format!("{}\n{push}", fleet.gateway()));
+        let all = fleet.start(&[], &format!("{}\n{push}\n{more}", fleet.gateway()));
         let api = Api::of(&all).await;
         hub.find_callbacks_at(api.base.clone());
         fleet.add(&source.well_known(), &[]);
@@ -185,4 +195,74 @@ async fn a_source_that_goes_takes_its_subscription_with_it() {
     common::Run::of(case.fleet.command("source").args(["rm", &case.source.well_known()])).exits(0);
     until("the hub has heard of it", || case.hub.subscribers().is_empty()).await;
     assert_eq!(case.hub.refused(), 0);
+}
+
+/// Moves the clock of a Source to ours, by which it is judged what a hub should have told since it verified the subscription.
+fn to_the_present(source: &SimulatedSource) {
+    let behind = Timestamp::now().duration_since(source.now().timestamp()).as_secs();
+    source
+        .advance(u32::try_from(behind).expect("simulations begin in the past, and less than a century ago"));
+}
+
+impl Case {
+    /// The value of a series without labels.
+    fn counted(&self, name: &str) -> f64 {
+        let mut page = String::new();
+        let mut stream = TcpStream::connect(self.all.admin()).unwrap();
+        write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        stream.read_to_string(&mut page).unwrap();
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is shown")).parse().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_hub_that_has_gone_silent_is_noticed_by_a_backup_poll_and_asked_anew() {
+    let more = "scheduler: {backup_poll_seconds: 1, notification_patience_seconds: 0}";
+    let case = Case::with(SourceSpec::default().resources(30), more).await;
+    to_the_present(&case.source);
+    assert_eq!(case.hub.subscribers()[0].verified, 1);
+    case.source.change(changes());
+    case.in_step().await;
+    until("the hub has verified the subscription again", || case.hub.subscribers()[0].verified == 2).await;
+    assert_eq!(case.counted("thresher_scheduler_missed_changes_total"), 6.0);
+    assert_eq!(case.counted("thresher_scheduler_resubscriptions_total"), 1.0);
+    let url = case.source.well_known();
+    let id = SourceId::of_entry(&url.parse().unwrap());
+    let shown = found("the API shows what was missed", async || {
+        let page = case.api.get(&format!("/v1/sources/{id}/subscriptions")).await.json();
+        (page["items"][0]["missed"] == 6).then_some(page)
+    })
+    .await;
+    let one = &shown["items"][0];
+    assert_eq!((&one["standing"], &one["missed"], &one["queued"]), (&json!("active"), &json!(6), &json!(0)));
+    assert_eq!(one["hub"], case.hub.url());
+    let secrets = [case.hub.subscribers()[0].secret.clone(), "/push/".to_owned()];
+    assert!(secrets.iter().all(|secret| !shown.to_string().contains(secret)), "{shown}");
+    let told = case.api.ask(&["source", "show", &url]).await.exits(0).stdout;
+    assert!(told.contains("#   state: active") && told.contains("changes missed: 6"), "{told}");
+    assert_eq!(case.counted("thresher_scheduler_push_lag_seconds_count"), 0.0, "no hub told of them");
+}
+
+#[tokio::test]
+async fn what_a_hub_has_told_is_not_missed_and_its_lag_is_measured() {
+    let more = "scheduler: {notification_patience_seconds: 0}";
+    let mut case = Case::with(SourceSpec::default().resources(30), more).await;
+    let url = case.source.well_known();
+    to_the_present(&case.source);
+    let few = Changes { create: 1, update: 1, delete: 1 };
+    let made = case.source.change(few);
+    let told = case.telling(&made);
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    case.in_step().await;
+    case.fleet.watch(&url).await.exits(0);
+    assert_eq!(case.counted("thresher_scheduler_push_lag_seconds_count"), 3.0);
+    // A poll reads of all of them once more.
+    case.fleet.harvest(&url).await.exits(0);
+    // These are not told. Each change is made a second after the one before, whatever our clock says: only what is past counts.
+    let last = case.source.change(few).last().expect("there are some").time.timestamp();
+    until("the changes lie in the past", || Timestamp::now() > last).await;
+    case.fleet.harvest(&url).await.exits(0);
+    assert_eq!(case.counted("thresher_scheduler_missed_changes_total"), 3.0, "the others were told");
+    assert_eq!(case.counted("thresher_scheduler_push_lag_seconds_count"), 3.0);
 }

@@ -68,6 +68,9 @@ pub struct Subscription {
     /// What is wrong, as long as something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// When its hub was last asked anew because changes were missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revived_at: Option<Timestamp>,
     /// What came by it.
     #[serde(default)]
     pub received: Received,
@@ -83,9 +86,9 @@ pub enum SubscriptionState {
     Pending,
     /// The hub delivers. While it is renewed too.
     Active {
-        /// Since the hub verified it last,
+        /// Since the hub has verified it. One that is renewed before its end goes on from there: what was told since then should have come.
         since: Timestamp,
-        /// and until then, if it is not renewed.
+        /// Until then, if it is not renewed.
         until: Timestamp,
     },
     /// The hub has said no.
@@ -130,7 +133,7 @@ pub struct Received {
     /// When the last one came that was queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_at: Option<Timestamp>,
-    /// How often what polls found had not been delivered.
+    /// Changes that lists told of, and nothing that was delivered did.
     pub missed: u64,
 }
 
@@ -165,6 +168,7 @@ impl Subscription {
             asked: None,
             tries: 0,
             trouble: None,
+            revived_at: None,
             received: Received::default(),
         }
     }
@@ -185,6 +189,14 @@ impl Subscription {
     /// Whether the hub delivers at this time, as far as it has said.
     pub fn is_active(&self, now: Timestamp) -> bool {
         matches!(self.state, SubscriptionState::Active { until, .. } if now < until)
+    }
+
+    /// Since when the hub should tell of every change, if it should at this time.
+    pub fn tells_since(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.state {
+            SubscriptionState::Active { since, until } if now < until => Some(since),
+            _ => None,
+        }
     }
 
     /// The name of its state at this time, as it is shown: one that was not renewed has run out.

@@ -9,7 +9,7 @@
 //! | denied | denied | denied | denied | denied | the end |
 //! | unwanted | the end, or ending | ending | ending | the end | ending |
 //! | offered | – | – | – | – | wanted |
-//! | missed | – | – | active, *renewing at once* | – | – |
+//! | missed | – | – | active, *renewing at once*, once an hour at most | – | – |
 //!
 //! A request that was given up may be verified all the same, for a day: hubs may take their time. Whoever asks writes that down first, so
 //! that a hub that asks back while it still has the request is understood; and since what is not due is not asked, of several that find a
@@ -25,6 +25,8 @@ use super::record::{Asked, AskedMode, Offered, Received, Subscription, Subscript
 const SILENCE: Duration = Duration::from_secs(300);
 /// How long after a request it may be verified.
 const VERIFIABLE: SignedDuration = SignedDuration::from_hours(24);
+/// How long a hub that is asked anew because changes were missed is not asked anew for more of them.
+const BETWEEN_REVIVALS: SignedDuration = SignedDuration::from_hours(1);
 /// How often a hub is asked for an end. Then it is left to notice by itself: what it delivers is not taken any more.
 const MOST_FAREWELLS: u32 = 5;
 
@@ -64,7 +66,7 @@ pub enum SubscriptionStep {
     Unwanted,
     /// Deliveries have come since this was told last.
     Count(Received),
-    /// A poll found changes that were not delivered.
+    /// Lists told of changes that should have been delivered, and were not.
     Missed {
         /// How many.
         changes: u64,
@@ -197,8 +199,9 @@ impl Subscription {
             return Ok(None);
         }
         let lease = websub::lease_of(lease_seconds);
+        let since = self.tells_since(now).unwrap_or(now);
         Ok(Some(Self {
-            state: SubscriptionState::Active { since: now, until: later(now, lease) },
+            state: SubscriptionState::Active { since, until: later(now, lease) },
             next_at: websub::renew_at(now, lease, self.id.as_str()),
             tries: 0,
             trouble: None,
@@ -243,9 +246,13 @@ impl Subscription {
     fn missed(&self, changes: u64, now: Timestamp) -> Self {
         let missed = Received { missed: changes, ..Received::default() };
         let mut next = Self { received: self.received.and(&missed), ..self.clone() };
-        // A hub that is being asked anyway is not asked twice.
-        if matches!(self.state, SubscriptionState::Active { .. }) && self.tries == 0 {
-            next.next_at = now;
+        // A hub that is being asked anyway is not asked twice, and one that delivers nothing whatever it has verified not all the time.
+        let is_recent = |at: Timestamp| now.duration_since(at) < BETWEEN_REVIVALS;
+        if matches!(self.state, SubscriptionState::Active { .. })
+            && self.tries == 0
+            && !self.revived_at.is_some_and(is_recent)
+        {
+            (next.next_at, next.revived_at) = (now, Some(now));
             next.trouble = Some(format!("{changes} changes were not delivered; its hub is asked anew"));
         }
         next

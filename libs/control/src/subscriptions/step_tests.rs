@@ -71,7 +71,8 @@ fn a_subscription_is_asked_for_verified_and_renewed_before_its_end() {
     let renewing = after(&active, &[(due, SubscriptionStep::Ask)]);
     assert!(renewing.is_active(at(due)), "what works is not given up for what may not");
     let renewed = after(&renewing, &[(due + 1, verify(AskedMode::Subscribe))]);
-    assert_eq!(renewed.state, SubscriptionState::Active { since: at(due + 1), until: at(due + 3_601) });
+    assert_eq!(renewed.state, SubscriptionState::Active { since: at(1), until: at(due + 3_601) });
+    assert_eq!(renewed.tells_since(at(due + 2)), Some(at(1)), "there was no moment in which none worked");
     assert_eq!((renewed.id, renewed.key), (active.id, active.key), "so it has the same secret");
 }
 
@@ -205,6 +206,12 @@ fn missed_changes_have_the_hub_asked_anew_unless_it_is_being_asked() {
     assert_eq!((told.next_at, told.received.missed, told.is_active(at(100))), (at(100), 3, true));
     let asking = after(&told, &[(100, SubscriptionStep::Ask), (101, missed)]);
     assert_eq!((asking.next_at, asking.received.missed), (at(400), 6));
+    let verified = after(&asking, &[(102, verify(AskedMode::Subscribe))]);
+    let soon = after(&verified, &[(200, SubscriptionStep::Missed { changes: 1 })]);
+    assert_eq!((soon.next_at, soon.received.missed), (verified.next_at, 7), "not all the time");
+    let renewed = after(&soon, &[(2_600, SubscriptionStep::Ask), (2_601, verify(AskedMode::Subscribe))]);
+    let later = after(&renewed, &[(3_800, SubscriptionStep::Missed { changes: 1 })]);
+    assert_eq!(later.next_at, at(3_800));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod add;
 mod assets;
 mod change;
+mod channels;
 mod chart;
 mod condition;
 mod door;

@@ -13,12 +13,13 @@ use resourcesync::Quirk;
 
 use super::condition::Condition;
 use super::layout::{self, Frame, may};
-use super::{HOME, chart, settings, tell};
-use crate::ask;
+use super::{HOME, channels, chart, settings, tell};
+use crate::ask::{self, Asked};
 use crate::refusal::Refusal;
-use crate::runs;
+use crate::sources::PageParams;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
+use crate::{runs, subscriptions};
 
 /// The page.
 pub(super) async fn page(
@@ -28,7 +29,10 @@ pub(super) async fn page(
 ) -> Result<Markup, Refusal> {
     let id = ask::source(&source)?;
     let spec = gateway.control().sources().get(&id).await?;
-    let Json(Page { items: runs, .. }) = runs::list(State(gateway.clone()), Path(source)).await?;
+    let Json(Page { items: runs, .. }) = runs::list(State(gateway.clone()), Path(source.clone())).await?;
+    let all = PageParams { limit: Some(crate::page::MOST), cursor: None };
+    let Json(Page { items: subscribed, .. }) =
+        subscriptions::list(State(gateway.clone()), Path(source), Asked(all)).await?;
     let now = gateway.now();
     let last = gateway.views().runs.get(&id);
     let tenure = gateway.views().leases.get(&id).map(|lease| lease.tenure());
@@ -50,6 +54,7 @@ pub(super) async fn page(
             @if may(&caller, Role::Operate) { (ask_for_a_run(&here)) }
             (table(&runs, &here, now))
             (chart::section(&runs))
+            (channels::section(&subscribed, now))
             (quirks(runs.first()))
             (settings::section(&spec, may(&caller, Role::Admin)))
         },

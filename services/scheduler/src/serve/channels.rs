@@ -1,13 +1,16 @@
 //! What a Source offers to be subscribed to, after a run has found that out.
 
+use std::collections::HashMap;
+
 use control::{ControlError, Offered, Push, SourceSpec, SubscriptionStep};
-use model::{CapabilityLink, SetId};
+use model::{CapabilityLink, SetId, SourceId};
 use resourcesync::Capability;
 use url::Url;
 use web::{Client, GetRequest};
 use websub::Links;
 
 use super::Crew;
+use crate::Channels;
 
 /// Wants the channels of a Source, and no others. Errors are told and nothing more: the next run says the same again.
 pub(super) async fn want(
@@ -56,6 +59,45 @@ async fn tell(crew: &Crew, source: &SourceSpec, wanted: &[Offered], key: &str) -
         }
     }
     Ok(())
+}
+
+/// The channels by which a Source's changes should come now.
+pub(super) fn open(crew: &Crew, source: &SourceId) -> Channels {
+    let (patience, lag) = (crew.settings.notification_patience(), crew.metrics.lag.clone());
+    let mut channels = Channels { since: HashMap::new(), patience, lag };
+    if crew.push.is_none() {
+        return channels;
+    }
+    let now = crew.clock.now();
+    for subscription in crew.subscriptions.all().iter().filter(|known| known.source == *source) {
+        if let Some(since) = subscription.tells_since(now) {
+            let known = channels.since.entry(subscription.set.clone()).or_insert(since);
+            *known = since.min(*known);
+        }
+    }
+    channels
+}
+
+/// Tells what a run found that hubs have not told: they are asked anew. Errors are told and nothing more.
+pub(super) async fn missed(crew: &Crew, source: &SourceId, missed: &HashMap<SetId, u64>) {
+    crew.metrics.missed(missed.values().sum());
+    let now = crew.clock.now();
+    for subscription in crew.subscriptions.all().iter().filter(|known| known.source == *source) {
+        let Some(&changes) = missed.get(&subscription.set).filter(|_| subscription.is_active(now)) else {
+            continue;
+        };
+        let step = SubscriptionStep::Missed { changes };
+        match crew.control.subscriptions().step(&subscription.id, &step, now).await {
+            Ok(Some(next)) if next.revived_at == Some(now) => {
+                tracing::warn!(source.id = %source, changes, "changes were not delivered: the hub is asked anew");
+                crew.metrics.resubscribed();
+            }
+            Ok(_) | Err(ControlError::Absent { .. }) => {}
+            Err(error) => {
+                tracing::warn!(source.id = %source, changes, %error, "what was missed could not be told");
+            }
+        }
+    }
 }
 
 /// The hubs that a channel names itself (CN-6), where its Capability List does not.

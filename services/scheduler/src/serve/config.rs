@@ -52,6 +52,11 @@ pub struct Settings {
     pub freshness_grace_seconds: u64,
     /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds.
     pub hint_pause_seconds: u64,
+    /// How often a Source is looked at whose notifications are subscribed to and that nobody has scheduled, in seconds: its hub may have gone
+    /// silent. 0 is never.
+    pub backup_poll_seconds: u64,
+    /// How long a notification may be under way before the changes that it should tell count as missed, in seconds.
+    pub notification_patience_seconds: u64,
 }
 
 impl Default for Settings {
@@ -64,6 +69,8 @@ impl Default for Settings {
             sources_shown: 50,
             freshness_grace_seconds: 21_600,
             hint_pause_seconds: 10,
+            backup_poll_seconds: 21_600,
+            notification_patience_seconds: 60,
         }
     }
 }
@@ -79,6 +86,15 @@ impl Settings {
 
     pub(super) fn hint_pause(&self) -> Duration {
         Duration::from_secs(self.hint_pause_seconds)
+    }
+
+    /// None where that is never.
+    pub(super) fn backup_poll(&self) -> Option<Duration> {
+        (self.backup_poll_seconds > 0).then(|| Duration::from_secs(self.backup_poll_seconds))
+    }
+
+    pub(super) fn notification_patience(&self) -> Duration {
+        Duration::from_secs(self.notification_patience_seconds)
     }
 
     /// Room for blocks of records, and for indexes and filters, in bytes.

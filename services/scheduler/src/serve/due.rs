@@ -53,6 +53,26 @@ pub(super) fn hinted(spec: &SourceSpec, last: Option<&Run>, pause: Duration, now
     }
 }
 
+/// When a Source is due that others are to tell of its changes, and that nobody has scheduled: so long after it was looked at last without being
+/// told to. Until somebody tells of it, the question is asked again as often.
+pub(super) fn backup(
+    spec: &SourceSpec,
+    polled_at: Timestamp,
+    every: Option<Duration>,
+    is_subscribed: bool,
+    now: Timestamp,
+) -> Due {
+    let Some(every) = every.filter(|_| spec.enabled && spec.schedule.is_none() && spec.continuous.is_none())
+    else {
+        return Due::Never;
+    };
+    match polled_at.saturating_add(every).unwrap_or(Timestamp::MAX) {
+        at if at > now => Due::In(Duration::try_from(at.duration_since(now)).unwrap_or_default()),
+        _ if is_subscribed => Due::Now,
+        _ => Due::In(every),
+    }
+}
+
 impl Due {
     /// The sooner of both.
     pub(super) fn or_sooner(self, other: Self) -> Self {
@@ -129,6 +149,24 @@ mod tests {
             [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
             [short, long, Due::Now]
         );
+    }
+
+    #[test]
+    fn a_source_that_a_hub_tells_of_is_looked_at_now_and_then_all_the_same() {
+        let every = Some(Duration::from_secs(100));
+        let due = |spec: &SourceSpec, is_subscribed, now| backup(spec, at(0), every, is_subscribed, at(now));
+        let spec = source();
+        assert_eq!(due(&spec, true, 40), Due::In(Duration::from_secs(60)));
+        assert_eq!(due(&spec, true, 100), Due::Now);
+        assert_eq!(due(&spec, false, 150), Due::In(Duration::from_secs(100)), "nobody tells of it");
+        assert_eq!(backup(&spec, at(0), None, true, at(1_000)), Due::Never);
+        let scheduled = SourceSpec { schedule: Some(Schedule::every(60)), ..source() };
+        let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
+        let followed = SourceSpec { continuous: Some(bounds), ..source() };
+        let disabled = SourceSpec { enabled: false, ..source() };
+        for spec in [scheduled, followed, disabled] {
+            assert_eq!(due(&spec, true, 1_000), Due::Never);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use resourcesync::Quirk;
 use service::Metrics;
 
 use super::standings::Standings;
+use crate::PushLag;
 
 /// What a scheduler counts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,10 @@ pub(super) struct SchedulerMetrics {
     quirks: Family<QuirkLabel, Counter>,
     subscriptions: Family<StandingLabel, Gauge>,
     hub_requests: Family<HubLabel, Counter>,
+    missed_changes: Counter,
+    resubscriptions: Counter,
+    /// How late what hubs tell is held.
+    pub(super) lag: PushLag,
     /// How each Source stands.
     pub(super) standings: Standings,
     /// What each Source adds to them.
@@ -126,6 +131,21 @@ impl SchedulerMetrics {
                 counted.hub_requests.clone(),
             );
             registry.register(
+                "scheduler_missed_changes",
+                "Changes that lists told of, and hubs had not, though they should have",
+                counted.missed_changes.clone(),
+            );
+            registry.register(
+                "scheduler_resubscriptions",
+                "Subscriptions of which the hub was asked anew because changes were missed",
+                counted.resubscriptions.clone(),
+            );
+            registry.register(
+                "scheduler_push_lag_seconds",
+                "From the moment of a change that a hub told of to the moment at which it is held",
+                counted.lag.histogram(),
+            );
+            registry.register(
                 "scheduler_sources",
                 "Sources this scheduler looks after",
                 counted.sources.clone(),
@@ -163,6 +183,16 @@ impl SchedulerMetrics {
     /// Counts a request to a hub.
     pub(super) fn asked_hub(&self, mode: &'static str, result: &'static str) {
         self.hub_requests.get_or_create(&HubLabel { mode, result }).inc();
+    }
+
+    /// Counts changes that hubs should have told of.
+    pub(super) fn missed(&self, changes: u64) {
+        self.missed_changes.inc_by(changes);
+    }
+
+    /// Counts a subscription of which the hub is asked anew before its time.
+    pub(super) fn resubscribed(&self) {
+        self.resubscriptions.inc();
     }
 
     fn register_work(&self, registry: &mut Registry) {

@@ -79,7 +79,10 @@ impl<'a> Tended<'a> {
             return Ok(Left::Settled);
         }
         let options = match wishes::options(&self.source, &run.spec) {
-            Ok(options) => with_neighbours(self.crew, &self.source, options),
+            Ok(mut options) => {
+                options.channels = channels::open(self.crew, &self.source.id);
+                with_neighbours(self.crew, &self.source, options)
+            }
             Err(error) => return self.fail(error.to_string()).await,
         };
         let client = match client(self.crew, &options) {
@@ -99,6 +102,7 @@ impl<'a> Tended<'a> {
             let error = match ended {
                 Ok(report) => {
                     let left = self.finish(&report).await;
+                    channels::missed(self.crew, &self.source.id, &report.missed).await;
                     channels::want(self.crew, &client, &self.source, &report.channels).await;
                     return left;
                 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bus::{BusError, Filter};
 use control::{
-    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, Subscription, View,
+    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, Subscription,
+    SubscriptionState, View,
 };
+use jiff::Timestamp;
 use model::{RunId, SourceId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +30,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
-    let mut steward = Steward { crew, source, keep, pause: None };
+    let polled_at = crew.clock.now();
+    let mut steward = Steward { crew, source, keep, pause: None, polled_at };
     steward.look_back().await;
     while !steward.keep.is_cancelled() {
         if let Err(error) = steward.turn().await {
@@ -46,23 +49,27 @@ struct Steward {
     keep: CancellationToken,
     /// The pause before the last look at a Source that is followed continuously.
     pause: Option<Duration>,
+    /// When it was looked at last without a hub's word, as far as that is known.
+    polled_at: Timestamp,
 }
 
 impl Steward {
-    /// Finds out when the Source was in step last, for those who ask how late it is.
-    async fn look_back(&self) {
+    /// Finds out when the Source was in step last, for those who ask how late it is, and when it was looked at last without a hub's word.
+    async fn look_back(&mut self) {
         let now = self.crew.clock.now();
-        let last_success = match self.crew.runs.get(&self.source) {
-            None => None,
-            Some(run) if was_success(&run) => run.started_at,
-            Some(_) => match self.crew.control.runs().past(&self.source).await {
-                Ok(past) => past.iter().find(|run| was_success(run)).and_then(|run| run.started_at),
+        let mut runs: Vec<Run> =
+            self.crew.runs.get(&self.source).map(|run| run.value.as_ref().clone()).into_iter().collect();
+        if !runs.is_empty() && !runs.iter().all(|run| was_success(run) && was_poll(run)) {
+            match self.crew.control.runs().past(&self.source).await {
+                Ok(past) => runs.extend(past),
                 Err(error) => {
                     tracing::debug!(source.id = %self.source, %error, "it is not known when it was in step last");
-                    None
                 }
-            },
-        };
+            }
+        }
+        let last_success = runs.iter().find(|run| was_success(run)).and_then(|run| run.started_at);
+        let last_poll = runs.iter().find(|run| was_poll(run)).and_then(|run| run.started_at);
+        self.polled_at = last_poll.unwrap_or(self.polled_at);
         self.crew.metrics.standings.note(&self.source, |standing| {
             (standing.since, standing.last_success) = (Some(now), last_success);
         });
@@ -82,7 +89,12 @@ impl Steward {
         // Whatever came of it: others may have the Source now.
         lease.release().await;
         match tended? {
-            Left::Settled => self.note_pace().await,
+            Left::Settled => {
+                if was_poll(&run) {
+                    self.polled_at = self.crew.clock.now();
+                }
+                self.note_pace().await
+            }
             Left::Stopping => Ok(()),
             // The run is still there to be worked on: without a pause it would be tried again at once, and for ever.
             Left::Lost | Left::Later => {
@@ -159,13 +171,27 @@ impl Steward {
     /// When the Source is due whose last run is over, and who says so.
     fn due(&self, spec: &SourceSpec, last: Option<&Run>, is_hinted: bool) -> (Due, AskedBy) {
         let now = self.crew.clock.now();
-        let due = due::due(spec, last, self.pause, now);
+        let every = self.crew.push.as_ref().and_then(|_| self.crew.settings.backup_poll());
+        let due = due::due(spec, last, self.pause, now).or_sooner(due::backup(
+            spec,
+            self.polled_at,
+            every,
+            self.is_subscribed(),
+            now,
+        ));
         let hinted = match is_hinted {
             true => due::hinted(spec, last, self.crew.settings.hint_pause(), now),
             false => Due::Never,
         };
         let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Notification };
         (due.or_sooner(hinted), asked_by)
+    }
+
+    /// Whether others are to tell of its changes, however that stands with them.
+    fn is_subscribed(&self) -> bool {
+        let is_ours =
+            |one: &Subscription| one.source == self.source && one.state != SubscriptionState::Ending;
+        self.crew.subscriptions.all().iter().any(|one| is_ours(one))
     }
 
     /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there. What came is left where it
@@ -255,6 +281,11 @@ impl Steward {
         self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
         Ok(())
     }
+}
+
+/// Whether a run looked at the Source without being told to by others.
+fn was_poll(run: &Run) -> bool {
+    run.spec.asked_by != AskedBy::Notification && run.spec.mode != RunMode::Audit
 }
 
 /// Whether a run went to its end and brought its Source in step, but for problems that are told of.

@@ -9,7 +9,7 @@ mod profiles;
 mod server;
 mod whom;
 
-use api::{Run, Source, Submit, Wanted};
+use api::{Run, Source, Submit, Subscription, Wanted};
 use control::{Control, Revised, Revision, RunSpec, SourceSpec};
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -77,6 +77,25 @@ impl Asked {
         match found {
             Err(error) if error.kind == Kind::Absent => Ok(None),
             found => found.map(Some),
+        }
+    }
+
+    /// The channels by which a Source's changes are told.
+    pub(crate) async fn subscriptions(&self, id: &SourceId) -> Result<Vec<Subscription>, NotDone> {
+        match self {
+            Self::Fleet(control) => {
+                let now = Timestamp::now();
+                let mut all = control.subscriptions().of(id).await?;
+                all.sort_by(|one, two| one.id.cmp(&two.id));
+                Ok(all.iter().map(|subscription| Subscription::new(subscription, now)).collect())
+            }
+            Self::Gateway(server) => {
+                match server.all(&["sources", id.as_str(), "subscriptions"], &[]).await {
+                    // A gateway that is older than this program.
+                    Err(error) if error.kind == Kind::Absent => Ok(Vec::new()),
+                    found => found,
+                }
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! `thresher source`: the Sources that a fleet harvests.
 
-use api::{Source, Wanted};
+use std::fmt::Write as _;
+
+use api::{Source, Subscription, Wanted};
 use comfy_table::{Table, presets};
 use control::{PollBounds, RunMode, Schedule, SourceSpec, Times};
 use model::SourceId;
@@ -34,11 +36,19 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
         }
         SourceCommand::Show { source, fleet, json } => {
             let id = source_id(&source)?;
-            let found = Asked::of(&fleet).await?.source(&id).await?;
+            let asked = Asked::of(&fleet).await?;
+            let found = asked.source(&id).await?;
             let Some(Source { wanted, .. }) = found else { return Err(no_source(&id)) };
-            match json {
-                true => println!("{}", serde_json::to_string(&SourceSpec::from(wanted))?),
-                false => print!("{}", serde_saphyr::to_string(&wanted)?),
+            let subscriptions = asked.subscriptions(&id).await?;
+            if json {
+                let mut shown = serde_json::to_value(SourceSpec::from(wanted))?;
+                if !subscriptions.is_empty() {
+                    shown["subscriptions"] = serde_json::to_value(subscriptions)?;
+                }
+                println!("{shown}");
+            } else {
+                print!("{}", serde_saphyr::to_string(&wanted)?);
+                subscriptions.iter().for_each(|subscription| print!("{}", told(subscription)));
             }
             Ok(Exit::Good)
         }
@@ -49,6 +59,26 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             Ok(Exit::Good)
         }
     }
+}
+
+/// How a subscription stands, as comments behind what `thresher apply` reads.
+fn told(subscription: &Subscription) -> String {
+    let Subscription { topic, hub, standing, until, trouble, queued, dropped, missed, delivered_at, .. } =
+        subscription;
+    let hub = hub.as_deref().unwrap_or("none is named");
+    let until = until.map_or(String::new(), |until| format!(" until {until}, if it is not renewed"));
+    let last = delivered_at.map_or("never".to_owned(), |at| at.to_string());
+    let mut text = format!("# notifications: {topic}\n#   hub: {hub}\n#   state: {standing}{until}\n");
+    if let Some(trouble) = trouble {
+        // What a hub says may have lines.
+        let trouble = trouble.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "#   trouble: {trouble}");
+    }
+    let _ = writeln!(
+        text,
+        "#   deliveries: {queued} taken, {dropped} dropped, the last one taken {last}; changes missed: {missed}"
+    );
+    text
 }
 
 /// There is no Source of that name.

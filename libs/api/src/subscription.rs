@@ -1,0 +1,112 @@
+//! What is subscribed to of a Source.
+
+use std::borrow::Cow;
+
+use control::{Subscription as FleetSubscription, SubscriptionState};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::Schema;
+
+use crate::schema::one_of;
+
+/// A channel of a Source by which its changes are told, and how it stands with the hub. Neither its secret nor where it delivers stands here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Subscription {
+    /// The channel, as the Source writes it.
+    pub topic: String,
+    /// The set that it tells of.
+    pub set: String,
+    /// The hub that is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub hub: Option<String>,
+    /// How it stands. `run-out`: it was not renewed in time.
+    #[schema(schema_with = standing)]
+    pub standing: Cow<'static, str>,
+    /// Since when the hub should tell of every change, while it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub since: Option<Timestamp>,
+    /// Until when the hub delivers, if it is not renewed before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub until: Option<Timestamp>,
+    /// What is wrong, or why the hub has said no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub trouble: Option<String>,
+    /// When the hub is asked next: to renew it, or again.
+    pub next_at: Timestamp,
+    /// Deliveries that were taken.
+    pub queued: u64,
+    /// Deliveries that were dropped or refused.
+    pub dropped: u64,
+    /// Changes that lists told of, and nothing that was delivered did.
+    pub missed: u64,
+    /// When the last delivery came that was taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub delivered_at: Option<Timestamp>,
+}
+
+fn standing() -> Schema {
+    one_of(&["wanted", "pending", "active", "run-out", "denied", "ending"])
+}
+
+impl Subscription {
+    /// A subscription as it stands.
+    pub fn new(kept: &FleetSubscription, now: Timestamp) -> Self {
+        let until = match kept.state {
+            SubscriptionState::Active { until, .. } => Some(until),
+            _ => None,
+        };
+        Self {
+            topic: kept.topic.clone(),
+            set: kept.set.to_string(),
+            hub: kept.hub().map(str::to_owned),
+            standing: kept.standing(now).into(),
+            since: kept.tells_since(now),
+            until,
+            trouble: kept.trouble.clone(),
+            next_at: kept.next_at,
+            queued: kept.received.queued,
+            dropped: kept.received.dropped,
+            missed: kept.received.missed,
+            delivered_at: kept.received.last_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(state: &str) -> FleetSubscription {
+        let text = format!(
+            r#"{{"id": "85eee6c0615cbd9f2d970c86c2fb9064", "source": "example-org-1", "set": "https://example.org/caps.xml",
+                "topic": "https://example.org/change/", "hubs": ["https://hub.example/"], "key": "0123456789abcdef",
+                "made_at": "2026-03-01T12:00:00Z", "next_at": "2026-03-02T12:00:00Z", "trouble": "its hub says no: full",
+                "state": {state}, "received": {{"queued": 7, "dropped": 1, "missed": 2, "last_at": "2026-03-01T13:00:00Z"}}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_subscription_is_told_without_its_names_and_keys() {
+        let active = r#"{"is": "active", "since": "2026-03-01T12:00:01Z", "until": "2026-03-03T12:00:00Z"}"#;
+        let now = |text: &str| text.parse().unwrap();
+        let told = Subscription::new(&kept(active), now("2026-03-02T00:00:00Z"));
+        assert_eq!((&*told.standing, told.since.is_some(), told.until.is_some()), ("active", true, true));
+        assert_eq!((told.queued, told.dropped, told.missed), (7, 1, 2));
+        let text = serde_json::to_string(&told).unwrap();
+        assert!(!text.contains("85eee6c0") && !text.contains("0123456789abcdef"), "{text}");
+        let run_out = Subscription::new(&kept(active), now("2026-03-04T00:00:00Z"));
+        assert_eq!((&*run_out.standing, run_out.since), ("run-out", None));
+        let denied = Subscription::new(
+            &kept(r#"{"is": "denied", "at": "2026-03-01T12:00:00Z"}"#),
+            now("2026-03-04T00:00:00Z"),
+        );
+        assert_eq!((&*denied.standing, denied.trouble.as_deref()), ("denied", Some("its hub says no: full")));
+    }
+}

@@ -1,0 +1,81 @@
+//! By which channels a Source's changes are told, and how that stands with their hubs.
+
+use api::Subscription;
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::tell;
+
+/// The section of a Source's page; none where nothing is subscribed to.
+pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
+    html! {
+        @if !all.is_empty() {
+            section aria-labelledby="channels" {
+                h2 #channels { "Notifications" }
+                div.wide tabindex="0" role="region" aria-label="Notifications" {
+                    table {
+                        caption { "Channels by which its changes are told" }
+                        thead { tr {
+                            th scope="col" { "Channel" }
+                            th scope="col" { "Hub" }
+                            th scope="col" { "State" }
+                            th scope="col" { "Last delivery" }
+                            th.number scope="col" { "Taken" }
+                            th.number scope="col" { "Dropped" }
+                            th.number scope="col" { "Missed" }
+                        } }
+                        tbody { @for one in all { tr {
+                            th scope="row" { (one.topic) }
+                            td { (one.hub.as_deref().unwrap_or("none is named")) }
+                            td { (standing(one, now)) }
+                            td { (tell::ago_or(now, one.delivered_at, "none so far")) }
+                            td.number { (tell::count(one.queued)) }
+                            td.number { (tell::count(one.dropped)) }
+                            td.number { (tell::count(one.missed)) }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn standing(one: &Subscription, now: Timestamp) -> Markup {
+    let (gravity, words) = match &*one.standing {
+        "active" if one.trouble.is_none() => ("good", "active"),
+        "active" => ("doubtful", "active"),
+        "wanted" => ("doubtful", "the hub is to be asked"),
+        "pending" => ("doubtful", "the hub was asked, and has not verified it"),
+        "run-out" => ("bad", "run out"),
+        "denied" => ("bad", "denied"),
+        "ending" => ("open", "about to end"),
+        _ => ("open", "another version knows"),
+    };
+    html! {
+        span class={ "state " (gravity) } { (words) }
+        @if let Some(until) = one.until.filter(|_| one.standing == "active") { ", ends " (tell::ago(now, until)) " if not renewed" }
+        @if let Some(trouble) = &one.trouble { p.error { (trouble) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_shown_with_its_state_and_what_a_stranger_says_is_text() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let told = serde_json::json!({
+            "topic": "https://example.org/<b>", "set": "s", "hub": "https://hub.example/", "standing": "denied",
+            "trouble": "its hub says no: <script>", "next_at": now, "queued": 1234, "dropped": 0, "missed": 3
+        });
+        let one: Subscription = serde_json::from_value(told).unwrap();
+        let page = section(&[one], now).into_string();
+        for part in
+            ["https://example.org/&lt;b&gt;", "denied", "&lt;script&gt;", "1\u{202f}234", "none so far"]
+        {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert_eq!(section(&[], now).into_string(), "");
+    }
+}

@@ -1,0 +1,36 @@
+//! `/v1/sources/{source}/subscriptions`: by which channels a Source's changes are told, and how that stands.
+
+use api::{Page, Subscription};
+use axum::Json;
+use axum::extract::{Path, State};
+
+use crate::ask::{self, Asked};
+use crate::page;
+use crate::refusal::Refusal;
+use crate::sources::PageParams;
+use crate::state::Gateway;
+
+/// The subscriptions to the channels of a Source.
+#[utoipa::path(get, path = "/v1/sources/{source}/subscriptions", tag = "sources",
+    params(("source" = String, Path, description = "Its name"), PageParams),
+    responses((status = 200, description = "A page of them", body = Page<Subscription>)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    Path(source): Path<String>,
+    Asked(params): Asked<PageParams>,
+) -> Result<Json<Page<Subscription>>, Refusal> {
+    let id = ask::source(&source)?;
+    gateway.control().sources().get(&id).await?;
+    let mut all = gateway.views().subscriptions.all();
+    all.retain(|subscription| subscription.source == id);
+    let page = page::of_all(
+        "subscriptions",
+        all,
+        |subscription| subscription.id.as_str(),
+        params.limit,
+        params.cursor.as_deref(),
+    )?;
+    let now = gateway.now();
+    let items = page.items.iter().map(|subscription| Subscription::new(subscription, now)).collect();
+    Ok(Json(Page { items, next: page.next }))
+}

@@ -1,0 +1,226 @@
+//! Changes that a hub should have told of, and did not.
+//!
+//! A change that a list tells first is **untold**: nothing that is held, planned or recorded as a problem speaks of it or of a later moment, and
+//! it was made since the channel of its set works. It is noted with its set. A notification whose interval it lies in takes it back, however
+//! late it comes. What is still untold a while after it was made, when no notification waits to be read, was **missed**.
+//!
+//! What has no moment that is certain cannot be missed, and neither can what only a Resource List tells.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bus::Filter;
+use catalog::Batch;
+use jiff::Timestamp;
+use model::{DocumentRecord, PendingRecord, ResourceRecord, ResourceUri, SetId, Untold};
+
+use crate::decide::Decision;
+use crate::entry::{Context, Planned};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::lag::PushLag;
+
+/// The channels that hubs should tell of changes by.
+#[derive(Debug, Clone)]
+pub struct Channels {
+    /// Since when that of each set works.
+    pub since: HashMap<SetId, Timestamp>,
+    /// How long a notification may be under way.
+    pub patience: Duration,
+    /// How late what they tell is held.
+    pub lag: PushLag,
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self { since: HashMap::new(), patience: Duration::from_secs(60), lag: PushLag::default() }
+    }
+}
+
+impl Channels {
+    /// Whether a change of this moment should be told by the channel of its set. Clocks differ, and a hub that has just verified a subscription
+    /// may still be about to begin.
+    fn tells(&self, set: &SetId, change: Timestamp) -> bool {
+        self.since.get(set).is_some_and(|since| is_past(*since, self.patience, change))
+    }
+}
+
+/// Whether `patience` has passed at `now` since `then`.
+fn is_past(then: Timestamp, patience: Duration, now: Timestamp) -> bool {
+    then.saturating_add(patience).is_ok_and(|end| end < now)
+}
+
+/// With one more change.
+fn with(untold: Option<Untold>, change: Timestamp) -> Untold {
+    let before = untold.unwrap_or(Untold { changes: 0, oldest: change, latest: change });
+    Untold {
+        changes: before.changes.saturating_add(1),
+        oldest: before.oldest.min(change),
+        latest: before.latest.max(change),
+    }
+}
+
+/// What is left when a notification of an interval with so many entries was read. One that begins later tells nothing of the oldest; one that ends
+/// sooner leaves what is later, one change at least.
+fn without(untold: Untold, from: Timestamp, until: Timestamp, entries: u64) -> Option<Untold> {
+    if from > untold.oldest || until < untold.oldest {
+        Some(untold)
+    } else if until >= untold.latest {
+        None
+    } else {
+        let changes = untold.changes.saturating_sub(entries).max(1);
+        Some(Untold { changes, oldest: until, ..untold })
+    }
+}
+
+/// Whether nothing that is held or planned speaks of the moment of a change, or of a later one.
+fn is_news(
+    change: Timestamp,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+    pending: Option<&PendingRecord>,
+) -> bool {
+    let known = [record.and_then(|record| record.listing.as_of), pending.and_then(|plan| plan.listing.as_of)];
+    let is_asked_for = matches!(decision, Decision::Fetch | Decision::Delete | Decision::Ask);
+    is_asked_for && known.into_iter().flatten().all(|known| known < change)
+}
+
+impl Harvest {
+    /// The moment of a change that its channel should have told, and that is news.
+    pub(crate) fn untold(
+        &self,
+        context: &Context,
+        planned: &Planned,
+        decision: Decision,
+        record: Option<&ResourceRecord>,
+        pending: Option<&PendingRecord>,
+    ) -> Option<Timestamp> {
+        let channels = &self.options.channels;
+        if channels.since.is_empty() || !context.changes || self.came_by_channel(&context.document) {
+            return None;
+        }
+        planned.listing.change_time.filter(|change| {
+            channels.tells(&context.set, *change) && is_news(*change, decision, record, pending)
+        })
+    }
+
+    /// Notes untold changes of a set, beside what is planned of them.
+    pub(crate) async fn note_untold(
+        &mut self,
+        batch: &mut Batch,
+        set: &SetId,
+        found: Vec<(ResourceUri, Timestamp)>,
+    ) -> Result<(), HarvestError> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let uris: Vec<_> = found.iter().map(|(uri, _)| uri.clone()).collect();
+        let problems = self.problems_of(&uris).await?;
+        let Some(record) = self.sets.get_mut(set) else { return Ok(()) };
+        for ((_, change), problem) in found.into_iter().zip(problems) {
+            // It was told, and could not be done.
+            let known = problem.and_then(|problem| problem.listing).and_then(|listing| listing.as_of);
+            if known.is_none_or(|known| known < change) {
+                record.untold = Some(with(record.untold, change));
+            }
+        }
+        batch.put_set(set, record);
+        Ok(())
+    }
+
+    /// A notification was read: what it told is untold no longer.
+    pub(crate) async fn take_back_untold(&mut self, notice: &DocumentRecord) -> Result<(), HarvestError> {
+        let Some(set) = self.sets.get_mut(&notice.set) else { return Ok(()) };
+        let end = notice.until_latest.max(notice.until).max(notice.latest_change);
+        let (Some(untold), Some(from), Some(until)) = (set.untold, notice.from.or(notice.oldest_change), end)
+        else {
+            return Ok(());
+        };
+        let left = without(untold, from, until, notice.entries);
+        if left == Some(untold) {
+            return Ok(());
+        }
+        set.untold = left;
+        let mut batch = Batch::new();
+        batch.put_set(&notice.set, set);
+        self.commit(batch).await
+    }
+
+    /// At the end of a run: what was missed is counted, and what no channel has to tell any more is forgotten.
+    pub(crate) async fn judge_untold(&mut self) -> Result<(), HarvestError> {
+        let now = self.clock.now();
+        let channels = &self.options.channels;
+        let is_over = |untold: Untold| is_past(untold.oldest, channels.patience, now);
+        if !self.sets.values().any(|set| set.untold.is_some_and(is_over)) {
+            return Ok(());
+        }
+        // What waits to be read may tell it.
+        let waiting = self.bus.depth(&Filter::Notices(self.source.clone())).await?;
+        if waiting.waiting + waiting.in_flight > 0 {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (id, set) in &mut self.sets {
+            let Some(untold) = set.untold.filter(|untold| is_past(untold.oldest, channels.patience, now))
+            else {
+                continue;
+            };
+            if channels.since.contains_key(id) {
+                tracing::warn!(set.id = %id, changes = untold.changes, "the hub has not told of these changes");
+                self.missed.insert(id.clone(), untold.changes);
+            }
+            set.untold = None;
+            batch.put_set(id, set);
+        }
+        self.commit(batch).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn untold(changes: u64, oldest: i64, latest: i64) -> Untold {
+        Untold { changes, oldest: at(oldest), latest: at(latest) }
+    }
+
+    #[test]
+    fn what_was_changed_before_the_channel_works_for_certain_is_not_awaited_from_it() {
+        let set = SetId::new("http://h/caps.xml");
+        let channels = Channels { since: HashMap::from([(set.clone(), at(100))]), ..Channels::default() };
+        assert_eq!([100, 160, 161].map(|second| channels.tells(&set, at(second))), [false, false, true]);
+        assert!(!channels.tells(&SetId::new("http://h/other.xml"), at(1_000)));
+        assert!(!Channels::default().tells(&set, at(1_000)));
+    }
+
+    #[test]
+    fn untold_changes_are_counted_with_their_interval() {
+        let all = [20, 10, 30].into_iter().fold(None, |untold, second| Some(with(untold, at(second))));
+        assert_eq!(all, Some(untold(3, 10, 30)));
+    }
+
+    #[test]
+    fn a_notification_that_comes_late_takes_back_what_it_tells_and_another_one_does_not() {
+        let found = untold(5, 10, 30);
+        assert_eq!(without(found, at(10), at(30), 5), None);
+        assert_eq!(without(found, at(0), at(40), 0), None, "several changes of one resource are told as one");
+        assert_eq!(without(found, at(11), at(40), 5), Some(found), "it may have told all but the oldest");
+        assert_eq!(without(found, at(0), at(9), 5), Some(found));
+        assert_eq!(without(found, at(0), at(20), 3), Some(untold(2, 20, 30)));
+        assert_eq!(without(found, at(0), at(20), 9), Some(untold(1, 20, 30)), "what is later is left");
+    }
+
+    #[test]
+    fn only_what_nothing_known_speaks_of_is_news() {
+        let change = at(10);
+        assert!(is_news(change, Decision::Fetch, None, None));
+        assert!(is_news(change, Decision::Delete, None, None));
+        for decision in [Decision::Unchanged, Decision::Stale] {
+            assert!(!is_news(change, decision, None, None));
+        }
+    }
+}
