@@ -165,6 +165,29 @@ def network(objects):
                 yield f"{name} is for {expression['values']}"
 
 
+# What the gateway has for those who show no token of an operator.
+FOR_STRANGERS = {"/push", "/ldn"}
+
+
+def exposed(objects):
+    """The world reaches of the gateway what is for strangers, by TLS, and nothing else."""
+    for one in objects:
+        if one["kind"] != "Ingress":
+            continue
+        spec = one["spec"]
+        if "defaultBackend" in spec:
+            yield f"{name_of(one)} hands on whatever is asked for"
+        ended = {host for tls in spec.get("tls", []) for host in tls["hosts"]}
+        for rule in spec.get("rules", []):
+            if rule.get("host") not in ended:
+                yield f"{name_of(one)}: {rule.get('host')} is reached without TLS"
+            for told in rule["http"]["paths"]:
+                if told["path"] not in FOR_STRANGERS or told["pathType"] != "Prefix":
+                    yield f"{name_of(one)} hands on {told['path']} ({told['pathType']})"
+                if told["backend"]["service"] != {"name": "gateway", "port": {"name": "api"}}:
+                    yield f"{name_of(one)}: {told['path']} leads elsewhere"
+
+
 def autoscaling(objects):
     """Each workload has one autoscaler at most, which concerns a workload that is there."""
     seen = set()
@@ -182,4 +205,4 @@ def autoscaling(objects):
             yield f"{name_of(one)}: either an autoscaler or a number says how many there are"
 
 
-RULES = [probes, resources, rights, volumes, references, written_secrets, spread_and_budgets, network, autoscaling]
+RULES = [probes, resources, rights, volumes, references, written_secrets, spread_and_budgets, network, exposed, autoscaling]

@@ -69,6 +69,16 @@ class Manifests(unittest.TestCase):
                 with self.subTest(overlay=overlay.name, rule=rule.__name__):
                     self.assertEqual(list(rule(objects)), [])
 
+    def test_what_strangers_reach_is_what_the_gateway_has_for_them(self):
+        (callbacks,) = re.findall(r'const PATH: &str = "(/\w+)/', read("services/gateway/src/push/mod.rs"))
+        (inboxes,) = re.findall(r'const HOME: &str = "(/\w+)"', read("services/gateway/src/inbox/place.rs"))
+        self.assertEqual(rules.FOR_STRANGERS, {callbacks, inboxes})
+        objects = build(KUBERNETES / "overlays/production")
+        (fleet,) = [one["data"] for one in objects if name_of(one).startswith("fleet-")]
+        host = re.search(r"https://([\w.-]+)/", fleet["push"])[1]
+        told = [rule["host"] for one in objects if one["kind"] == "Ingress" for rule in one["spec"]["rules"]]
+        self.assertEqual(told, [host])
+
     def test_the_overlay_for_trials_may_be_scaled_by_processor_time_alone(self):
         objects = build(KUBERNETES / "overlays/local") + build(KUBERNETES / "scaling/cpu")
         for one in objects:
@@ -120,7 +130,7 @@ class Manifests(unittest.TestCase):
     def test_what_is_scaled_by_is_there_in_the_code(self):
         namespace = yaml.safe_load((DEPLOY / "config/fetcher.yaml").read_text())["nats"]["namespace"]
         streams = {f"{namespace}-{stage}" for stage in stage_names()}
-        self.assertEqual(len(streams), 6)
+        self.assertEqual(len(streams), 7)
         names = read("libs/bus/src/jetstream/names.rs")
         shared = re.search(r'((?:Filter::\w+ \| )*Filter::\w+) => "(\w+)"', names)
         filters, consumer = {name.lower() for name in re.findall(r"Filter::(\w+)", shared[1])}, shared[2]
@@ -183,6 +193,12 @@ class Rules(unittest.TestCase):
         def policies(objects, name):
             return next(one for one in objects if one["kind"] == "NetworkPolicy" and name_of(one) == name)["spec"]
 
+        def ingress(objects):
+            return next(one for one in objects if one["kind"] == "Ingress")
+
+        def path_of(objects):
+            return ingress(objects)["spec"]["rules"][0]["http"]["paths"][0]
+
         for rule, change in [
             (rules.probes, lambda o, one, pod, c: c.pop("livenessProbe")),
             (rules.probes, lambda o, one, pod, c: c["readinessProbe"]["httpGet"].update(path="/healthz")),
@@ -208,6 +224,12 @@ class Rules(unittest.TestCase):
             (rules.network, lambda o, one, pod, c: policies(o, "to-dns")["egress"][0].pop("to")),
             (rules.network, lambda o, one, pod, c: policies(o, "to-sources")["egress"][0]["to"][0]["ipBlock"].pop("except")),
             (rules.network, lambda o, one, pod, c: policies(o, "to-sources")["podSelector"]["matchExpressions"][0]["values"].append("verifier")),
+            (rules.exposed, lambda o, one, pod, c: path_of(o).update(path="/")),
+            (rules.exposed, lambda o, one, pod, c: path_of(o).update(path="/v1")),
+            (rules.exposed, lambda o, one, pod, c: path_of(o).update(pathType="ImplementationSpecific")),
+            (rules.exposed, lambda o, one, pod, c: path_of(o)["backend"]["service"].update(name="scheduler")),
+            (rules.exposed, lambda o, one, pod, c: ingress(o)["spec"].pop("tls")),
+            (rules.exposed, lambda o, one, pod, c: ingress(o)["spec"].update(defaultBackend=path_of(o)["backend"])),
             (rules.autoscaling, lambda o, one, pod, c: one["spec"].update(replicas=2)),
             (rules.autoscaling, lambda o, one, pod, c: o.extend(build(KUBERNETES / "scaling/cpu"))),
         ]:

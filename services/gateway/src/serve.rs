@@ -39,6 +39,11 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let metrics = GatewayMetrics::register(&context.metrics);
     let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
     context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
+    if push.is_some() {
+        let limits = settings.push_limits();
+        // As it came, as text of the message, and as the message itself.
+        context.metrics.bound_memory("gateway-deliveries", 4 * (limits.body_bytes * limits.at_a_time) as u64);
+    }
     let latch = context.readiness.latch("api", "what it depends on is being opened");
 
     let store = fleet::open_for_reading(&context, &context.config.store).await?;
@@ -46,7 +51,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         Some(_) => Some(fleet::join_bus(&context, &context.config.nats).await?),
         None => None,
     };
-    let Context { config, vars, readiness, stop, metrics: memory } = context;
+    let Context { config, vars, readiness, stop, .. } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let views =
         fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
@@ -65,8 +70,6 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         None => None,
         Some((push, bus)) => {
             let limits = settings.push_limits();
-            // As it came, as text of the message, and as the message itself.
-            memory.bound_memory("gateway-deliveries", 4 * (limits.body_bytes * limits.at_a_time) as u64);
             let (subscriptions, view) = (control.subscriptions().clone(), views.subscriptions.clone());
             let clock = Arc::new(SystemClock);
             Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))

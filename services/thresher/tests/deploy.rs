@@ -115,6 +115,8 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
         let gateway: gateway::Config = read("gateway", &take("gateway"));
         assert!(gateway.gateway.listen.ip().is_unspecified() && gateway.gateway.tokens.is_some());
         assert_eq!(scheduler.http, fetcher.http, "Sources are asked alike, whoever asks");
+        assert_eq!(scheduler.push, gateway.push, "{overlay}: hubs reach whoever was told by who asked them");
+        assert_eq!(gateway.push.public_url.is_some(), overlay == "production");
         for nats in [&scheduler.nats, &fetcher.nats, &unpacker.nats, &verifier.nats, &gateway.nats] {
             nats.check().unwrap();
             assert_eq!(nats, &scheduler.nats, "{overlay}: one message bus");
@@ -157,6 +159,12 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             }
         }
         command.env("THRESHER_SERVE__FRAME__ADMIN__LISTEN", "127.0.0.1:0");
+        if told.variables.contains_key(&format!("{prefix}__PUSH")) {
+            let key = folder.path().join("push-key");
+            std::fs::write(&key, "only for this test of bounds, and of 32 bytes at least").unwrap();
+            let push = format!("{{public_url: 'https://push.example/', key: {{file: '{}'}}}}", key.display());
+            command.env("THRESHER_SERVE__PUSH", push);
+        }
         // Nobody listens there, so it waits; its bounds are said before it waits for anybody.
         command.env("THRESHER_SERVE__NATS__SERVERS", "['nats://127.0.0.1:9']");
         command.env("THRESHER_SERVE__NATS__CREDENTIALS", "{}");
