@@ -14,6 +14,8 @@ from places import DEPLOY, KUBERNETES, OVERLAYS, ROOT, read, services, stage_nam
 
 from build import build, bytes_of, containers, name_of, pods  # places tells where it is
 
+# What inboxes take beside the streams of the stages, where there are any: what the gateway sets aside unless it is told otherwise.
+INBOX_MEGABYTES = int(re.search(r"megabytes: (\d+),", read("services/gateway/src/config.rs").split("impl Default for InboxSettings")[1])[1])
 # The oldest release of Kubernetes that these are for, and the newest whose schemas are known.
 RELEASES = ["1.31", kubernetes_validate.latest_version()]
 # Custom resources: Kubernetes' own schemas do not know them. These are of what is used of each, and refuse all else.
@@ -168,7 +170,7 @@ class Manifests(unittest.TestCase):
         values = yaml.safe_load((KUBERNETES / "nats/values.yaml").read_text())["config"]
         room = bytes_of(values["jetstream"]["fileStore"]["pvc"]["size"])
         (fleet,) = [one["data"] for one in build(KUBERNETES / "overlays/production") if name_of(one).startswith("fleet-")]
-        asked = len(stage_names()) * int(fleet["nats-megabytes-per-stage"]) * 1024**2
+        asked = (len(stage_names()) * int(fleet["nats-megabytes-per-stage"]) + INBOX_MEGABYTES) * 1024**2
         # The rest is for what the fleet shares, and for NATS itself.
         self.assertLessEqual(asked, room * 0.75)
         self.assertEqual(values["cluster"]["replicas"], int(fleet["nats-replicas"]))
@@ -176,7 +178,7 @@ class Manifests(unittest.TestCase):
         (local,) = [one["data"] for one in build(KUBERNETES / "overlays/local") if name_of(one).startswith("fleet-")]
         (nats,) = [one for one in build(KUBERNETES / "overlays/local") if one["kind"] == "Deployment" and name_of(one) == "nats"]
         (volume,) = next(pods(nats))["volumes"]
-        asked = len(stage_names()) * int(local["nats-megabytes-per-stage"]) * 1024**2
+        asked = (len(stage_names()) * int(local["nats-megabytes-per-stage"]) + INBOX_MEGABYTES) * 1024**2
         self.assertLessEqual(asked, bytes_of(volume["emptyDir"]["sizeLimit"]) * 0.75)
 
 

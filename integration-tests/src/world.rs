@@ -274,6 +274,7 @@ impl World {
                 clock,
                 options,
                 progress: watch::Sender::new(Progress::default()),
+                witness: None,
                 stop: CancellationToken::new(),
             };
             match pipeline::harvest(parts, &note, &CancellationToken::new()).await {

@@ -83,6 +83,14 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     #[schema(schema_with = push)]
     pub push: Push,
+    /// Who is told when a run has changed what is held of it: pages that have inboxes for Linked Data Notifications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, required = false, max_items = 16)]
+    pub notify: Vec<Url>,
+    /// Where notifications about it are read: an inbox of others (W3C Linked Data Notifications), or a page that tells of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uri", required = false)]
+    pub inbox: Option<Url>,
 }
 
 impl From<Wanted> for SourceSpec {
@@ -105,6 +113,8 @@ impl From<Wanted> for SourceSpec {
             contact: wanted.contact,
             credential: wanted.credential,
             push: wanted.push,
+            notify: wanted.notify,
+            inbox: wanted.inbox,
             ..Self::new(wanted.entry)
         }
     }
@@ -132,6 +142,8 @@ impl From<&SourceSpec> for Wanted {
             contact: spec.contact,
             credential: spec.credential,
             push: spec.push,
+            notify: spec.notify,
+            inbox: spec.inbox,
         }
     }
 }
@@ -213,7 +225,8 @@ mod tests {
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
-            "push": "off",
+            "push": "off", "notify": ["https://index.example.com/"],
+            "inbox": "https://registry.example.com/inbox/",
         });
         let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();
         let spec = SourceSpec::from(wanted);

@@ -4,6 +4,7 @@
 //! deleted before, and cannot renew one. They are publications to the bucket's subjects, which is what KV is made of.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
@@ -28,9 +29,12 @@ const EXPIRY_TRACE: Duration = Duration::from_secs(1);
 /// How long the trace of a value that was deleted stays: longer than any reader takes to notice.
 const DELETION_TRACE: Duration = Duration::from_secs(60);
 
-/// A bucket, open.
+/// A bucket, open. Cheap to clone, and to move: whoever connects holds all buckets at once.
 #[derive(Debug, Clone)]
-pub(crate) struct Bucket {
+pub(crate) struct Bucket(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     name: String,
     client: Client,
     context: Context,
@@ -139,23 +143,25 @@ impl Bucket {
             false => context.create_or_update_key_value(config).await.map_err(BoxError::from),
         };
         let store = opened.map_err(ControlError::unavailable(format!("open the bucket {name}")))?;
-        Ok(Self { name, client: client.clone(), context: context.clone(), store, line: line.clone() })
+        let parts =
+            Parts { name, client: client.clone(), context: context.clone(), store, line: line.clone() };
+        Ok(Self(Arc::new(parts)))
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
     /// How the line to the server is.
     pub(crate) fn line(&self) -> watch::Receiver<Line> {
-        self.line.clone()
+        self.0.line.clone()
     }
 
     /// What is at a key now. The leader of the bucket is asked: another server of a cluster may be a moment behind, and
     /// what is decided on its word would fail when it is written.
     pub(crate) async fn get(&self, key: &str) -> Result<Slot, ControlError> {
-        let subject = format!("{}{key}", self.store.prefix);
-        match self.store.stream.get_last_raw_message_by_subject(&subject).await {
+        let subject = format!("{}{key}", self.0.store.prefix);
+        match self.0.store.stream.get_last_raw_message_by_subject(&subject).await {
             Ok(message) => Ok(Slot {
                 revision: message.sequence,
                 value: (!marks_the_end(Some(&message.headers))).then_some(message.payload),
@@ -163,7 +169,7 @@ impl Bucket {
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
                 Ok(Slot { revision: 0, value: None })
             }
-            Err(error) => Err(ControlError::unavailable(format!("read {key} in {}", self.name))(error)),
+            Err(error) => Err(ControlError::unavailable(format!("read {key} in {}", self.0.name))(error)),
         }
     }
 
@@ -183,7 +189,7 @@ impl Bucket {
         if let Some(ttl) = ttl {
             message = message.ttl(ttl);
         }
-        let ack = self.context.send_publish(format!("{}{key}", self.store.prefix), message).await?;
+        let ack = self.0.context.send_publish(format!("{}{key}", self.0.store.prefix), message).await?;
         Ok(ack.await?.sequence)
     }
 
@@ -196,22 +202,22 @@ impl Bucket {
         if let Some(revision) = expected {
             message = message.expected_last_subject_sequence(revision);
         }
-        self.context.send_publish(format!("{}{key}", self.store.prefix), message).await?.await?;
+        self.0.context.send_publish(format!("{}{key}", self.0.store.prefix), message).await?.await?;
         Ok(())
     }
 
     /// The revisions that are kept of a key, oldest first: a request for each. One consumer would tell them all, but stay at the server for a
     /// while after each look, and of these there may only be so many.
     pub(crate) async fn history(&self, key: &str) -> Result<Vec<Bytes>, ControlError> {
-        let subject = format!("{}{key}", self.store.prefix);
+        let subject = format!("{}{key}", self.0.store.prefix);
         let (mut next, mut values) = (1, Vec::new());
         loop {
-            let asked = self.store.stream.raw_message_builder().next_by_subject(&subject).sequence(next);
+            let asked = self.0.store.stream.raw_message_builder().next_by_subject(&subject).sequence(next);
             let message = match asked.send().await {
                 Ok(message) => message,
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(values),
                 Err(error) => {
-                    let action = format!("read the history of {key} in {}", self.name);
+                    let action = format!("read the history of {key} in {}", self.0.name);
                     return Err(ControlError::unavailable(action)(error));
                 }
             };
@@ -224,20 +230,20 @@ impl Bucket {
 
     /// All that is there, then all that changes.
     pub(crate) async fn feed(&self) -> Result<Feed, ControlError> {
-        let action = || format!("watch {}", self.name);
+        let action = || format!("watch {}", self.0.name);
         let config = push::OrderedConfig {
-            deliver_subject: self.client.new_inbox(),
+            deliver_subject: self.0.client.new_inbox(),
             description: Some("control view".to_owned()),
-            filter_subject: format!("{}>", self.store.prefix),
+            filter_subject: format!("{}>", self.0.store.prefix),
             replay_policy: ReplayPolicy::Instant,
             deliver_policy: DeliverPolicy::LastPerSubject,
             ..push::OrderedConfig::default()
         };
         let consumer =
-            self.store.stream.create_consumer(config).await.map_err(ControlError::unavailable(action()))?;
+            self.0.store.stream.create_consumer(config).await.map_err(ControlError::unavailable(action()))?;
         let held = consumer.cached_info().num_pending;
         let messages = consumer.messages().await.map_err(ControlError::unavailable(action()))?;
-        Ok(Feed { messages, prefix: self.store.prefix.clone(), held })
+        Ok(Feed { messages, prefix: self.0.store.prefix.clone(), held })
     }
 }
 

@@ -17,7 +17,9 @@ use crate::hints::Hints;
 use crate::inboxes::{InboxLimits, Inboxes};
 use crate::lease::Leases;
 use crate::members::Members;
+use crate::outbox::Outbox;
 use crate::plans::Plans;
+use crate::readings::Readings;
 use crate::rests::Rests;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
@@ -50,6 +52,8 @@ pub struct Control {
     words: Words,
     plans: Plans,
     hints: Hints,
+    outbox: Outbox,
+    readings: Readings,
     subscriptions: Subscriptions,
 }
 
@@ -133,6 +137,12 @@ impl Control {
             words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
             plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
             hints: Hints::new(Table::new(open("hints", 1, "Which Sources are said to have changed").await?)),
+            outbox: Outbox::new(Table::new(
+                open("outbox", 1, "What others are to be told of changes").await?,
+            )),
+            readings: Readings::new(Table::new(
+                open("readings", 1, "How far inboxes of others are read").await?,
+            )),
             subscriptions: Subscriptions::new(Table::new(
                 open("subscriptions", 1, "Which channels of Sources are subscribed to").await?,
             )),
@@ -191,6 +201,16 @@ impl Control {
     /// Which Sources somebody says to have changed.
     pub fn hints(&self) -> &Hints {
         &self.hints
+    }
+
+    /// What others are to be told of changes.
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// How far inboxes of others are read.
+    pub fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     /// The notifications that others have left, kept within these limits: of all that say some, the newest word counts.

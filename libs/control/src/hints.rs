@@ -21,7 +21,7 @@ pub struct Hint {
     pub source: SourceId,
     /// When it was said last.
     pub given_at: Timestamp,
-    /// Who said so last, by the name under which the gateway knows him.
+    /// Who said so last, by the name under which the gateway knows him; or the inbox in which it stood.
     pub by: String,
 }
 

@@ -8,10 +8,11 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, Asked, AskedBy, AskedMode, Before, Hint, InSync, Kept, LeaseRecord, Member, Offered, Plan,
-    PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress, Received, Rest,
-    Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission,
-    Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind, WordRequest,
+    Absent, Asked, AskedBy, AskedMode, Before, Change, Hint, InSync, Kept, LeaseRecord, Member, Offered,
+    Outgoing, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress,
+    Reading, Received, Rest, Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, Session, SourceSpec,
+    Step, Stopped, Submission, Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind,
+    WordRequest,
 };
 use jiff::Timestamp;
 use model::{Phase, ProblemReason, SetId, SourceId};
@@ -106,6 +107,8 @@ fn sources() {
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());
     full.push = control::Push::Off;
+    full.notify = vec!["https://index.example.com/".parse().unwrap()];
+    full.inbox = Some("https://registry.example.com/inbox/".parse().unwrap());
     full.check().unwrap();
     // Refused when it is asked for, and still read.
     full.mode = RunMode::Audit;
@@ -274,4 +277,36 @@ fn subscriptions() {
     );
     let asked = asked(AskedMode::Unsubscribe);
     golden("subscription-ending", &Subscription { state: SubscriptionState::Ending, asked, ..active });
+}
+
+#[test]
+fn outgoing() {
+    let change = Change {
+        run: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
+        from: at("2026-03-01T12:00:00Z"),
+        until: at("2026-03-01T12:00:05Z"),
+        stored: 12,
+        deleted: 1,
+    };
+    let source: SourceId = "example-org-1".parse().unwrap();
+    let target = Url::parse("https://index.example.com/").unwrap();
+    let waiting = Outgoing::new(source, target, change.clone(), at("2026-03-01T12:00:05Z"));
+    golden("outgoing-waiting", &waiting);
+    let later = Change { run: "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap(), stored: 1, ..change };
+    let merged = waiting.and(&later, at("2026-03-01T13:00:00Z")).taken(at("2026-03-01T13:00:01Z"));
+    golden("outgoing-refused", &merged.refused("403"));
+}
+
+#[test]
+fn readings() {
+    let source: SourceId = "example-org-1".parse().unwrap();
+    let page = Url::parse("https://registry.example.com/").unwrap();
+    let new = Reading::new(source, page.clone(), at("2026-03-01T12:00:00Z"));
+    let every = std::time::Duration::from_secs(300);
+    let taken = new.taken(every, at("2026-03-01T12:00:00Z"));
+    golden("reading-failed", &taken.failed("503", None, every, at("2026-03-01T12:00:01Z")));
+    let listed = [page.join("1").unwrap(), page.join("2").unwrap()];
+    let validators = model::Validators { etag: Some("\"1\"".to_owned()), last_modified: None };
+    let inbox = page.join("inbox/").unwrap();
+    golden("reading-read", &taken.read(inbox, &listed, &[], validators, every, at("2026-03-01T12:00:02Z")));
 }

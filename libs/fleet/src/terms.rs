@@ -68,12 +68,20 @@ impl Credentials {
         Ok(Self(Arc::new(read)))
     }
 
+    /// Those of these names.
+    ///
+    /// # Errors
+    /// [`UnknownCredential`].
+    pub fn named(&self, names: &[String]) -> Result<Vec<Credential>, UnknownCredential> {
+        let find = |name: &String| self.0.get(name).cloned().ok_or_else(|| UnknownCredential(name.clone()));
+        names.iter().map(find).collect()
+    }
+
     /// What a client is told of a Source with `terms`.
     ///
     /// # Errors
     /// [`UnknownCredential`].
     pub fn terms(&self, terms: &Terms) -> Result<web::Terms, UnknownCredential> {
-        let find = |name: &String| self.0.get(name).cloned().ok_or_else(|| UnknownCredential(name.clone()));
         Ok(web::Terms {
             contact: terms.contact.clone(),
             robots: terms.robots.map(|robots| match robots {
@@ -82,7 +90,7 @@ impl Credentials {
                 RobotsTerm::Crawling => RobotsPolicy::obey(),
             }),
             requests_per_second: terms.requests_per_second,
-            credentials: terms.credential.iter().map(find).collect::<Result<_, _>>()?,
+            credentials: self.named(terms.credential.as_slice())?,
             places: None,
         })
     }

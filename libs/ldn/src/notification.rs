@@ -100,6 +100,12 @@ impl Notification {
         })
     }
 
+    /// Whether it tells of a change of something that lies at the origin of this URL, such as the entry of a Source.
+    pub fn is_about(&self, entry: &Url) -> bool {
+        let origin = entry.origin();
+        self.activity.is_some() && self.objects.iter().any(|object| object.origin() == origin)
+    }
+
     /// From where it says that it comes: the origin, scheme, host and port, of the system that says so, else of the actor.
     pub fn speaks_from(&self) -> Option<url::Origin> {
         let named = self.origin.as_ref().or(self.actor.as_ref())?;

@@ -21,6 +21,10 @@ pub struct GetRequest {
     pub range: Option<Range>,
     /// The media types wanted, as an `Accept` header.
     pub accept: Option<&'static str>,
+    /// Whether only the head of the answer is asked for (HEAD).
+    pub head: bool,
+    /// Whether redirects are followed only as long as they stay at the origin of the URL.
+    pub within_origin: bool,
     /// What leads to the URL. Default: an invitation.
     pub errand: Errand,
 }
@@ -73,7 +77,15 @@ impl Range {
 impl GetRequest {
     /// The whole of `url`, whatever is held.
     pub fn new(url: Url) -> Self {
-        Self { url, validators: Validators::default(), range: None, accept: None, errand: Errand::default() }
+        Self {
+            url,
+            validators: Validators::default(),
+            range: None,
+            accept: None,
+            head: false,
+            within_origin: false,
+            errand: Errand::default(),
+        }
     }
 
     /// Its headers. A value that no header can carry came from no header either: such a condition is left out,

@@ -55,6 +55,12 @@ impl Response {
         Self { status, headers, way, stall_timeout, received: 0, body }
     }
 
+    /// The same, of a request for the head alone: what its length tells of does not come.
+    pub(crate) fn without_body(mut self) -> Self {
+        self.body = Body::Ended;
+        self
+    }
+
     pub(crate) fn add_requests(&mut self, earlier: u32) {
         self.way.requests += earlier;
     }

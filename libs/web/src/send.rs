@@ -26,13 +26,21 @@ pub(crate) struct Answer {
     pub(crate) authorized: bool,
 }
 
+/// What is asked of a URL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Method<'a> {
+    Get,
+    Head,
+    Post(&'a Bytes),
+}
+
 impl Client {
-    /// Sends one request, a POST where there is a body, and waits for the head of its answer.
+    /// Sends one request, and waits for the head of its answer.
     pub(crate) async fn send(
         &self,
         at: &Url,
         mut headers: HeaderMap,
-        body: Option<&Bytes>,
+        method: Method<'_>,
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
@@ -54,9 +62,10 @@ impl Client {
         headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         let authorized = agreed.credentials.add_to(&mut headers, &lane);
-        let asking = match body {
-            None => http.get(at.clone()),
-            Some(body) => http.post(at.clone()).body(body.clone()),
+        let asking = match method {
+            Method::Get => http.get(at.clone()),
+            Method::Head => http.head(at.clone()),
+            Method::Post(body) => http.post(at.clone()).body(body.clone()),
         };
         let prepared = asking.headers(headers).build().map_err(classify::before_answer)?;
         let permit = politeness

@@ -6,7 +6,7 @@ use url::Url;
 use crate::redirect::Trail;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
-use crate::send::Answer;
+use crate::send::{Answer, Method};
 use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, WebError, fault, redacted};
 
 impl Client {
@@ -72,7 +72,8 @@ impl Client {
     ) -> Result<Answer, WebError> {
         loop {
             let errand = Some(request.errand);
-            let answer = self.send(at, request.headers(), Some(&request.body), errand, requests).await?;
+            let answer =
+                self.send(at, request.headers(), Method::Post(&request.body), errand, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             let next = match status {
@@ -106,10 +107,14 @@ impl Client {
         let mut at = request.url.clone();
         let mut trail = Trail::default();
         let mut requests = 0;
+        let is_head = request.head;
         let result = self.walk(&request, errand, &mut at, &mut trail, &mut requests).await;
         let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
         match result {
-            Ok(answer) => Ok(Response::new(answer, way, self.config().stall_timeout)),
+            Ok(answer) => {
+                let response = Response::new(answer, way, self.config().stall_timeout);
+                Ok(if is_head { response.without_body() } else { response })
+            }
             Err(error) => Err(error.on(&way)),
         }
     }
@@ -123,12 +128,17 @@ impl Client {
         trail: &mut Trail,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
+        let method = if request.head { Method::Head } else { Method::Get };
         loop {
-            let answer = self.send(at, request.headers(), None, errand, requests).await?;
+            let answer = self.send(at, request.headers(), method, errand, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             match trail.next(status, location, at, self.config().max_redirects) {
                 Ok(None) => {}
+                Ok(Some(next)) if request.within_origin && next.origin() != request.url.origin() => {
+                    let detail = format!("it leads to another origin, {}", redacted(&next));
+                    return Err(WebError::new(ErrorKind::BadRedirect).detail(detail));
+                }
                 // The answer and its place go before the next place is asked for: no request waits with one in hand.
                 Ok(Some(next)) => {
                     *at = next;

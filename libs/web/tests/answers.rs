@@ -225,3 +225,27 @@ async fn a_failure_behind_a_redirect_names_where_it_happened() {
     assert_eq!(failure.evidence.status, Some(404));
     assert!(failure.message.contains(&server.uri("/a")), "{}", failure.message);
 }
+
+#[tokio::test]
+async fn the_head_of_an_answer_can_be_had_alone() {
+    let server = ScriptedServer::start().await.unwrap();
+    server.push("/a", Reply::ok("body").header("link", "</inbox>; rel=inbox"));
+    let asked = GetRequest { head: true, ..request(&server.uri("/a")) };
+    let mut response = client().get(asked).await.unwrap();
+    assert_eq!(response.header("link"), Some("</inbox>; rel=inbox"));
+    assert_eq!(response.chunk().await.unwrap(), None);
+    assert_eq!(server.requests_at("/a")[0].method.as_str(), "HEAD");
+}
+
+#[tokio::test]
+async fn a_request_that_is_to_stay_at_its_origin_follows_no_redirect_away_from_it() {
+    let (server, other) = (ScriptedServer::start().await.unwrap(), ScriptedServer::start().await.unwrap());
+    server.push("/a", Reply::status(302).header("location", "/b"));
+    server.push("/b", Reply::status(302).header("location", other.uri("/c")));
+    let asked = GetRequest { within_origin: true, ..request(&server.uri("/a")) };
+    let error = client().get(asked).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BadRedirect);
+    assert!(error.to_string().contains("another origin"), "{error}");
+    assert_eq!(other.requests().len(), 0);
+    server.assert_followed();
+}

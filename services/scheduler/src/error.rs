@@ -110,7 +110,16 @@ pub enum HarvestError {
         /// How often in a row.
         times: u32,
     },
+    /// What is to be told of the run could not be noted.
+    #[error(transparent)]
+    Control(Box<control::ControlError>),
     /// Somebody asked to stop.
     #[error("stopped as asked; nothing is lost: run the same command again to go on")]
     Stopped,
+}
+
+impl From<control::ControlError> for HarvestError {
+    fn from(error: control::ControlError) -> Self {
+        Self::Control(Box::new(error))
+    }
 }

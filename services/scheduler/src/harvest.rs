@@ -27,6 +27,7 @@ use crate::progress::{Documents, Progress};
 use crate::seen::Seen;
 use crate::versions::History;
 use crate::weigh::Waits;
+use crate::witness::Witness;
 use crate::{notices, trouble};
 
 /// Everything a harvest works with. One per Source, since a catalog has one writer.
@@ -51,6 +52,8 @@ pub struct Parts {
     pub options: HarvestOptions,
     /// Who watches.
     pub progress: watch::Sender<Progress>,
+    /// Who is to hear what the run has changed, if anybody is.
+    pub witness: Option<Arc<dyn Witness>>,
     /// Cancelled when the harvest is to stop.
     pub stop: CancellationToken,
 }
@@ -67,6 +70,7 @@ pub struct Harvest {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: HarvestOptions,
     pub(crate) progress: watch::Sender<Progress>,
+    pub(crate) witness: Option<Arc<dyn Witness>>,
     pub(crate) stop: CancellationToken,
     pub(crate) run: RunRecord,
     pub(crate) sets: HashMap<SetId, SetRecord>,
@@ -184,8 +188,20 @@ impl Harvest {
     /// # Errors
     /// When the Source offers nothing that can be harvested, or the catalog fails.
     pub async fn open(parts: Parts) -> Result<Self, HarvestError> {
-        let Parts { source, entry, catalog, store, view, client, bus, clock, options, progress, stop } =
-            parts;
+        let Parts {
+            source,
+            entry,
+            catalog,
+            store,
+            view,
+            client,
+            bus,
+            clock,
+            options,
+            progress,
+            witness,
+            stop,
+        } = parts;
         let last = catalog.last_run().await?;
         let seq = catalog.last_seq().await?;
         let mut sets = HashMap::new();
@@ -230,6 +246,7 @@ impl Harvest {
             clock,
             options,
             progress,
+            witness,
             stop,
             run,
             sets,
@@ -292,6 +309,9 @@ impl Harvest {
             let until = Instant::now() + notices::LONGEST_STAY;
             while is_told_by_notices && Box::pin(self.plan_later_notices(until)).await? {
                 Box::pin(self.dispatch()).await?;
+            }
+            if let Some(witness) = &self.witness {
+                witness.hear(&self.run).await?;
             }
             self.finish().await?;
         }

@@ -46,6 +46,7 @@ mod view;
 mod ways;
 mod weigh;
 mod window;
+mod witness;
 mod word;
 
 pub use abandon::abandon;
@@ -64,4 +65,5 @@ pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};
 pub use serve::{Config, Settings, serve};
 pub use weigh::Cost;
+pub use witness::Witness;
 pub use word::{Word, tell};

@@ -113,6 +113,12 @@ pub(crate) struct SourceAddArgs {
     /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs.
     #[arg(long, value_enum, default_value_t = PushArg::Auto)]
     pub(crate) push: PushArg,
+    /// Whom to tell when a run has changed what is held of it: a page that has an inbox for Linked Data Notifications. May be given several times.
+    #[arg(long, value_name = "URL")]
+    pub(crate) notify: Vec<Url>,
+    /// Where notifications about it are read: an inbox of others (Linked Data Notifications), or a page that tells of one.
+    #[arg(long, value_name = "URL")]
+    pub(crate) inbox: Option<Url>,
 }
 
 /// Whether notifications are subscribed to.

@@ -3,17 +3,16 @@
 
 mod common;
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::api::{Api, send};
-use common::ldn::{JSON_LD, ORIGIN, REGISTRY, REPOSITORY, added, fleet, gateway, left, post, update};
+use common::ldn::{
+    JSON_LD, ORIGIN, REGISTRY, REPOSITORY, added, fleet, gateway, left, plain_update, post, py_ldnlib, update,
+};
 use common::source;
 use futures::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use testkit::servers::Venv;
 use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::found;
 
@@ -206,25 +205,9 @@ async fn py_ldnlib_finds_the_inbox_sends_and_reads_back() {
     let fleet = fleet().await;
     let (_gateway, api) = gateway(&fleet, "").await;
     let id = added(&api, "https://repo.example.org/").await;
-    let mut notification = update("https://repo.example.org/a.pdf");
-    // It would have its context fetched where a graph is made of it.
-    notification["@context"] =
-        json!({"@vocab": "https://www.w3.org/ns/activitystreams#", "type": "@type", "id": "@id"});
-    let (target, body) = (format!("{}/ldn/sources/{id}", api.base), notification.to_string());
-    let python =
-        tokio::task::spawn_blocking(|| Venv::ldn().expect("pip installs what is pinned").program("python"));
-    let mut python = Command::new(python.await.unwrap());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/notify.py");
-    python.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "*").args([script, &target, REPOSITORY]);
-    let ended = tokio::task::spawn_blocking(move || {
-        let mut child =
-            python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    });
-    let ended = ended.await.unwrap();
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    let said: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let notification = plain_update("https://repo.example.org/a.pdf");
+    let target = format!("{}/ldn/sources/{id}", api.base);
+    let said = py_ldnlib(&target, &notification).await;
     assert_eq!(said["inbox"], format!("{target}/inbox"));
     assert_eq!((said["listed"].as_array().map(Vec::len), &said["read"]), (Some(1), &json!([notification])));
 }

@@ -4,8 +4,12 @@ use std::fmt;
 
 use model::{Lane, SourceId};
 use regex::Regex;
+use url::Url;
 
 use super::SourceSpec;
+
+/// The most who are told of changes of one Source.
+const MOST_TARGETS: usize = 16;
 
 /// What is wanted of a Source makes no sense, for these reasons: all of them, so that nobody has to ask twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +78,34 @@ impl SourceSpec {
         if self.contact.as_ref().is_some_and(|contact| !is_contact(contact)) {
             refuse("contact", "it is 1 to 200 visible characters, such as mailto:a@example.org".to_owned());
         }
+        if self.notify.len() > MOST_TARGETS {
+            refuse("notify", format!("{} are told, and {MOST_TARGETS} at most can be", self.notify.len()));
+        }
+        let is_repeated = |url: &Url| self.notify.iter().filter(|other| *other == url).count() > 1;
+        if let Some(repeated) = self.notify.iter().find(|url| is_repeated(url)) {
+            refuse("notify", format!("{repeated} is named twice"));
+        }
+        let told = self.notify.iter().map(|url| ("notify", url));
+        for (field, url) in told.chain(self.inbox.iter().map(|url| ("inbox", url))) {
+            if let Err(why) = can_be_asked(url) {
+                refuse(field, why);
+            }
+        }
         if reasons.is_empty() { Ok(()) } else { Err(InvalidSource { source: self.id.clone(), reasons }) }
     }
+}
+
+/// Whether a request can go there, and the URL can be shown to anybody.
+fn can_be_asked(url: &Url) -> Result<(), String> {
+    if !matches!(url.scheme(), "http" | "https") || Lane::of(url).is_err() {
+        return Err(format!("{url} is no http or https URL with a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "a name or password stands in the URL; name a credential in the configuration instead".to_owned()
+        );
+    }
+    Ok(())
 }
 
 /// Whether it can stand in a `User-Agent` header, in parentheses.
@@ -85,8 +115,6 @@ fn is_contact(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use url::Url;
-
     use super::*;
     use crate::schedule::{PollBounds, Schedule};
     use crate::sources::RunMode;
@@ -138,6 +166,24 @@ mod tests {
         let secret = spec("https://user:hunter2@example.org/");
         assert_eq!(fields(&secret), ["entry"]);
         assert!(!secret.check().unwrap_err().to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn who_is_told_can_be_asked_and_is_told_once() {
+        let told = |urls: &[&str]| {
+            let notify = urls.iter().map(|url| url.parse().unwrap()).collect();
+            SourceSpec { notify, ..spec("https://example.org/") }
+        };
+        assert_eq!(fields(&told(&["https://a.example/", "http://b.example/#me"])), [""; 0]);
+        assert_eq!(fields(&told(&["https://a.example/", "https://a.example"])), ["notify"]);
+        assert_eq!(fields(&told(&["mailto:a@example.org"])), ["notify"]);
+        let secret = told(&["https://user:hunter2@example.org/"]);
+        assert_eq!(fields(&secret), ["notify"]);
+        assert!(!secret.check().unwrap_err().to_string().contains("hunter2"));
+        let inbox = Some("ftp://example.org/".parse().unwrap());
+        assert_eq!(fields(&SourceSpec { inbox, ..spec("https://example.org/") }), ["inbox"]);
+        let many: Vec<_> = (0..17).map(|n| format!("https://{n}.example/")).collect();
+        assert_eq!(fields(&told(&many.iter().map(String::as_str).collect::<Vec<_>>())), ["notify"]);
     }
 
     #[test]

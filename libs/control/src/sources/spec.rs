@@ -70,6 +70,12 @@ pub struct SourceSpec {
     /// Whether its notifications are subscribed to.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     pub push: Push,
+    /// Who is told when a run has changed what is held of it: pages that have inboxes for Linked Data Notifications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<Url>,
+    /// Where notifications about it are read: an inbox of others (W3C Linked Data Notifications), or a page that tells of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<Url>,
 }
 
 /// Whether a Source's notifications are subscribed to.
@@ -193,6 +199,8 @@ impl SourceSpec {
             contact: None,
             credential: None,
             push: Push::default(),
+            notify: Vec::new(),
+            inbox: None,
         }
     }
 }

@@ -6,6 +6,7 @@ mod hints;
 mod inboxes;
 mod leases;
 mod members;
+mod outbox;
 mod plans;
 mod rests;
 mod runs;

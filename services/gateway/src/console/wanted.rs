@@ -12,8 +12,8 @@ use super::form::Fields;
 use crate::refusal::Refusal;
 
 /// The fields that are texts in the API too, under the same names.
-const TEXTS: [&str; 9] =
-    ["entry", "mode", "prefer", "absent", "include", "exclude", "robots", "contact", "credential"];
+const TEXTS: [&str; 10] =
+    ["entry", "mode", "prefer", "absent", "include", "exclude", "robots", "contact", "credential", "inbox"];
 /// Those that are numbers there.
 const NUMBERS: [&str; 4] = ["max_deletes_percent", "history", "concurrency", "requests_per_second"];
 
@@ -29,6 +29,9 @@ pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
         if let Some(number) = number(fields, name)? {
             asked.insert(name.to_owned(), number.into());
         }
+    }
+    if let Some(targets) = fields.get("notify") {
+        asked.insert("notify".to_owned(), targets.split_whitespace().collect());
     }
     asked.insert("strict".to_owned(), fields.has("strict").into());
     asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
@@ -116,6 +119,9 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("robots", name(wanted.robots));
     write("contact", wanted.contact.clone());
     write("credential", text(wanted.credential.as_ref()));
+    write("inbox", text(wanted.inbox.as_ref()));
+    let targets: Vec<_> = wanted.notify.iter().map(url::Url::as_str).collect();
+    write("notify", (!targets.is_empty()).then(|| targets.join(" ")));
     fields.into_iter().collect()
 }
 
@@ -170,6 +176,8 @@ mod tests {
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
+            "inbox": "https://registry.example.com/inbox/",
         });
         for body in [plain, every, all] {
             let wanted: Wanted = serde_json::from_value(body).unwrap();

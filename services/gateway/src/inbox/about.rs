@@ -18,15 +18,14 @@ pub(super) fn sources<'a>(
     if notification.activity.is_none() {
         return Vec::new();
     }
-    let named: Vec<_> = notification.objects.iter().map(url::Url::origin).collect();
     let (mut at_origin, mut spoken_for) = (Vec::new(), Vec::new());
     for source in sources {
         if !source.enabled || inbox.is_some_and(|inbox| *inbox != source.id) {
             continue;
         }
-        if named.contains(&source.entry.origin()) {
+        if notification.is_about(&source.entry) {
             at_origin.push(source.id.clone());
-        } else if speaks_for.contains(&source.id) && !named.is_empty() {
+        } else if speaks_for.contains(&source.id) && !notification.objects.is_empty() {
             spoken_for.push(source.id.clone());
         }
     }

@@ -6,6 +6,7 @@ use catalog::CatalogConfig;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
+use url::Url;
 
 const MIB: usize = 1024 * 1024;
 /// What a harvest takes beside its catalog: the document that is being read, the window, the batches.
@@ -57,6 +58,12 @@ pub struct Settings {
     pub backup_poll_seconds: u64,
     /// How long a notification may be under way before the changes that it should tell count as missed, in seconds.
     pub notification_patience_seconds: u64,
+    /// Who the fleet is, in the notifications that it leaves in others' inboxes: a URL of its own. Some know their senders by it.
+    pub identity: Option<Url>,
+    /// The names of those of `http.credentials` that others' inboxes are asked with, each at its own origin.
+    pub inbox_credentials: Vec<String>,
+    /// How often an inbox of others is looked at that a Source names, in seconds, at least 1.
+    pub inbox_poll_seconds: u64,
 }
 
 impl Default for Settings {
@@ -71,6 +78,9 @@ impl Default for Settings {
             hint_pause_seconds: 10,
             backup_poll_seconds: 21_600,
             notification_patience_seconds: 60,
+            identity: None,
+            inbox_credentials: Vec::new(),
+            inbox_poll_seconds: 300,
         }
     }
 }
@@ -95,6 +105,10 @@ impl Settings {
 
     pub(super) fn notification_patience(&self) -> Duration {
         Duration::from_secs(self.notification_patience_seconds)
+    }
+
+    pub(super) fn inbox_poll(&self) -> Duration {
+        Duration::from_secs(self.inbox_poll_seconds.max(1))
     }
 
     /// Room for blocks of records, and for indexes and filters, in bytes.

@@ -82,6 +82,7 @@ pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> Next {
         HarvestError::Catalog(error) if error.is_temporary() => own,
         HarvestError::Store(error) if error.is_retryable() => own,
         HarvestError::Trouble(_) => own,
+        HarvestError::Control(error) if error.is_temporary() => own,
         HarvestError::Bus(BusError::NotOpen { .. }) => own,
         HarvestError::Bus(error) if error.is_temporary() => own,
         HarvestError::Unreachable { .. } => source,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use control::OutgoingState;
 use model::{ProblemReason, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -36,6 +37,10 @@ pub(super) struct SchedulerMetrics {
     resubscriptions: Counter,
     /// How late what hubs tell is held.
     pub(super) lag: PushLag,
+    outbox: Family<StateLabel, Gauge>,
+    told: Family<ResultLabel, Counter>,
+    looks: Family<ResultLabel, Counter>,
+    noticed: Family<VerdictLabel, Counter>,
     /// How each Source stands.
     pub(super) standings: Standings,
     /// What each Source adds to them.
@@ -89,6 +94,16 @@ struct HubLabel {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabel {
+    verdict: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
 /// How subscriptions stand.
 const STANDINGS: [&str; 6] = ["wanted", "pending", "active", "run-out", "denied", "ending"];
 
@@ -117,9 +132,20 @@ impl SchedulerMetrics {
                 drop(counted.hub_requests.get_or_create(&HubLabel { mode, result }));
             }
         }
+        for result in ["taken", "refused", "failed", "given-up"] {
+            drop(counted.told.get_or_create(&ResultLabel { result }));
+        }
+        for result in ["read", "not-modified", "failed"] {
+            drop(counted.looks.get_or_create(&ResultLabel { result }));
+        }
+        for verdict in ["hint", "other", "unreadable", "failed"] {
+            drop(counted.noticed.get_or_create(&VerdictLabel { verdict }));
+        }
         counted.subscriptions(std::iter::empty());
+        counted.outbox(std::iter::empty());
         metrics.register(|registry| {
             counted.register_work(registry);
+            counted.register_word(registry);
             registry.register(
                 "scheduler_subscriptions",
                 "Subscriptions that this scheduler keeps, by how they stand",
@@ -193,6 +219,55 @@ impl SchedulerMetrics {
     /// Counts a subscription of which the hub is asked anew before its time.
     pub(super) fn resubscribed(&self) {
         self.resubscriptions.inc();
+    }
+
+    /// How it stands with what others are to be told.
+    pub(super) fn outbox(&self, all: impl Iterator<Item = OutgoingState>) {
+        let all: Vec<_> = all.collect();
+        for state in [OutgoingState::Waiting, OutgoingState::Refused, OutgoingState::GivenUp] {
+            let count = all.iter().filter(|one| **one == state).count();
+            let label = StateLabel { state: state.name() };
+            self.outbox.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Counts a try to tell somebody of a change.
+    pub(super) fn told(&self, result: &'static str) {
+        self.told.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a look at an inbox of others.
+    pub(super) fn looked(&self, result: &'static str) {
+        self.looks.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a notification that was read there.
+    pub(super) fn noticed(&self, verdict: &'static str) {
+        self.noticed.get_or_create(&VerdictLabel { verdict }).inc();
+    }
+
+    /// What goes to the inboxes of others, and comes from there.
+    fn register_word(&self, registry: &mut Registry) {
+        registry.register(
+            "scheduler_outbox_notifications",
+            "Notifications of changes that others have not taken, by how they stand",
+            self.outbox.clone(),
+        );
+        registry.register(
+            "scheduler_notifications_sent",
+            "Tries to tell others of changes, by what came of it",
+            self.told.clone(),
+        );
+        registry.register(
+            "scheduler_inbox_looks",
+            "Looks at inboxes of others, by what came of it",
+            self.looks.clone(),
+        );
+        registry.register(
+            "scheduler_inbox_notifications",
+            "Notifications that were read in inboxes of others, by what they are",
+            self.noticed.clone(),
+        );
     }
 
     fn register_work(&self, registry: &mut Registry) {

@@ -1,8 +1,9 @@
 //! The scheduler beside others: each Source has one owner, and what the operator wants is compared with what is so.
 //!
 //! The story: `claims` finds out which Sources are this scheduler's to look after; a `steward` for each of them waits for
-//! work, or for `hints` that there is some, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. Beside that, `plans` finds
-//! out what Sources would take that somebody asks about.
+//! work, or for `hints` that there is some, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. What a run has changed is written
+//! down for others by its `witness`. Beside that, `plans` finds out what Sources would take that somebody asks about, the `sender` goes its `rounds` to tell those others, and the `reader` to
+//! read what they tell.
 
 mod channels;
 mod claims;
@@ -10,19 +11,24 @@ mod config;
 mod due;
 mod ending;
 mod hints;
+mod inbox;
 mod keeper;
 mod meter;
 mod metrics;
 mod places;
 mod plans;
+mod reader;
+mod rounds;
 mod run;
 mod said;
+mod sender;
 mod standings;
 mod steward;
 #[cfg(test)]
 mod tests;
 mod views;
 mod wishes;
+mod witness;
 
 use std::sync::Arc;
 
@@ -40,6 +46,8 @@ pub use config::{Config, Settings};
 use keeper::Keeper;
 use metrics::SchedulerMetrics;
 use places::Places;
+use reader::Reader;
+use sender::Sender;
 use standings::Shown;
 use views::Views;
 
@@ -93,8 +101,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
-    let Views { sources, runs, leases, members, plans, hints, subscriptions } =
-        Views::open(&control, &readiness, &stop).await?;
+    let Views { sources, runs, leases, members, plans, hints, outbox, readings, subscriptions } =
+        Box::pin(Views::open(&control, &readiness, &stop)).await?;
     let shown = Shown {
         standings: counted.standings.clone(),
         sources: sources.clone(),
@@ -136,6 +144,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     if let Some(keeper) = Keeper::of(&crew, members.clone())? {
         making.spawn(keeper.keep(stop.clone()));
     }
+    let sender = Sender::of(&crew, outbox, members.clone())?;
+    making.spawn(rounds::make(sender, Arc::clone(&clock), stop.clone()));
+    let reader = Reader::of(&crew, readings, members.clone())?;
+    making.spawn(rounds::make(reader, clock, stop.clone()));
     claims::look_after(crew, members, stop).await;
     // Before this scheduler is gone: whoever takes its plans over is to be the only one.
     making.shutdown().await;

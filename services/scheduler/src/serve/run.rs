@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
 use control::{ControlError, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped, Wanted};
-use model::{Mode, RunId};
+use model::{Mode, Phase, RunId};
 use store::{Key, SourceNote};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -16,8 +16,9 @@ use super::ending::{self, Next, Patience};
 use super::meter::Meter;
 use super::places::PlacesWithin;
 use super::steward::was_success;
+use super::witness::Scribe;
 use super::{Crew, channels, said, wishes};
-use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, abandon};
+use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, Witness as _, abandon};
 
 /// How often the operator is told how far a run has come, and is listened to.
 const TELL: Duration = Duration::from_secs(1);
@@ -151,6 +152,7 @@ impl<'a> Tended<'a> {
             let opening = Box::pin(Catalog::open(crew.store.object_store(), &path, crew.catalogs.clone()));
             let catalog = opening.await?;
             Box::pin(said::take_up(&crew, &source.id, &catalog)).await?;
+            let witness = Scribe::of(&crew, &source.id);
             let parts = Parts {
                 source: source.id.clone(),
                 entry: source.entry.clone(),
@@ -162,6 +164,7 @@ impl<'a> Tended<'a> {
                 clock: Arc::clone(&crew.clock),
                 options,
                 progress,
+                witness: Some(Arc::new(witness)),
                 stop,
             };
             let harvest = Harvest::open(parts).await?;
@@ -252,6 +255,10 @@ impl<'a> Tended<'a> {
             Err(CatalogError::NotFound { .. }) => return Ok(()),
             opened => opened?,
         };
+        // What it has settled stays, and is a change like any other.
+        if let Some(run) = catalog.last_run().await?.filter(|run| run.phase != Phase::Finished) {
+            Scribe::of(self.crew, &self.source.id).hear(&run).await?;
+        }
         abandon(&catalog, &*self.crew.clock).await?;
         self.crew.bus.purge(&self.source.id).await?;
         Ok(catalog.close().await?)

@@ -1,6 +1,9 @@
 //! The live copies of what the fleet shares.
 
-use control::{Control, ControlError, Hint, LeaseRecord, Member, Plan, Run, SourceSpec, Subscription, View};
+use control::{
+    Control, ControlError, Hint, LeaseRecord, Member, Outgoing, Plan, Reading, Run, SourceSpec, Subscription,
+    View,
+};
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +15,8 @@ pub(super) struct Views {
     pub(super) members: View<Member>,
     pub(super) plans: View<Plan>,
     pub(super) hints: View<Hint>,
+    pub(super) outbox: View<Outgoing>,
+    pub(super) readings: View<Reading>,
     pub(super) subscriptions: View<Subscription>,
 }
 
@@ -36,6 +41,9 @@ impl Views {
                 .await?,
             plans: fleet::connect("plans", readiness, stop, temporary, || control.plans().view()).await?,
             hints: fleet::connect("hints", readiness, stop, temporary, || control.hints().view()).await?,
+            outbox: fleet::connect("outbox", readiness, stop, temporary, || control.outbox().view()).await?,
+            readings: fleet::connect("readings", readiness, stop, temporary, || control.readings().view())
+                .await?,
             subscriptions: fleet::connect("subscriptions", readiness, stop, temporary, || {
                 control.subscriptions().view()
             })

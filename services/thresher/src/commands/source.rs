@@ -125,6 +125,8 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
             PushArg::Auto => control::Push::Auto,
             PushArg::Off => control::Push::Off,
         },
+        notify: args.notify.clone(),
+        inbox: args.inbox.clone(),
         ..plain(&args.url, &args.wanted)
     })
 }

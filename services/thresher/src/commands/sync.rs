@@ -202,6 +202,7 @@ async fn harvest_over(
         clock: Arc::new(SystemClock),
         options: request.options,
         progress,
+        witness: None,
         stop,
     };
     let report = pipeline::harvest(parts, &note, &at_once).await;

@@ -1,10 +1,12 @@
 //! A gateway with inboxes, and those who leave notifications there.
 
 use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use testkit::servers::{NatsFixture, S3Fixture};
+use testkit::servers::{NatsFixture, S3Fixture, Venv};
 
 use super::api::{Answer, Api, send};
 use super::{Fleet, Service};
@@ -53,6 +55,36 @@ pub(crate) async fn added(api: &Api, entry: &str) -> String {
 /// What a repository announces.
 pub(crate) fn update(object: &str) -> Value {
     json!({"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:uuid:1", "type": "Update", "object": object})
+}
+
+/// The same, for those who would have the context fetched to make a graph of it.
+pub(crate) fn plain_update(object: &str) -> Value {
+    let mut update = update(object);
+    update["@context"] =
+        json!({"@vocab": "https://www.w3.org/ns/activitystreams#", "type": "@type", "id": "@id"});
+    update
+}
+
+/// Has py-ldnlib find the inbox of a target, leave a notification there as the repository, and read it back: what it says.
+pub(crate) async fn py_ldnlib(target: &str, notification: &Value) -> Value {
+    let (target, body) = (target.to_owned(), notification.to_string());
+    let ended = tokio::task::spawn_blocking(move || {
+        let python = Venv::ldn().expect("pip installs what is pinned").program("python");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/notify.py");
+        let mut python = Command::new(python);
+        python.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "*").args([script, &target, REPOSITORY]);
+        let mut child = python
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("there is Python");
+        child.stdin.take().expect("it is piped").write_all(body.as_bytes()).expect("it reads");
+        child.wait_with_output().expect("it ends")
+    });
+    let ended = ended.await.expect("no panic");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    serde_json::from_slice(&ended.stdout).expect("JSON")
 }
 
 /// A POST to an inbox, without a token.

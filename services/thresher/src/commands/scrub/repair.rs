@@ -44,6 +44,7 @@ pub(super) async fn mend(
         clock: Arc::new(SystemClock),
         options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
         progress,
+        witness: None,
         stop,
     };
     let uris = stream::iter(findings.held_of(source)?).map(|found| match found {

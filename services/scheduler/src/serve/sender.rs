@@ -1,0 +1,203 @@
+//! Tells others what has changed (LDN-3): finds their inboxes, and sends what lies in the outbox until it is taken.
+//!
+//! What is sent is written down as in hand first, so of two schedulers that both think a Source theirs one sends. Who is killed with
+//! something in hand leaves it to whoever looks after the Source next: it is sent after its pause, and may arrive twice, under the same name.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::{
+    Control, ControlError, Member, MemberId, Outgoing, OutgoingState, Revised, Role, SourceSpec, View, assign,
+};
+use jiff::Timestamp;
+use ldn::Announcement;
+use model::{Clock, SourceId};
+use tokio::time::sleep;
+use url::Url;
+use web::{Client, PostRequest, Terms};
+
+use super::Crew;
+use super::inbox::{self, Trouble};
+use super::metrics::SchedulerMetrics;
+use super::places::PlacesWithin;
+use super::rounds::{Due, Rounds};
+
+/// Requests open at one origin at a time, of the whole fleet, where no Source's jobs say otherwise.
+const PER_ORIGIN: NonZeroUsize = const { NonZeroUsize::new(2).unwrap() };
+/// The wait after something that is shared could not be written.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// What sending takes. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Sender {
+    pub(super) me: MemberId,
+    pub(super) control: Control,
+    pub(super) sources: View<SourceSpec>,
+    pub(super) outbox: View<Outgoing>,
+    pub(super) members: View<Member>,
+    /// How others are asked: within the places of their origins.
+    pub(super) client: Client,
+    /// Who the fleet says that it is.
+    pub(super) identity: Option<Url>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: SchedulerMetrics,
+}
+
+/// What is to be done about something in the outbox.
+pub(super) enum Errand {
+    Send(Revised<Outgoing>),
+    Forget(Revised<Outgoing>),
+}
+
+/// How inboxes are asked: within the places of their origins, with the credentials that are named for them.
+///
+/// # Errors
+/// When a credential is not there.
+pub(super) fn client(crew: &Crew) -> anyhow::Result<Client> {
+    let places = PlacesWithin { places: Arc::clone(&crew.places), limit: PER_ORIGIN };
+    let credentials = crew.credentials.named(&crew.settings.inbox_credentials)?;
+    Ok(crew.client.on(Terms { places: Some(Arc::new(places)), credentials, ..Terms::default() })?)
+}
+
+impl Sender {
+    /// # Errors
+    /// When its configuration is wrong.
+    pub(super) fn of(crew: &Crew, outbox: View<Outgoing>, members: View<Member>) -> anyhow::Result<Self> {
+        Ok(Self {
+            me: crew.me.clone(),
+            control: crew.control.clone(),
+            sources: crew.sources.clone(),
+            outbox,
+            members,
+            client: client(crew)?,
+            identity: crew.settings.identity.clone(),
+            clock: Arc::clone(&crew.clock),
+            metrics: crew.metrics.clone(),
+        })
+    }
+
+    async fn send(&self, outgoing: &Revised<Outgoing>) -> Result<(), ControlError> {
+        let outbox = self.control.outbox();
+        let Some(taken) = outbox.take(outgoing, self.clock.now()).await? else { return Ok(()) };
+        let (source, target) = (&taken.source, taken.target.as_str());
+        let trouble = match self.deliver(&taken).await {
+            Ok(inbox) => {
+                tracing::info!(source.id = %source, target, %inbox, notification = taken.name(), "a change is told");
+                self.metrics.told("taken");
+                return outbox.forget(&taken).await;
+            }
+            Err(trouble) => trouble,
+        };
+        let (now, why) = (self.clock.now(), trouble.to_string());
+        let next = match trouble.is_refusal() {
+            true => taken.refused(&why),
+            false => {
+                let not_before = trouble.patience().and_then(|wait| now.checked_add(wait).ok());
+                taken.failed(&why, not_before, now)
+            }
+        };
+        match next.state {
+            OutgoingState::Waiting => {
+                let again = next.next_at;
+                tracing::warn!(source.id = %source, target, why, %again, "a change cannot be told yet");
+                self.metrics.told("failed");
+            }
+            OutgoingState::Refused => {
+                tracing::error!(source.id = %source, target, why, "a change is not told: that is refused");
+                self.metrics.told("refused");
+            }
+            OutgoingState::GivenUp => {
+                tracing::error!(source.id = %source, target, why, tries = next.tries, since = %next.since, "a change is not told: it is given up");
+                self.metrics.told("given-up");
+            }
+        }
+        outbox.failed(&taken, next).await.map(drop)
+    }
+
+    /// Finds the inbox, and leaves the notification there.
+    async fn deliver(&self, outgoing: &Outgoing) -> Result<Url, Trouble> {
+        let inbox = inbox::find(&self.client, &outgoing.target).await?;
+        let said = self.announcement(outgoing).to_json().to_string();
+        self.client.post(PostRequest::new(inbox.clone(), ldn::JSON_LD, said)).await?;
+        Ok(inbox)
+    }
+
+    fn announcement(&self, outgoing: &Outgoing) -> Announcement {
+        let change = outgoing.change();
+        let source = self.sources.get(&outgoing.source);
+        Announcement {
+            id: outgoing.name(),
+            actor: self.identity.clone(),
+            // What is not wanted any more is not sent.
+            object: source.map_or_else(|| outgoing.target.clone(), |source| source.entry.clone()),
+            target: outgoing.target.clone(),
+            stored: change.stored,
+            deleted: change.deleted,
+            from: change.from,
+            until: change.until,
+        }
+    }
+
+    /// Whether somebody is still to be told. While nobody knows, he is.
+    fn is_wanted(&self, outgoing: &Outgoing) -> bool {
+        let source = self.sources.get(&outgoing.source);
+        !self.sources.is_live() || source.is_some_and(|source| source.notify.contains(&outgoing.target))
+    }
+}
+
+/// Whether a Source falls to this scheduler.
+pub(super) fn is_ours(me: &MemberId, members: &View<Member>) -> impl Fn(&SourceId) -> bool + use<> {
+    let me = me.clone();
+    let mut there = members.of(Role::Scheduler);
+    if !there.contains(&me) {
+        there.push(me.clone());
+    }
+    move |source| assign(&there, source) == Some(&me)
+}
+
+impl Rounds for Sender {
+    type Key = (SourceId, Url);
+    type Errand = Errand;
+
+    fn look(&mut self, _now: Timestamp) -> Vec<Due<Self::Key, Errand>> {
+        self.outbox.mark_seen();
+        self.sources.mark_seen();
+        self.members.mark_seen();
+        let is_ours = is_ours(&self.me, &self.members);
+        let mut ours = self.outbox.all();
+        ours.retain(|outgoing| is_ours(&outgoing.source));
+        self.metrics.outbox(ours.iter().map(|outgoing| outgoing.state));
+        let due = ours.into_iter().filter_map(|outgoing| {
+            let (key, at) = ((outgoing.source.clone(), outgoing.target.clone()), outgoing.next_at);
+            match self.is_wanted(&outgoing) {
+                false => Some(Due { key, at: Timestamp::MIN, errand: Errand::Forget(outgoing) }),
+                true => outgoing.is_waiting().then_some(Due { key, at, errand: Errand::Send(outgoing) }),
+            }
+        });
+        due.collect()
+    }
+
+    async fn changed(&mut self) {
+        tokio::select! {
+            () = self.outbox.changed() => {}
+            () = self.sources.changed() => {}
+            () = self.members.changed() => {}
+        }
+    }
+
+    async fn run(&self, errand: Errand) {
+        let done = match &errand {
+            Errand::Send(outgoing) => self.send(outgoing).await,
+            Errand::Forget(outgoing) => self.control.outbox().forget(outgoing).await,
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "what is to be told of changes cannot be kept now");
+            sleep(AFTER_TROUBLE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;
