@@ -113,6 +113,8 @@ async fn what_a_run_had_changed_that_is_given_up_is_told_and_the_next_one_tells_
     fleet.run("cancel", &harvested.well_known(), &[]).exits(0);
     until("what it had stored is told", || stored() > 0).await;
     assert!(stored() < 400, "{} are stored already", stored());
+    // It is told before the run is over.
+    fleet.watch(&harvested.well_known()).await;
     fleet.harvest(&harvested.well_known()).await.exits(0);
     until("the rest is told", || stored() >= 400).await;
     assert_eq!(stored(), 400);
