@@ -203,6 +203,11 @@ impl WebError {
         Disposition::Retry { after }
     }
 
+    /// Whether the other side has understood and said no: a 4xx that will be no better at another time.
+    pub fn is_denial(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Status(400..500)) && self.disposition() == Disposition::Refuse
+    }
+
     /// The class of the fault, as problems are recorded.
     pub fn reason(&self) -> ProblemReason {
         match self.0.kind {

@@ -65,6 +65,7 @@ impl Harvest {
         }
         self.progress.send_modify(|progress| (progress.in_flight, progress.window) = (0, (0, 0)));
         self.close_queues(window.into_lanes()).await;
+        self.has_pending = false;
         Ok(())
     }
 

@@ -306,8 +306,10 @@ impl Harvest {
             self.end_audit().await?;
         } else {
             Box::pin(self.dispatch()).await?;
-            let until = Instant::now() + notices::LONGEST_STAY;
-            while is_told_by_notices && Box::pin(self.plan_later_notices(until)).await? {
+            let (mut stays, until) = (is_told_by_notices, Instant::now() + notices::LONGEST_STAY);
+            while stays {
+                stays = Box::pin(self.plan_later_notices(until)).await?;
+                // Also what does not join on is planned, and no run ends with pending records.
                 Box::pin(self.dispatch()).await?;
             }
             if let Some(witness) = &self.witness {

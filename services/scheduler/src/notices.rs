@@ -91,8 +91,8 @@ impl Harvest {
         Ok(!is_enough)
     }
 
-    /// Plans what hubs deliver while this run, which notices alone have asked for, is under way. Returns whether there is anything to dispatch. It
-    /// ends where nothing comes for a while, and where what comes does not join on: that is left where it is, and asks for the next run.
+    /// Plans what hubs deliver while this run, which notices alone have asked for, is under way. Returns whether it stays for more: not where
+    /// nothing comes for a while, and not where what comes does not join on. That is left where it is too, and asks for the next run.
     pub(crate) async fn plan_later_notices(&mut self, until: Instant) -> Result<bool, HarvestError> {
         if Instant::now() >= until {
             return Ok(false);

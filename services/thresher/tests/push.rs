@@ -112,6 +112,24 @@ async fn what_is_told_while_a_run_is_under_way_is_taken_up_by_that_run() {
 }
 
 #[tokio::test]
+async fn what_does_not_join_on_is_held_though_no_list_tells_of_it() {
+    let create = Changes { create: 1, ..Changes::default() };
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let made = case.source.change(create);
+    let told = case.telling(&made);
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    case.in_step().await;
+    // The run that has taken it up stays for more. What is told of the time between never comes, and lists do not go back so far.
+    case.source.advance(5);
+    case.told = case.source.now();
+    let made = case.source.change(create);
+    let told = case.telling(&made);
+    case.source.forget_changes();
+    assert_eq!(case.hub.deliver(&told).await, [202]);
+    case.in_step().await;
+}
+
+#[tokio::test]
 async fn what_was_not_delivered_is_found_in_the_change_list() {
     let mut case = Case::new(SourceSpec::default().resources(30)).await;
     let made = case.source.change(changes());

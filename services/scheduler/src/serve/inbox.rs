@@ -27,13 +27,9 @@ impl Trouble {
     /// Whether the other side has understood and said no, or is not to be asked: to do so again would be of no use.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
-            Self::Web(error) => match error.kind() {
-                ErrorKind::Status(status) => {
-                    (400..500).contains(&status) && !matches!(status, 408 | 425 | 429)
-                }
-                ErrorKind::RefusedAddress | ErrorKind::BadUrl => true,
-                _ => false,
-            },
+            Self::Web(error) => {
+                error.is_denial() || matches!(error.kind(), ErrorKind::RefusedAddress | ErrorKind::BadUrl)
+            }
             Self::NoInbox(..) => true,
             // A page may be broken today.
             Self::Unreadable(..) => false,

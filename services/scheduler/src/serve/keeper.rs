@@ -3,35 +3,30 @@
 //! What is asked is written down first, so of two schedulers that both think a Source theirs one asks, and a hub that asks back while the
 //! request is still open finds a gateway that knows of it.
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    AskedMode, Control, ControlError, Member, MemberId, Offered, Push as Wish, Revised, Role, SourceSpec,
-    Subscription, SubscriptionId, SubscriptionStep, View, assign,
+    AskedMode, Control, ControlError, Member, MemberId, Offered, Push as Wish, Revised, SourceSpec,
+    Subscription, SubscriptionId, SubscriptionStep, View,
 };
 use fleet::Push;
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, Disposition};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
-use web::{Client, ErrorKind, PostRequest, Terms, WebError};
+use tokio::time::sleep;
+use web::{Client, PostRequest, Terms};
 use websub::{ASKED_LEASE, FORM, Mode, SubscriptionRequest};
 
 use super::Crew;
 use super::metrics::SchedulerMetrics;
 use super::places::PlacesWithin;
+use super::rounds::{self, Due, Rounds};
 
-/// Hubs that are asked at a time.
-const AT_A_TIME: usize = 8;
 /// Requests open at one hub at a time, of the whole fleet, where no Source's jobs say otherwise.
 const PER_HUB: NonZeroUsize = const { NonZeroUsize::new(4).unwrap() };
-/// The least time between two looks, and the longest.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
-const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// The wait after something that is shared could not be written.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 /// The longest reason that is kept.
 const LONGEST_WHY: usize = 500;
 
@@ -72,106 +67,35 @@ impl Keeper {
         }))
     }
 
-    /// Keeps them until `stop`.
-    pub(super) async fn keep(mut self, stop: CancellationToken) {
-        let mut working = JoinSet::new();
-        let mut in_hand: HashSet<SubscriptionId> = HashSet::new();
-        while !stop.is_cancelled() {
-            let next_look = Instant::now() + BETWEEN_LOOKS;
-            self.subscriptions.mark_seen();
-            self.sources.mark_seen();
-            let now = self.clock.now();
-            let (mut next_at, mut held_up) = (None, false);
-            let ours = self.ours();
-            self.metrics.subscriptions(ours.iter().map(|subscription| subscription.standing(now)));
-            for subscription in ours {
-                if in_hand.contains(&subscription.id) {
-                    continue;
-                }
-                let Some(errand) = self.errand(&subscription, now) else {
-                    next_at = next_at.into_iter().chain([subscription.next_at]).min();
-                    continue;
-                };
-                if working.len() >= AT_A_TIME {
-                    held_up = true;
-                    break;
-                }
-                in_hand.insert(subscription.id.clone());
-                let keeper = self.clone();
-                working.spawn(async move {
-                    if let Err(error) = keeper.run(&subscription, errand).await {
-                        tracing::warn!(subscription.id = %subscription.id, %error, "a subscription cannot be kept now");
-                        sleep(BETWEEN_LOOKS * 4).await;
-                    }
-                    subscription.id.clone()
-                });
-            }
-            let wait = next_at.map_or(LONGEST_SLEEP, |at| until(at, now));
-            tokio::select! {
-                () = async {
-                    tokio::select! {
-                        () = self.subscriptions.changed() => {}
-                        () = self.sources.changed() => {}
-                        () = self.members.changed() => {}
-                    }
-                    sleep_until(next_look).await;
-                }, if !held_up => {}
-                () = sleep(wait), if !held_up => {}
-                Some(ended) = working.join_next() => match ended {
-                    Ok(id) => drop(in_hand.remove(&id)),
-                    // Nobody knows whose it was: all that is not under way is looked at again.
-                    Err(error) => {
-                        tracing::error!(%error, "keeping a subscription came upon a mistake");
-                        in_hand.clear();
-                    }
-                },
-                () = stop.cancelled() => {}
-            }
-        }
-        // A hub that was being asked is asked again when it has been silent for a while.
-        working.shutdown().await;
-    }
-
-    /// The subscriptions of Sources that fall to this scheduler, also of those that are gone.
-    fn ours(&self) -> Vec<Revised<Subscription>> {
-        let mut there = self.members.of(Role::Scheduler);
-        if !there.contains(&self.me) {
-            there.push(self.me.clone());
-        }
-        let mut ours = self.subscriptions.all();
-        ours.retain(|subscription| assign(&there, &subscription.source) == Some(&self.me));
-        ours
-    }
-
     /// What is to be done about a subscription now.
-    fn errand(&self, subscription: &Subscription, now: Timestamp) -> Option<Errand> {
+    fn task(&self, subscription: &Subscription, now: Timestamp) -> Option<Task> {
         let source = self.sources.get(&subscription.source);
         let is_wanted = source.is_some_and(|source| source.enabled && source.push == Wish::Auto);
         if subscription.asks() == AskedMode::Subscribe {
             if !is_wanted {
-                return Some(Errand::End);
+                return Some(Task::End);
             }
             let current = self.push.keys().current().name();
             if subscription.key != current {
                 let next = SubscriptionId::of(&subscription.source, &subscription.topic, current);
                 match self.subscriptions.get(&next) {
-                    None => return Some(Errand::Replace),
+                    None => return Some(Task::Replace),
                     // What works goes on until what replaces it does.
                     Some(next) if next.is_active(now) || !subscription.is_active(now) => {
-                        return Some(Errand::End);
+                        return Some(Task::End);
                     }
                     Some(_) => {}
                 }
             }
         }
-        (subscription.next_at <= now).then_some(Errand::Ask)
+        (subscription.next_at <= now).then_some(Task::Ask)
     }
 
-    async fn run(&self, subscription: &Subscription, errand: Errand) -> Result<(), ControlError> {
-        match errand {
-            Errand::Ask => self.ask(subscription).await,
-            Errand::End => self.step(subscription, SubscriptionStep::Unwanted).await.map(drop),
-            Errand::Replace => {
+    async fn work(&self, Errand { subscription, task }: &Errand) -> Result<(), ControlError> {
+        match task {
+            Task::Ask => self.ask(subscription).await,
+            Task::End => self.step(subscription, SubscriptionStep::Unwanted).await.map(drop),
+            Task::Replace => {
                 let offered = Offered {
                     source: subscription.source.clone(),
                     set: subscription.set.clone(),
@@ -216,7 +140,7 @@ impl Keeper {
                 Ok(())
             }
             Err(error) => {
-                let refused = is_refusal(&error);
+                let refused = error.is_denial();
                 self.metrics.asked_hub(mode.as_str(), if refused { "refused" } else { "failed" });
                 let not_before = match error.disposition() {
                     Disposition::Retry { after: Some(wait) } => asked.at.checked_add(wait).ok(),
@@ -258,24 +182,61 @@ impl Keeper {
     }
 }
 
+impl Rounds for Keeper {
+    type Key = SubscriptionId;
+    type Errand = Errand;
+
+    fn look(&mut self, now: Timestamp) -> Vec<Due<SubscriptionId, Errand>> {
+        self.subscriptions.mark_seen();
+        self.sources.mark_seen();
+        self.members.mark_seen();
+        let is_ours = rounds::is_ours(&self.me, &self.members);
+        // Also of Sources that are gone.
+        let mut ours = self.subscriptions.all();
+        ours.retain(|subscription| is_ours(&subscription.source));
+        self.metrics.subscriptions(ours.iter().map(|subscription| subscription.standing(now)));
+        let due = ours.into_iter().map(|subscription| {
+            let (at, task) = match self.task(&subscription, now) {
+                Some(task) => (now, task),
+                None => (subscription.next_at, Task::Ask),
+            };
+            Due { key: subscription.id.clone(), at, errand: Errand { subscription, task } }
+        });
+        due.collect()
+    }
+
+    async fn changed(&mut self) {
+        tokio::select! {
+            () = self.subscriptions.changed() => {}
+            () = self.sources.changed() => {}
+            () = self.members.changed() => {}
+        }
+    }
+
+    async fn run(&self, errand: Errand) {
+        if let Err(error) = self.work(&errand).await {
+            let id = &errand.subscription.id;
+            tracing::warn!(subscription.id = %id, %error, "a subscription cannot be kept now");
+            sleep(AFTER_TROUBLE).await;
+        }
+    }
+}
+
+/// A subscription about which something is to be done.
+pub(super) struct Errand {
+    subscription: Revised<Subscription>,
+    task: Task,
+}
+
 /// What is to be done about a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Errand {
+enum Task {
     /// Its hub is asked for what it wants.
     Ask,
     /// Nobody wants it any more.
     End,
     /// It is under an earlier push key: another one takes its place.
     Replace,
-}
-
-/// Whether a hub has understood and said no: to ask it soon again would be of no use.
-fn is_refusal(error: &WebError) -> bool {
-    matches!(error.kind(), ErrorKind::Status(status) if (400..500).contains(&status) && !matches!(status, 408 | 425 | 429))
-}
-
-fn until(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(now)).unwrap_or_default().clamp(BETWEEN_LOOKS, LONGEST_SLEEP)
 }
 
 #[cfg(test)]

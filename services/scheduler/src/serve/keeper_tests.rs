@@ -7,6 +7,7 @@ use service::Vars;
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::servers::NatsFixture;
 use testkit::waiting::found;
+use tokio_util::sync::CancellationToken;
 use url::form_urlencoded;
 use web::WebConfig;
 
@@ -73,7 +74,8 @@ impl Case {
     }
 
     fn keep(&self) {
-        tokio::spawn(self.keeper.clone().keep(self.stop.clone()));
+        let clock = Arc::clone(&self.keeper.clock);
+        tokio::spawn(rounds::make(self.keeper.clone(), clock, self.stop.clone()));
     }
 
     async fn requests(&self, count: usize) -> Vec<std::collections::BTreeMap<String, String>> {

@@ -142,7 +142,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let mut making = tokio::task::JoinSet::new();
     making.spawn(plans::make(crew.clone(), plans, members.clone(), stop.clone()));
     if let Some(keeper) = Keeper::of(&crew, members.clone())? {
-        making.spawn(keeper.keep(stop.clone()));
+        making.spawn(rounds::make(keeper, Arc::clone(&clock), stop.clone()));
     }
     let sender = Sender::of(&crew, outbox, members.clone())?;
     making.spawn(rounds::make(sender, Arc::clone(&clock), stop.clone()));

@@ -19,8 +19,8 @@ use web::{Client, GetRequest, Response};
 use super::Crew;
 use super::inbox::{self, PAGE, Trouble};
 use super::metrics::SchedulerMetrics;
-use super::rounds::{Due, Rounds};
-use super::sender::{client, is_ours};
+use super::rounds::{Due, Rounds, is_ours};
+use super::sender::client;
 
 /// Notifications that are read at one look. What is left is read at the next one.
 const AT_A_LOOK: usize = 50;

@@ -1,12 +1,14 @@
-//! What is done again and again, each thing at its time: messages that are to be sent, inboxes that are to be read.
+//! What is done again and again, each thing at its time: hubs that are to be asked, messages that are to be sent, inboxes
+//! that are to be read.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use control::{Member, MemberId, Role, View, assign};
 use jiff::Timestamp;
-use model::Clock;
+use model::{Clock, SourceId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -95,4 +97,14 @@ pub(super) async fn make<R: Rounds>(mut rounds: R, clock: Arc<dyn Clock>, stop: 
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default().clamp(BETWEEN_LOOKS, LONGEST_SLEEP)
+}
+
+/// Whether a Source falls to this scheduler.
+pub(super) fn is_ours(me: &MemberId, members: &View<Member>) -> impl Fn(&SourceId) -> bool + use<> {
+    let me = me.clone();
+    let mut there = members.of(Role::Scheduler);
+    if !there.contains(&me) {
+        there.push(me.clone());
+    }
+    move |source| assign(&there, source) == Some(&me)
 }

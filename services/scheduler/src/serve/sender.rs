@@ -7,9 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{
-    Control, ControlError, Member, MemberId, Outgoing, OutgoingState, Revised, Role, SourceSpec, View, assign,
-};
+use control::{Control, ControlError, Member, MemberId, Outgoing, OutgoingState, Revised, SourceSpec, View};
 use jiff::Timestamp;
 use ldn::Announcement;
 use model::{Clock, SourceId};
@@ -21,7 +19,7 @@ use super::Crew;
 use super::inbox::{self, Trouble};
 use super::metrics::SchedulerMetrics;
 use super::places::PlacesWithin;
-use super::rounds::{Due, Rounds};
+use super::rounds::{Due, Rounds, is_ours};
 
 /// Requests open at one origin at a time, of the whole fleet, where no Source's jobs say otherwise.
 const PER_ORIGIN: NonZeroUsize = const { NonZeroUsize::new(2).unwrap() };
@@ -144,16 +142,6 @@ impl Sender {
         let source = self.sources.get(&outgoing.source);
         !self.sources.is_live() || source.is_some_and(|source| source.notify.contains(&outgoing.target))
     }
-}
-
-/// Whether a Source falls to this scheduler.
-pub(super) fn is_ours(me: &MemberId, members: &View<Member>) -> impl Fn(&SourceId) -> bool + use<> {
-    let me = me.clone();
-    let mut there = members.of(Role::Scheduler);
-    if !there.contains(&me) {
-        there.push(me.clone());
-    }
-    move |source| assign(&there, source) == Some(&me)
 }
 
 impl Rounds for Sender {
