@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::get_all::GetAllArgs;
 use crate::measure::MeasureArgs;
 use crate::read_list::ReadListArgs;
 
@@ -20,7 +21,7 @@ pub(crate) struct Cli {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Case {
-    /// 20,000 resources of 2 KiB: thresher with and without the view, curl, and resync-sync.
+    /// 20,000 resources of 2 KiB: thresher with and without the view, and what a user could pick instead.
     SmallFiles(Options),
     /// 20,000 resources of 2 KiB: thresher in one process, and a fleet with packs and without.
     SmallFilesFleet(Options),
@@ -44,6 +45,9 @@ pub(crate) enum Case {
     PushLag(Options),
     /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.
     PushFlood(PushFloodOptions),
+    /// Get every URL of a list and digest it; cases whose limit that is call this.
+    #[command(hide = true)]
+    GetAll(GetAllArgs),
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),

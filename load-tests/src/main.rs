@@ -6,6 +6,7 @@ mod cli;
 mod documents;
 mod fleet;
 mod folder;
+mod get_all;
 mod machine;
 mod measure;
 mod meter;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Case::Console(options) => print(&options.common, cases::console::run(&options)),
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
         Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
+        Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

@@ -8,54 +8,54 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use testkit::servers::{Venv, target_directory};
 
-use crate::process::output_of;
+use crate::process::{CommandLine, output_of};
 
 /// A program and which one it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) program: PathBuf,
+    /// What it needs in its environment.
+    environment: Vec<(&'static str, String)>,
     pub(crate) version: String,
 }
 
-/// nginx: the one on the PATH, or Debian's, unpacked but not installed: so it needs no root, and no server is started
-/// that listens on all addresses.
+impl Peer {
+    /// The program, to be given arguments.
+    pub(crate) fn command(&self) -> CommandLine {
+        CommandLine::new(&self.program).envs(&self.environment)
+    }
+}
+
+/// nginx, which is not installed as Debian would: so it needs no root, and no server is started that listens on all addresses.
 pub(crate) fn nginx() -> anyhow::Result<Peer> {
-    let unpacked = target_directory().join("nginx-debian");
-    let there = on_path("nginx").or_else(|| existing(unpacked.join("usr/sbin/nginx")));
-    let program = match there {
-        Some(program) => program,
-        None => unpack("nginx", &unpacked, "usr/sbin/nginx").context(
-            "there is no nginx: install it (Debian: apt-get install nginx), or measure against --source simulated",
-        )?,
-    };
-    let version = output_of(Command::new(&program).arg("-v"))?;
-    let version = version.lines().last().unwrap_or_default().replace("nginx version: ", "");
-    Ok(Peer { program, version })
+    let there = debian("nginx", "nginx", "-v").context("or measure against --source simulated")?;
+    let version = there.version.lines().last().unwrap_or_default().replace("nginx version: ", "");
+    Ok(Peer { version, ..there })
 }
 
-/// curl, as it is on the PATH.
+/// curl.
 pub(crate) fn curl() -> anyhow::Result<Peer> {
-    let program = on_path("curl").context("there is no curl: install it (Debian: apt-get install curl)")?;
-    let version = output_of(Command::new(&program).arg("--version"))?;
-    let version = version.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-    Ok(Peer { program, version })
+    debian("curl", "curl", "--version").map(|peer| peer.called_by_words(2))
 }
 
-/// Info-ZIP's `unzip`, as it is on the PATH.
+/// aria2c.
+pub(crate) fn aria2c() -> anyhow::Result<Peer> {
+    debian("aria2", "aria2c", "--version").map(|peer| peer.called_by_words(3))
+}
+
+/// GNU wget.
+pub(crate) fn wget() -> anyhow::Result<Peer> {
+    debian("wget", "wget", "--version").map(|peer| peer.called_by_words(3))
+}
+
+/// Info-ZIP's `unzip`.
 pub(crate) fn unzip() -> anyhow::Result<Peer> {
-    let program =
-        on_path("unzip").context("there is no unzip: install it (Debian: apt-get install unzip)")?;
-    let version = output_of(Command::new(&program).arg("-v"))?;
-    let version = version.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-    Ok(Peer { program, version })
+    debian("unzip", "unzip", "-v").map(|peer| peer.called_by_words(2))
 }
 
-/// `sha256sum` of the GNU core utilities, as it is on the PATH.
+/// `sha256sum` of the GNU core utilities.
 pub(crate) fn sha256sum() -> anyhow::Result<Peer> {
-    let program = on_path("sha256sum").context("there is no sha256sum: install it (Debian: coreutils)")?;
-    let version = output_of(Command::new(&program).arg("--version"))?;
-    let version = version.lines().next().unwrap_or_default().to_owned();
-    Ok(Peer { program, version })
+    debian("coreutils", "sha256sum", "--version").map(|peer| peer.called_by_words(4))
 }
 
 /// `resync-sync` of the Python reference implementation, in a virtual environment.
@@ -73,19 +73,56 @@ fn resync_program(name: &str) -> anyhow::Result<Peer> {
     let ask = "import importlib.metadata, platform; \
         print('resync', importlib.metadata.version('resync'), 'on Python', platform.python_version())";
     let version = output_of(Command::new(venv.program("python")).args(["-c", ask]))?;
-    Ok(Peer { program: venv.program(name), version })
+    Ok(Peer { program: venv.program(name), environment: Vec::new(), version })
 }
 
-/// Downloads a Debian package, by apt's own sources and checks, and unpacks it into `folder`.
-fn unpack(package: &str, folder: &Path, program: &str) -> anyhow::Result<PathBuf> {
+impl Peer {
+    /// Called by the first words of what it says of its version.
+    fn called_by_words(mut self, words: usize) -> Self {
+        let first = self.version.lines().next().unwrap_or_default();
+        self.version = first.split_whitespace().take(words).collect::<Vec<_>>().join(" ");
+        self
+    }
+}
+
+/// A program: the one on the PATH, or that of Debian's `package`, unpacked but not installed. What it says of its version
+/// is kept whole.
+fn debian(package: &str, program: &str, ask_version: &str) -> anyhow::Result<Peer> {
+    let unpacked = target_directory().join(format!("{package}-debian"));
+    let inside =
+        || ["usr/bin", "usr/sbin"].iter().find_map(|folder| existing(unpacked.join(folder).join(program)));
+    let (program, environment) = match on_path(program) {
+        Some(program) => (program, Vec::new()),
+        None => {
+            if inside().is_none() {
+                unpack(package, &unpacked).with_context(|| {
+                    format!("there is no {program}: install it (Debian: apt-get install {package})")
+                })?;
+            }
+            let program =
+                inside().with_context(|| format!("Debian's package {package} holds no {program}"))?;
+            (program, vec![("LD_LIBRARY_PATH", libraries(&unpacked)?)])
+        }
+    };
+    let version = output_of(Command::new(&program).arg(ask_version).envs(environment.iter().cloned()))?;
+    Ok(Peer { program, environment, version })
+}
+
+/// Downloads a Debian package and what it needs and is not installed, by apt's own sources and checks, and unpacks all
+/// of it into `folder`.
+fn unpack(package: &str, folder: &Path) -> anyhow::Result<()> {
     if on_path("apt-get").is_none() || on_path("dpkg-deb").is_none() {
         bail!("this is no Debian: there is no apt-get or dpkg-deb");
     }
     let parent = folder.parent().context("the target directory has no parent")?;
     fs::create_dir_all(parent)?;
     let fresh = tempfile::TempDir::new_in(parent)?;
-    let download =
-        || output_of(Command::new("apt-get").args(["download", package]).current_dir(fresh.path()));
+    let download = || {
+        let mut simulation = Command::new("apt-get");
+        simulation.args(["install", "--simulate", "--no-install-recommends", package]);
+        let packages = to_be_installed(&output_of(&mut simulation)?);
+        output_of(Command::new("apt-get").arg("download").args(packages).current_dir(fresh.path()))
+    };
     if download().is_err() {
         // The lists of packages may be missing or too old to name what the mirror has.
         output_of(Command::new("apt-get").arg("update"))?;
@@ -93,14 +130,28 @@ fn unpack(package: &str, folder: &Path, program: &str) -> anyhow::Result<PathBuf
     }
     let files: Result<Vec<_>, _> =
         fs::read_dir(fresh.path())?.map(|entry| entry.map(|entry| entry.path())).collect();
-    let package = files?.into_iter().find(|file| file.extension().is_some_and(|end| end == "deb"));
-    let package = package.context("apt-get downloaded no package")?;
     let whole = fresh.path().join("unpacked");
-    output_of(Command::new("dpkg-deb").arg("-x").args([&package, &whole]))?;
+    for package in files?.iter().filter(|file| file.extension().is_some_and(|end| end == "deb")) {
+        output_of(Command::new("dpkg-deb").arg("-x").args([package, &whole]))?;
+    }
     // Only what is whole gets the name that later runs look for.
-    fs::rename(&whole, folder)
-        .with_context(|| format!("cannot put the package into {}", folder.display()))?;
-    existing(folder.join(program)).with_context(|| format!("the package holds no {program}"))
+    fs::rename(&whole, folder).with_context(|| format!("cannot put the package into {}", folder.display()))
+}
+
+/// The packages of `Inst name (version …)`, as apt tells what it would do.
+fn to_be_installed(simulation: &str) -> Vec<String> {
+    let names = simulation.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+/// Where unpacked programs find unpacked shared libraries: the folders of `usr/lib`, which are named after architectures.
+fn libraries(unpacked: &Path) -> anyhow::Result<String> {
+    let folder = unpacked.join("usr/lib");
+    let mut folders = vec![folder.display().to_string()];
+    for entry in fs::read_dir(&folder).into_iter().flatten() {
+        folders.push(entry?.path().display().to_string());
+    }
+    Ok(folders.join(":"))
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
@@ -112,4 +163,25 @@ fn on_path(program: &str) -> Option<PathBuf> {
 
 fn existing(program: PathBuf) -> Option<PathBuf> {
     program.is_file().then_some(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_would_be_installed_is_downloaded() {
+        let simulation = "The following NEW packages will be installed:\n  aria2 libaria2-0\n\
+            Inst libaria2-0 (1.36.0-1 Debian:12 [amd64])\nInst aria2 (1.36.0-1 Debian:12 [amd64])\n\
+            Conf libaria2-0 (1.36.0-1 Debian:12 [amd64])\n";
+        assert_eq!(to_be_installed(simulation), ["libaria2-0", "aria2"]);
+    }
+
+    #[test]
+    fn libraries_lie_in_usr_lib_and_in_the_folders_of_architectures() {
+        let folder = tempfile::TempDir::new().unwrap();
+        fs::create_dir_all(folder.path().join("usr/lib/x86_64-linux-gnu")).unwrap();
+        let lib = folder.path().join("usr/lib").display().to_string();
+        assert_eq!(libraries(folder.path()).unwrap(), format!("{lib}:{lib}/x86_64-linux-gnu"));
+    }
 }

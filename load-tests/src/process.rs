@@ -11,11 +11,13 @@ use anyhow::{Context as _, bail};
 use crate::measure::Usage;
 
 /// A command that takes longer is killed, and the case ends.
-const LIMIT_S: u64 = 3600;
+const LIMIT_S: u64 = 7200;
 
 /// A program and its arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
+    /// A program that runs it, with arguments of its own; and others that run that one, in front.
+    run_by: Vec<OsString>,
     program: PathBuf,
     arguments: Vec<OsString>,
     /// Not shown: it may hold secrets.
@@ -32,7 +34,7 @@ pub(crate) struct Ended {
 impl CommandLine {
     /// A command without arguments.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
+        Self { run_by: Vec::new(), program: program.into(), arguments: Vec::new(), environment: Vec::new() }
     }
 
     /// Adds an argument.
@@ -53,6 +55,17 @@ impl CommandLine {
         self
     }
 
+    /// Has it run by another program, whose last argument it is.
+    pub(crate) fn run_by<A: AsRef<OsStr>>(
+        mut self,
+        program: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        self.run_by.splice(..0, std::iter::once(program.into()).chain(arguments));
+        self
+    }
+
     /// As a person would type it inside `folder`.
     pub(crate) fn shown(&self, folder: &Path) -> String {
         self.to_string().replace(&format!("{}/", folder.display()), "")
@@ -67,6 +80,7 @@ impl CommandLine {
             .args(["measure", "--limit-s", &LIMIT_S.to_string(), "--report"])
             .arg(&report)
             .arg("--")
+            .args(&self.run_by)
             .arg(&self.program)
             .args(&self.arguments)
             .envs(self.environment.iter().cloned())
@@ -87,6 +101,7 @@ impl CommandLine {
 
 impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.run_by.iter().try_for_each(|word| write!(f, "{} ", word.display()))?;
         // Where a program lies says nothing about what was measured.
         write!(f, "{}", self.program.file_name().unwrap_or_default().display())?;
         self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument.display()))
@@ -143,5 +158,12 @@ mod tests {
     fn a_command_is_shown_without_the_places_of_this_machine() {
         let command = CommandLine::new("/opt/bin/thresher").args(["sync", "--into", "/tmp/round-1/into"]);
         assert_eq!(command.shown(Path::new("/tmp/round-1")), "thresher sync --into into");
+    }
+
+    #[test]
+    fn what_runs_a_command_is_shown_before_it_and_the_outermost_first() {
+        let command = CommandLine::new("/opt/bin/sha256sum").run_by("xargs", ["-P", "2"]);
+        let command = command.run_by("taskset", ["-c", "0"]).arg("file");
+        assert_eq!(command.to_string(), "taskset -c 0 xargs -P 2 sha256sum file");
     }
 }

@@ -78,6 +78,11 @@ impl Thresher {
         Command::new(&self.program)
     }
 
+    /// The same, to be measured.
+    pub(crate) fn measured(&self) -> CommandLine {
+        CommandLine::new(&self.program)
+    }
+
     /// `sync` of a list into `into`, a name in the folder that the command will run in.
     pub(crate) fn sync(&self, list: &str, view: View, concurrency: Option<u16>) -> CommandLine {
         self.sync_to(&Place::directory(Path::new("into")), list, view, concurrency)
@@ -92,7 +97,7 @@ impl Thresher {
         concurrency: Option<u16>,
     ) -> CommandLine {
         let view = if view == View::Files { "files" } else { "none" };
-        let command = CommandLine::new(&self.program).envs(&place.environment);
+        let command = self.measured().envs(&place.environment);
         let command = command.args(["sync", list, "--into", &place.into, "--view", view]);
         let command = match concurrency {
             Some(concurrency) => command.arg("--concurrency").arg(concurrency.to_string()),
@@ -103,7 +108,7 @@ impl Thresher {
 
     /// `audit` of what a `sync` put into `into`.
     pub(crate) fn audit(&self, list: &str) -> CommandLine {
-        CommandLine::new(&self.program).args(["audit", list, "--into", "into", "--json"])
+        self.measured().args(["audit", list, "--into", "into", "--json"])
     }
 
     /// Hands over every resource of a harvest, one at a time.

@@ -27,7 +27,6 @@ use crate::measure::Usage;
 use crate::nginx::Nginx;
 use crate::peers::{self, Peer};
 use crate::place::Place;
-use crate::process::CommandLine;
 use crate::report::{Report, Round};
 use crate::source::Source;
 use crate::stats::rounded;
@@ -196,7 +195,7 @@ impl Bench {
         file: &Path,
         folder: &Path,
     ) -> anyhow::Result<(String, Round)> {
-        let command = CommandLine::new(&peer.program).args(options).arg(file);
+        let command = peer.command().args(options).arg(file);
         let (ended, done) = measured(&command, folder, None)?;
         ended.succeeded()?;
         Ok((command.shown(file.parent().unwrap_or(folder)), done))

@@ -126,10 +126,10 @@ impl Way {
 }
 
 impl Cores {
-    fn command(self, program: impl AsRef<OsStr>) -> CommandLine {
+    fn run(self, command: CommandLine) -> CommandLine {
         match self {
-            Self::One => CommandLine::new("taskset").args(["-c", "0"]).arg(program),
-            Self::All => CommandLine::new(program.as_ref()),
+            Self::One => command.run_by("taskset", ["-c", "0"]),
+            Self::All => command,
         }
     }
 }
@@ -140,8 +140,8 @@ impl Bench {
             self.work.make(&format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-")))?;
         match way {
             Way::Scrub(cores) => {
-                let command = cores.command(self.thresher.command().get_program());
-                let command = command.arg("scrub").arg("--into").arg(&self.into).arg("--json");
+                let command = self.thresher.measured().args(["scrub", "--into"]).arg(&self.into);
+                let command = cores.run(command.arg("--json"));
                 let (ended, mut done) = measured(&command, &folder, None)?;
                 ended.succeeded()?;
                 let output = ended.output()?;
@@ -162,11 +162,9 @@ impl Bench {
                 let list = folder.join("files");
                 let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
                 std::fs::write(&list, names.join("\n"))?;
-                let command = cores
-                    .command("xargs")
-                    .args(["-d", "\\n", "-P", &processes, "-n", FILES_AT_A_TIME, "-a"])
-                    .arg(&list)
-                    .arg(&self.sha256sum.program);
+                let each = ["-d", "\\n", "-P", &processes, "-n", FILES_AT_A_TIME, "-a"].map(OsStr::new);
+                let command = self.sha256sum.command();
+                let command = cores.run(command.run_by("xargs", each.into_iter().chain([list.as_os_str()])));
                 let (ended, mut done) = measured(&command, &folder, None)?;
                 ended.succeeded()?;
                 let lines = ended.output()?.lines().count() as u64;

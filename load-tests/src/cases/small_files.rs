@@ -5,16 +5,19 @@ pub(super) mod serving;
 
 use std::collections::BTreeMap;
 
+use anyhow::Context as _;
+use data_encoding::HEXLOWER;
 use serde_json::json;
 use testkit::source::Expected;
 
 use self::entrant::Entrant;
 use super::{interleaved, measured};
-use crate::check;
+use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::folder::WorkFolder;
+use crate::get_all::{Got, Sum};
 use crate::machine::Machine;
-use crate::peers;
+use crate::peers::{self, Peer};
 use crate::place::Place;
 use crate::report::{Report, Round};
 use crate::source::Source;
@@ -28,23 +31,29 @@ const SAMPLE: usize = 10;
 /// What every run needs.
 struct Bench {
     thresher: Thresher,
-    curl: peers::Peer,
-    resync: peers::Peer,
+    curl: Peer,
+    aria2c: Peer,
+    wget: Peer,
+    resync: Peer,
     source: Source,
     expected: Vec<Expected>,
+    /// What a bare loop has to get.
+    all: Got,
     work: WorkFolder,
 }
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let resources = options.resources.unwrap_or(RESOURCES);
-    let (thresher, curl, resync) = (Thresher::get(options)?, peers::curl()?, peers::resync()?);
+    let thresher = Thresher::get(options)?;
+    let (curl, aria2c, wget, resync) = (peers::curl()?, peers::aria2c()?, peers::wget()?, peers::resync()?);
     let work = WorkFolder::new(options, "small-files")?;
     let machine = Machine::here(work.path());
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
-    let versions =
-        vec![thresher.version.clone(), curl.version.clone(), resync.version.clone(), source.version()];
-    let bench = Bench { thresher, curl, resync, source, expected, work };
+    let others = [&curl, &aria2c, &wget, &resync].map(|peer| peer.version.clone());
+    let versions = [thresher.version.clone()].into_iter().chain(others).chain([source.version()]).collect();
+    let all = whole(&expected)?;
+    let bench = Bench { thresher, curl, aria2c, wget, resync, source, expected, all, work };
     let run = |entrant, round| bench.run(entrant, round);
     let rows = interleaved(&Entrant::ALL, Entrant::name, resources, options, run)?;
     let setup = BTreeMap::from([
@@ -56,7 +65,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     ]);
     let finished_at = jiff::Timestamp::now();
     let report = Report { case: "small-files", finished_at, machine, setup, versions, rows };
-    Ok(report.summed_up(&[Entrant::Curl.name(), Entrant::ResyncSync.name()]))
+    let bare = Entrant::Bare { has_files: false };
+    let others = [bare, Entrant::Curl, Entrant::Aria2c, Entrant::Wget, Entrant::ResyncSync];
+    Ok(report.summed_up(&others.map(Entrant::name)))
 }
 
 impl Bench {
@@ -84,11 +95,31 @@ impl Bench {
                 }
                 checks
             }
-            Entrant::Curl | Entrant::ResyncSync => {
+            Entrant::Bare { has_files } => {
+                ended.succeeded()?;
+                let got: Got = serde_json::from_str(&ended.output()?)?;
+                let mut checks = vec![Check::holds("all bodies have the right sha-256", got == self.all)];
+                if has_files {
+                    checks.extend(check::files(&into, &base, &self.expected)?);
+                }
+                checks
+            }
+            Entrant::Curl | Entrant::Aria2c | Entrant::Wget | Entrant::Wgets | Entrant::ResyncSync => {
                 ended.succeeded()?;
                 check::files(&into, &base, &self.expected)?
             }
         };
         Ok((command.shown(&folder).replace(&base, "$SOURCE"), done))
     }
+}
+
+/// What somebody has got who has got everything.
+pub(super) fn whole(expected: &[Expected]) -> anyhow::Result<Got> {
+    let mut sum = Sum::default();
+    for resource in expected {
+        let digest =
+            HEXLOWER.decode(resource.sha256.as_bytes()).ok().and_then(|digest| digest.try_into().ok());
+        sum.count(resource.length, digest.with_context(|| format!("{} is no sha-256", resource.sha256))?);
+    }
+    Ok(sum.got())
 }

@@ -1,6 +1,5 @@
 //! Who takes part, and with which command.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -18,23 +17,43 @@ pub(crate) enum Entrant {
         /// Requests open at once; as many as it takes by itself when absent.
         concurrency: Option<u16>,
     },
-    /// `curl` with a list of URLs: neither reads a Resource List nor verifies.
+    /// `load-tests get-all`: the limit. It is given a list of URLs, as all that follow but the last.
+    Bare {
+        /// Whether it writes a file of each body.
+        has_files: bool,
+    },
+    /// `curl`: neither reads a Resource List nor verifies, nor do those that follow.
     Curl,
+    /// `aria2c`.
+    Aria2c,
+    /// `wget`, which asks for one after another.
+    Wget,
+    /// So many `wget` as others have requests at once, each with a part of the list.
+    Wgets,
     /// The reference implementation's baseline: one request after another, digests not verified.
     ResyncSync,
 }
 
-/// As many requests at once as curl is told to have.
+/// As many requests at once as all have that can be told.
 const AT_ONCE: u16 = 16;
+/// The URLs, as those want them that are given a list.
+const LIST: &str = "urls.txt";
+/// What one of several `wget` is given at a time.
+const URLS_AT_A_TIME: &str = "250";
 
 impl Entrant {
     /// All, in the order of the first round.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Thresher { has_view: false, concurrency: Some(AT_ONCE) },
         Self::Thresher { has_view: false, concurrency: None },
         Self::Curl,
         Self::Thresher { has_view: true, concurrency: Some(AT_ONCE) },
         Self::Thresher { has_view: true, concurrency: None },
+        Self::Bare { has_files: false },
+        Self::Bare { has_files: true },
+        Self::Aria2c,
+        Self::Wget,
+        Self::Wgets,
         Self::ResyncSync,
     ];
 
@@ -45,7 +64,12 @@ impl Entrant {
             Self::Thresher { has_view: false, concurrency: None } => "thresher, view none, default",
             Self::Thresher { has_view: true, concurrency: Some(_) } => "thresher, view files, 16 at once",
             Self::Thresher { has_view: true, concurrency: None } => "thresher, view files, default",
+            Self::Bare { has_files: false } => "bare loop",
+            Self::Bare { has_files: true } => "bare loop, files",
             Self::Curl => "curl",
+            Self::Aria2c => "aria2c",
+            Self::Wget => "wget",
+            Self::Wgets => "wget, 16 at once",
             Self::ResyncSync => "resync-sync",
         }
     }
@@ -57,34 +81,64 @@ impl Entrant {
 
     /// What to run inside `folder`; what it needs is written there beforehand.
     pub(crate) fn command(self, bench: &Bench, folder: &Path) -> anyhow::Result<CommandLine> {
-        let (list, base) = (bench.source.list(), bench.source.base());
+        let (list, base, at_once) = (bench.source.list(), bench.source.base(), AT_ONCE.to_string());
+        let lines: String = bench.expected.iter().map(|resource| self.line(&resource.uri, &base)).collect();
+        if !lines.is_empty() {
+            fs::write(folder.join(LIST), lines)?;
+        }
         Ok(match self {
             Self::Thresher { has_view, concurrency } => {
                 let view = if has_view { View::Files } else { View::None };
                 bench.thresher.sync(&list, view, concurrency)
             }
-            Self::Curl => {
-                fs::write(folder.join("urls.txt"), self::urls(bench, &base))?;
-                CommandLine::new(&bench.curl.program)
-                    .args(["--parallel", "--parallel-max", &AT_ONCE.to_string()])
-                    .args(["--silent", "--show-error", "--fail", "--create-dirs", "--config", "urls.txt"])
+            Self::Bare { has_files } => {
+                let command = CommandLine::new(std::env::current_exe()?);
+                let command = command.args(["get-all", LIST, "--at-once", &at_once]);
+                if has_files { command.args(["--into", "into"]) } else { command }
             }
-            Self::ResyncSync => CommandLine::new(&bench.resync.program)
-                .args(["-b", "--sitemap", &list])
-                .arg(format!("{base}=into")),
+            Self::Curl => bench.curl.command().args(["--parallel", "--parallel-max", &at_once]).args([
+                "--silent",
+                "--show-error",
+                "--fail",
+                "--create-dirs",
+                "--config",
+                LIST,
+            ]),
+            Self::Aria2c => bench
+                .aria2c
+                .command()
+                .args([
+                    "--no-conf",
+                    "--quiet",
+                    "--file-allocation=none",
+                    "--auto-save-interval=0",
+                    "--dir=into",
+                ])
+                .args(["-j", &at_once, "-i", LIST]),
+            Self::Wget => wget(bench).args(["--input-file", LIST]),
+            Self::Wgets => wget(bench).run_by("xargs", ["-a", LIST, "-P", &at_once, "-n", URLS_AT_A_TIME]),
+            Self::ResyncSync => {
+                bench.resync.command().args(["-b", "--sitemap", &list]).arg(format!("{base}=into"))
+            }
         })
+    }
+
+    /// What its list says of one URL: what to get, and where to put it. Nothing when it reads the Source's own list.
+    fn line(self, uri: &str, base: &str) -> String {
+        let path = uri.strip_prefix(base).unwrap_or(uri);
+        match self {
+            Self::Thresher { .. } | Self::ResyncSync => String::new(),
+            Self::Bare { .. } | Self::Wget | Self::Wgets => format!("{uri}\n"),
+            Self::Curl => format!("url = \"{uri}\"\noutput = \"into{path}\"\n"),
+            Self::Aria2c => format!("{uri}\n  out={}\n", path.trim_start_matches('/')),
+        }
     }
 }
 
-/// curl's list of what to get, and where to put it.
-fn urls(bench: &Bench, base: &str) -> String {
-    let mut urls = String::new();
-    for resource in &bench.expected {
-        let path = resource.uri.strip_prefix(base).unwrap_or(&resource.uri);
-        // Writing into memory cannot fail.
-        let _ = writeln!(urls, "url = \"{}\"\noutput = \"into{path}\"", resource.uri);
-    }
-    urls
+/// `wget` that puts files where their URLs say.
+fn wget(bench: &Bench) -> CommandLine {
+    let files = ["--force-directories", "--no-host-directories", "--directory-prefix", "into"];
+    bench.wget.command().args(["--no-config", "--quiet"]).args(files)
 }
 
 #[cfg(test)]
@@ -98,5 +152,14 @@ mod tests {
         folders.sort_unstable();
         folders.dedup();
         assert_eq!(folders.len(), Entrant::ALL.len());
+    }
+
+    #[test]
+    fn who_is_given_a_list_is_told_where_to_put_what_it_gets_or_does_so_by_itself() {
+        let line = |entrant: Entrant| entrant.line("http://h:1/set/a.bin", "http://h:1");
+        assert_eq!(line(Entrant::Curl), "url = \"http://h:1/set/a.bin\"\noutput = \"into/set/a.bin\"\n");
+        assert_eq!(line(Entrant::Aria2c), "http://h:1/set/a.bin\n  out=set/a.bin\n");
+        assert_eq!(line(Entrant::Wget), "http://h:1/set/a.bin\n");
+        assert_eq!(line(Entrant::ResyncSync), "");
     }
 }

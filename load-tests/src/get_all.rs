@@ -1,0 +1,178 @@
+//! `load-tests get-all`: the least that any client can do, in a process of its own. Every URL of a list is asked for, so many at
+//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use data_encoding::HEXLOWER;
+use hyper::body::Body as _;
+use hyper::{StatusCode, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// `get-all`.
+#[derive(Debug, Args)]
+pub(crate) struct GetAllArgs {
+    /// A file with a URL a line.
+    pub(crate) urls: PathBuf,
+    /// Requests open at once.
+    #[arg(long)]
+    pub(crate) at_once: NonZeroUsize,
+    /// Write each body to a file below this directory, under the path of its URL.
+    #[arg(long)]
+    pub(crate) into: Option<PathBuf>,
+}
+
+/// What was got. Who skips a body, or reads it wrong, cannot arrive at the same digests.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Got {
+    /// Bodies.
+    pub(crate) bodies: u64,
+    /// Their bytes, all together.
+    pub(crate) bytes: u64,
+    /// The SHA-256 of each, all of them XORed, in lower-case hex: in which order they came makes no difference.
+    pub(crate) digests: String,
+}
+
+/// Adds bodies up.
+#[derive(Debug, Default)]
+pub(crate) struct Sum {
+    bodies: u64,
+    bytes: u64,
+    digests: [u8; 32],
+}
+
+/// What all that ask share.
+struct Work {
+    client: Client<HttpConnector, String>,
+    urls: Vec<Uri>,
+    next: AtomicUsize,
+    into: Option<PathBuf>,
+}
+
+/// Gets everything, and prints what it was as JSON.
+pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
+    let urls = fs::read_to_string(&arguments.urls)
+        .with_context(|| format!("cannot read {}", arguments.urls.display()))?;
+    let urls = urls.lines().map(|url| url.parse().with_context(|| format!("{url} is no URL")));
+    let work = Arc::new(Work {
+        client: Client::builder(TokioExecutor::new()).build_http(),
+        urls: urls.collect::<Result<_, _>>()?,
+        next: AtomicUsize::new(0),
+        into: arguments.into.clone(),
+    });
+    let runtime = tokio::runtime::Runtime::new()?;
+    let sum = runtime.block_on(async {
+        let workers: Vec<_> =
+            (0..arguments.at_once.get()).map(|_| tokio::spawn(get_some(work.clone()))).collect();
+        let mut all = Sum::default();
+        for worker in workers {
+            all.add(&worker.await??);
+        }
+        anyhow::Ok(all)
+    })?;
+    println!("{}", serde_json::to_string(&sum.got())?);
+    Ok(())
+}
+
+/// Gets one after another of those that nobody else has taken.
+async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
+    let mut sum = Sum::default();
+    while let Some(url) = work.urls.get(work.next.fetch_add(1, Ordering::Relaxed)) {
+        let answer = work.client.get(url.clone()).await.with_context(|| format!("cannot get {url}"))?;
+        ensure!(answer.status() == StatusCode::OK, "{url} is answered with {}", answer.status());
+        let mut incoming = answer.into_body();
+        let (mut digest, mut bytes, mut kept) = (Sha256::new(), 0, Vec::new());
+        while let Some(frame) =
+            std::future::poll_fn(|context| Pin::new(&mut incoming).poll_frame(context)).await
+        {
+            let Ok(part) = frame?.into_data() else { continue };
+            digest.update(&part);
+            bytes += part.len() as u64;
+            if work.into.is_some() {
+                kept.extend_from_slice(&part);
+            }
+        }
+        sum.count(bytes, digest.finalize().into());
+        if let Some(into) = &work.into {
+            write(&into.join(url.path().trim_start_matches('/')), &kept)?;
+        }
+    }
+    Ok(sum)
+}
+
+/// Writes a file; its folder is made when it is missing, which is seldom.
+fn write(path: &Path, body: &[u8]) -> anyhow::Result<()> {
+    let written = match fs::write(path, body) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(path.parent().unwrap_or(path))?;
+            fs::write(path, body)
+        }
+        other => other,
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Sum {
+    /// Adds a body.
+    pub(crate) fn count(&mut self, bytes: u64, digest: [u8; 32]) {
+        self.add(&Self { bodies: 1, bytes, digests: digest });
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bodies += other.bodies;
+        self.bytes += other.bytes;
+        for (own, others) in self.digests.iter_mut().zip(other.digests) {
+            *own ^= others;
+        }
+    }
+
+    /// As it is told.
+    pub(crate) fn got(&self) -> Got {
+        Got { bodies: self.bodies, bytes: self.bytes, digests: HEXLOWER.encode(&self.digests) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(bodies: &[&str]) -> Got {
+        let mut sum = Sum::default();
+        for body in bodies {
+            sum.count(body.len() as u64, Sha256::digest(body).into());
+        }
+        sum.got()
+    }
+
+    #[test]
+    fn the_order_of_bodies_makes_no_difference() {
+        assert_eq!(sum(&["a", "bc"]), sum(&["bc", "a"]));
+    }
+
+    #[test]
+    fn a_body_that_differs_is_seen_though_its_length_is_right() {
+        let (one, other) = (sum(&["a", "bc"]), sum(&["a", "bd"]));
+        assert_eq!((one.bodies, one.bytes), (other.bodies, other.bytes));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn a_file_is_written_into_a_folder_that_was_missing() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("a/b/c");
+        write(&path, b"x").unwrap();
+        write(&path, b"y").unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"y");
+    }
+}
