@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use testkit::source::Expected;
 
 use crate::folder::files_below;
+use crate::measure::Usage;
 use crate::place::Place;
 use crate::thresher::{Outcome, Thresher};
 
@@ -54,6 +55,14 @@ impl fmt::Display for Check {
     }
 }
 
+/// What memory a process of Thresher may have resident, in bytes: the promise is that it is flat.
+const MOST_RESIDENT_BYTES: u64 = 300_000_000;
+
+/// That a process never had more memory resident than promised.
+pub(crate) fn resident(usage: &Usage) -> Check {
+    Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, usage.peak_rss_bytes)
+}
+
 /// A `thresher sync` ended in sync, with so many resources stored.
 pub(crate) fn synced(outcome: &Outcome, stored: u64) -> Vec<Check> {
     vec![
@@ -75,6 +84,12 @@ pub(crate) fn files(root: &Path, base: &str, expected: &[Expected]) -> anyhow::R
         Check::equal("files with the right sha-256", all, right),
         Check::equal("files in all", all, present),
     ])
+}
+
+/// The view in `into` has every resource as a file, with the right bytes, and no other file.
+pub(crate) fn view(into: &Path, base: &str, expected: &[Expected]) -> anyhow::Result<Vec<Check>> {
+    let host = base.trim_start_matches("http://").replace(':', "+");
+    files(&into.join(host), base, expected)
 }
 
 /// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a `sample` of them.

@@ -25,8 +25,17 @@ pub(crate) enum Case {
     SmallFiles(Options),
     /// 20,000 resources of 2 KiB: thresher in one process, and a fleet with packs and without.
     SmallFilesFleet(Options),
+    /// 64 resources of 64 MiB: thresher, and curl followed by sha256sum.
+    LargeFiles(Options),
+    /// 10,000 resources of a Source that takes 50 ms for each answer, with 64 requests open.
+    #[command(name = "latency-50ms")]
+    Latency(Options),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
+    /// 1,000,000 resources that are held, and nothing new.
+    IncrementalIdle(Options),
+    /// 1,000,000 changes to 100,000 resources that are held. `--resources` are changes.
+    ChangeBurst(Options),
     /// 1,000,000 resources that are held are compared with the list that names them.
     MillionAudit(Options),
     /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.

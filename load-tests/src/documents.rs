@@ -1,4 +1,6 @@
-//! The Resource Lists that nginx serves, as files.
+//! The Resource Lists that nginx serves, as files; and beside them a Capability List and Change Lists.
+
+pub(crate) mod changes;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -99,21 +101,38 @@ impl ResourceList<'_> {
         root: &str,
         entries: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let file = docroot.join(path.trim_start_matches('/'));
-        fs::create_dir_all(file.parent().unwrap_or(docroot))?;
-        let mut out = BufWriter::new(File::create(file)?);
-        writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{root} {NAMESPACES}>")?;
-        writeln!(out, "  <rs:md capability=\"resourcelist\" at=\"{}\"/>", self.at())?;
-        entries(&mut out)?;
-        writeln!(out, "</{root}>")?;
-        let file = out.into_inner()?;
-        file.set_modified(self.at().into())
+        let head = format!("<rs:md capability=\"resourcelist\" at=\"{}\"/>", self.at());
+        document(docroot, path, root, &head, self.at(), entries)
     }
 
     fn at(&self) -> Timestamp {
-        // A timestamp of ours plus days is far from the end of time.
-        LAST_CHANGE.saturating_add((24 * (i64::from(self.edition) + 1)).hours()).unwrap_or(LAST_CHANGE)
+        edition_at(self.edition)
     }
+}
+
+/// When an edition of the Resource List was made.
+fn edition_at(edition: u32) -> Timestamp {
+    // A timestamp of ours plus days is far from the end of time.
+    LAST_CHANGE.saturating_add((24 * (i64::from(edition) + 1)).hours()).unwrap_or(LAST_CHANGE)
+}
+
+/// Writes a document of any kind, last changed at `modified`.
+fn document(
+    docroot: &Path,
+    path: &str,
+    root: &str,
+    head: &str,
+    modified: Timestamp,
+    entries: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = docroot.join(path.trim_start_matches('/'));
+    fs::create_dir_all(file.parent().unwrap_or(docroot))?;
+    let mut out = BufWriter::new(File::create(file)?);
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{root} {NAMESPACES}>\n  {head}")?;
+    entries(&mut out)?;
+    writeln!(out, "</{root}>")?;
+    let file = out.into_inner()?;
+    file.set_modified(modified.into())
 }
 
 /// Writes a resource below `docroot`, last changed when the list says.

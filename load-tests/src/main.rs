@@ -31,7 +31,11 @@ fn main() -> ExitCode {
     let done = match Cli::parse().case {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
+        Case::LargeFiles(options) => print(&options, cases::large_files::run(&options)),
+        Case::Latency(options) => print(&options, cases::latency::run(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
+        Case::IncrementalIdle(options) => print(&options, cases::incremental_idle::run(&options)),
+        Case::ChangeBurst(options) => print(&options, cases::change_burst::run(&options)),
         Case::MillionAudit(options) => print(&options, cases::million_audit::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),

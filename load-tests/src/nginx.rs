@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
@@ -35,6 +35,7 @@ events { worker_connections 768; }
 http {
     sendfile on;
     tcp_nopush on;
+    log_format times '$msec $uri';
     access_log off;
     default_type application/octet-stream;
     types { application/xml xml; }
@@ -57,6 +58,8 @@ http {
 pub(crate) struct Nginx {
     watch: Child,
     process: u32,
+    /// Its own files, and nothing of what it serves.
+    folder: PathBuf,
     port: u16,
     /// How often it was asked for the count of requests, which counts too.
     asked: Cell<u64>,
@@ -94,7 +97,7 @@ impl Nginx {
             let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
             bail!("nginx did not start; its log:\n{log}");
         };
-        Ok(Self { watch, process, port, asked: Cell::new(0) })
+        Ok(Self { watch, process, folder, port, asked: Cell::new(0) })
     }
 
     /// `http://127.0.0.1:<port>`
@@ -106,6 +109,17 @@ impl Nginx {
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let workers = meter::children(self.process);
         workers.into_iter().chain([self.process]).map(meter::process_cpu_seconds).sum()
+    }
+
+    /// Where it writes down what it was asked for and when, as far as its locations say that it shall: a line `<seconds since
+    /// 1970> <path>` for each answer.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("requests.log")
+    }
+
+    /// How much stands there; 0 when nothing was asked for yet.
+    pub(crate) fn logged_bytes(&self) -> u64 {
+        self.log().metadata().map_or(0, |file| file.len())
     }
 
     /// How many requests it has had from others.

@@ -67,7 +67,7 @@ fn whole(file: File) -> anyhow::Result<Read> {
     Ok(read)
 }
 
-/// Takes it apart, and counts entries and links, by the names that our own writer gives them.
+/// Takes it apart, and counts entries and links in them, by the names that our own writer gives them.
 fn events(file: impl io::Read) -> anyhow::Result<Read> {
     let mut xml = XmlReader::from_reader(BufReader::with_capacity(EVENTS_BUFFER_BYTES, file));
     let (mut read, mut event) = (Read::default(), Vec::new());
@@ -75,7 +75,8 @@ fn events(file: impl io::Read) -> anyhow::Result<Read> {
         event.clear();
         match xml.read_event_into(&mut event)? {
             Event::Start(tag) if tag.name().as_ref() == "url" => read.entries += 1,
-            Event::Empty(tag) if tag.name().as_ref() == "rs:ln" => read.links += 1,
+            // Those before the first entry are the document's.
+            Event::Empty(tag) if read.entries > 0 && tag.name().as_ref() == "rs:ln" => read.links += 1,
             Event::Eof => break,
             _ => {}
         }
@@ -89,8 +90,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_counted_by_their_names() {
-        let list = "<urlset><rs:md/><url><loc>a</loc><rs:ln/></url><url><loc>b</loc></url></urlset>";
+    fn events_are_counted_by_their_names_and_links_only_in_entries() {
+        let list = "<urlset><rs:ln/><rs:md/><url><loc>a</loc><rs:ln/></url><url><loc>b</loc></url></urlset>";
         let read = events(list.as_bytes()).unwrap();
         assert_eq!((read.entries, read.links, read.is_whole), (2, 1, true));
     }

@@ -74,6 +74,19 @@ pub(crate) struct Summary {
     pub(crate) times_as_fast_as: BTreeMap<&'static str, f64>,
 }
 
+impl Round {
+    /// This command and then another one, as if they were one.
+    pub(crate) fn and_then(mut self, next: &Self) -> Self {
+        let (own, other) = (&mut self.usage, &next.usage);
+        own.seconds = rounded(own.seconds + other.seconds);
+        own.cpu_seconds = rounded(own.cpu_seconds + other.cpu_seconds);
+        own.peak_rss_bytes = own.peak_rss_bytes.max(other.peak_rss_bytes);
+        self.source_cpu_seconds = rounded(self.source_cpu_seconds + next.source_cpu_seconds);
+        self.other_cpu_seconds = rounded(self.other_cpu_seconds + next.other_cpu_seconds);
+        self
+    }
+}
+
 impl Row {
     /// A row without rounds.
     pub(crate) fn new(name: &'static str, resources: u64) -> Self {

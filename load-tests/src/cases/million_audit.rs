@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::measured;
-use super::million_unchanged::serving::{self, Million};
-use crate::check::Check;
+use super::million::AT_ONCE;
+use super::million::serving::{self, Million};
+use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::folder::{WorkFolder, bytes_below};
 use crate::machine::Machine;
@@ -14,10 +15,6 @@ use crate::report::{Report, Row};
 use crate::thresher::{Audited, Outcome, Thresher, View};
 
 const RESOURCES: u64 = 1_000_000;
-/// For the harvest that comes before.
-const AT_ONCE: u16 = 16;
-/// The promise: memory is flat.
-const MOST_RESIDENT_BYTES: u64 = 300_000_000;
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
@@ -51,7 +48,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
             Check::equal("as declared, as audit says", resources, audited.agreeing),
             // Every document once, and what a Source may be asked beside them: no resource.
             Check::at_most("requests seen by the Source", documents + 10, requests),
-            Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, ended.usage.peak_rss_bytes),
+            check::resident(&ended.usage),
         ];
         round.counted.extend([
             ("requests_as_audit_says".to_owned(), audited.requests),

@@ -1,7 +1,12 @@
 //! The cases: each measures one thing.
 
+pub(crate) mod change_burst;
 pub(crate) mod console;
+pub(crate) mod incremental_idle;
+pub(crate) mod large_files;
 pub(crate) mod large_packages;
+pub(crate) mod latency;
+mod million;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
 pub(crate) mod push_flood;

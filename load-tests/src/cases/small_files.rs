@@ -83,6 +83,7 @@ impl Bench {
         done.checks = match entrant {
             Entrant::Thresher { has_view, .. } => {
                 let mut checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
+                checks.push(check::resident(&ended.usage));
                 checks.extend(check::harvest(
                     &self.thresher,
                     &Place::directory(&into),
@@ -90,8 +91,7 @@ impl Bench {
                     SAMPLE,
                 )?);
                 if has_view {
-                    let host = base.trim_start_matches("http://").replace(':', "+");
-                    checks.extend(check::files(&into.join(host), &base, &self.expected)?);
+                    checks.extend(check::view(&into, &base, &self.expected)?);
                 }
                 checks
             }
@@ -114,7 +114,7 @@ impl Bench {
 }
 
 /// What somebody has got who has got everything.
-pub(super) fn whole(expected: &[Expected]) -> anyhow::Result<Got> {
+pub(crate) fn whole(expected: &[Expected]) -> anyhow::Result<Got> {
     let mut sum = Sum::default();
     for resource in expected {
         let digest =

@@ -12,6 +12,13 @@ fn round(seconds: f64, holds: bool) -> Round {
     }
 }
 
+#[test]
+fn of_two_commands_times_add_up_and_the_greater_memory_counts() {
+    let both = round(2.0, true).and_then(&round(5.0, true));
+    assert_eq!((both.usage.seconds, both.usage.cpu_seconds, both.source_cpu_seconds), (7.0, 1.0, 0.5));
+    assert_eq!(both.usage.peak_rss_bytes, 5_000_000);
+}
+
 fn report() -> Report {
     let row = |name, rounds: [Round; 3]| Row { rounds: rounds.into(), ..Row::new(name, 100) };
     Report {
