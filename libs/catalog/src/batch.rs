@@ -18,6 +18,8 @@ pub struct Batch {
     len: usize,
     /// Pending records that are removed.
     pub(crate) pending_done: u64,
+    /// Whether what is known of a resource is written.
+    pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,
 }
 
@@ -49,6 +51,11 @@ impl Batch {
     /// How many pending records it removes.
     pub fn pending_done(&self) -> u64 {
         self.pending_done
+    }
+
+    /// Whether it writes what is known of any resource.
+    pub fn puts_resources(&self) -> bool {
+        self.puts_resources
     }
 
     pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {

@@ -101,6 +101,13 @@ impl Lookups {
         Ok(count)
     }
 
+    /// Whether there is no record in a space.
+    pub(crate) async fn is_empty<S: KeySpace>(&self) -> Result<bool, CatalogError> {
+        let (from, end) = keyspace::all_of::<S>();
+        let first = self.iterate(from, end).await?.next().await;
+        Ok(first.map_err(|error| CatalogError::reading(&self.path, error))?.is_none())
+    }
+
     /// The records between two keys, as they are now.
     pub(crate) async fn iterate(&self, from: Bound<Bytes>, end: Bytes) -> Result<DbIterator, CatalogError> {
         let options = ScanOptions { durability_filter: DurabilityLevel::Remote, ..ScanOptions::default() }

@@ -41,6 +41,14 @@ impl Lookups {
         self.get_many(uris.iter().map(Resources::key)).await
     }
 
+    /// Whether nothing is known of any resource, tombstones included.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn holds_no_resource(&self) -> Result<bool, CatalogError> {
+        self.is_empty::<Resources>().await
+    }
+
     /// All resources whose URI begins with `prefix`, in the order of their URIs' bytes, from the one after `after`.
     ///
     /// # Errors
@@ -58,6 +66,7 @@ impl Batch {
     /// Writes a resource over what was there.
     pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
         self.put(Resources::key(uri), record);
+        self.puts_resources = true;
     }
 
     /// Removes a resource without leaving a tombstone, as after a garbage collection.

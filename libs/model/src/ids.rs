@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 use url::Url;
 
+use crate::text;
+
 /// Why a text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}: {why}")]
@@ -20,9 +22,11 @@ pub struct IdError {
 /// A Source, as Thresher names it: part of keys and of message subjects.
 ///
 /// At most 80 characters of `a-z`, `0-9` and `-`; derived from the URL the operator gave.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct SourceId(String);
+
+text::serialize!(SourceId);
 
 /// A set of resources of a Source: the URI of its Capability List, or of the bare document that stands for one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use crate::{PackId, PackageId, SourceId};
 
 /// Where a verified bitstream lies in the store. What lies there never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(rename_all = "kebab-case", tag = "kind", try_from = "Read")]
 pub enum Location {
     /// An object of its own, addressed by its content.
     Object {
@@ -84,4 +84,80 @@ pub enum Method {
     Stored,
     /// By deflate (RFC 1951), without any frame around it.
     Deflated,
+}
+
+/// A location as it is read. Serde's own way to read an enum whose kind stands among its fields sets everything aside first and then reads it
+/// again, and each resource has a location.
+#[derive(Deserialize)]
+struct Read {
+    kind: Kind,
+    sha256: Option<Sha256>,
+    source: Option<SourceId>,
+    pack: Option<PackId>,
+    package: Option<PackageId>,
+    offset: Option<u64>,
+    stored_length: Option<u64>,
+    method: Option<Method>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Object,
+    Pack,
+    Package,
+}
+
+impl TryFrom<Read> for Location {
+    type Error = String;
+
+    fn try_from(read: Read) -> Result<Self, String> {
+        fn there<T>(field: Option<T>, name: &str) -> Result<T, String> {
+            field.ok_or_else(|| format!("missing field `{name}` of a location"))
+        }
+        let Read { kind, sha256, source, pack, package, offset, stored_length, method } = read;
+        if let Kind::Object = kind {
+            return Ok(Self::Object { sha256: there(sha256, "sha256")? });
+        }
+        let source = there(source, "source")?;
+        let offset = there(offset, "offset")?;
+        let stored_length = there(stored_length, "stored_length")?;
+        let method = there(method, "method")?;
+        Ok(match kind {
+            Kind::Package => {
+                let package = there(package, "package")?;
+                Self::Package { source, package, offset, stored_length, method }
+            }
+            Kind::Object | Kind::Pack => {
+                let pack = there(pack, "pack")?;
+                Self::Pack { source, pack, offset, stored_length, method }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_read_as_it_is_written_and_not_without_one_of_its_fields() {
+        let (source, span) = (SourceId::try_from("s".to_owned()).unwrap(), (7, 9, Method::Deflated));
+        let (offset, stored_length, method) = span;
+        let (pack, package) = (PackId::fresh(), PackageId::fresh());
+        for location in [
+            Location::Object { sha256: Sha256::of(b"abc") },
+            Location::Pack { source: source.clone(), pack, offset, stored_length, method },
+            Location::Package { source, package, offset, stored_length, method },
+        ] {
+            let written = serde_json::to_value(&location).unwrap();
+            assert_eq!(serde_json::from_value::<Location>(written.clone()).unwrap(), location);
+            for field in written.as_object().unwrap().keys() {
+                let mut short = written.clone();
+                short.as_object_mut().unwrap().remove(field);
+                let error = serde_json::from_value::<Location>(short).unwrap_err().to_string();
+                assert!(error.contains(field), "{error}");
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::{Account, Declaration, Lane, Listing, Seq, StoredBitstream};
 
 /// What is to be done with a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Read")]
 pub struct PendingRecord {
     /// The plan's number: an outcome of an earlier plan does not settle this one.
     pub seq: Seq,
@@ -14,30 +15,28 @@ pub struct PendingRecord {
     #[serde(flatten)]
     pub action: Action,
     /// What the Source declared.
-    #[serde(default)]
     pub declaration: Declaration,
     /// The entry that asks for it.
     pub listing: Listing,
     /// Attempts made in this run.
-    #[serde(default)]
     pub attempts: u32,
     /// Not to be tried before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
     /// What was received earlier and was not what was declared then. Where it is what is declared now, it is judged instead of
     /// being fetched again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
     /// What is held is not to be relied on: what comes replaces it, even if it is the same bytes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
     /// Why it is planned, and what was tried in vain in this run.
-    #[serde(default, skip_serializing_if = "Account::is_empty")]
+    #[serde(skip_serializing_if = "Account::is_empty")]
     pub account: Account,
 }
 
 /// What to do with a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Action {
     /// Fetch and verify it.
@@ -47,4 +46,78 @@ pub enum Action {
     },
     /// Remove it, as the Source did.
     Delete,
+}
+
+/// A record as it is read: all fields at one level. Serde's own way to read fields of an enum beside those of a struct sets everything aside
+/// first and then reads it again, and millions of these records are read.
+#[derive(Deserialize)]
+struct Read {
+    seq: Seq,
+    action: ActionName,
+    lane: Option<Lane>,
+    #[serde(default)]
+    declaration: Declaration,
+    listing: Listing,
+    #[serde(default)]
+    attempts: u32,
+    next_attempt_at: Option<Timestamp>,
+    candidate: Option<Box<StoredBitstream>>,
+    #[serde(default)]
+    mend: bool,
+    #[serde(default)]
+    account: Account,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ActionName {
+    Fetch,
+    Delete,
+}
+
+impl TryFrom<Read> for PendingRecord {
+    type Error = &'static str;
+
+    fn try_from(read: Read) -> Result<Self, Self::Error> {
+        let Read { seq, action, lane, declaration, listing, attempts, .. } = read;
+        let Read { next_attempt_at, candidate, mend, account, .. } = read;
+        let action = match (action, lane) {
+            (ActionName::Fetch, Some(lane)) => Action::Fetch { lane },
+            (ActionName::Fetch, None) => return Err("missing field `lane` of what is to be fetched"),
+            (ActionName::Delete, _) => Action::Delete,
+        };
+        Ok(Self { seq, action, declaration, listing, attempts, next_attempt_at, candidate, mend, account })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FETCH: &str = r#"{"seq":7,"action":"fetch","lane":"http://example.org:80","declaration":{"length":3},"listing":{"document":"http://example.org/l.xml","set":"http://example.org/c.xml"},"attempts":2,"mend":true}"#;
+
+    #[test]
+    fn a_record_is_read_as_it_is_written() {
+        for text in [
+            FETCH.to_owned(),
+            FETCH.replace(r#""action":"fetch","lane":"http://example.org:80""#, r#""action":"delete""#),
+        ] {
+            let record: PendingRecord = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&record).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_what_it_was_without() {
+        let bare = r#"{"listing":{"document":"d","set":"s"},"seq":1,"action":"delete"}"#;
+        let record: PendingRecord = serde_json::from_str(bare).unwrap();
+        assert_eq!((record.attempts, record.mend, record.action), (0, false, Action::Delete));
+    }
+
+    #[test]
+    fn a_fetch_without_its_origin_is_no_record() {
+        let text = FETCH.replace(r#""lane":"http://example.org:80","#, "");
+        let error = serde_json::from_str::<PendingRecord>(&text).unwrap_err();
+        assert!(error.to_string().contains("lane"), "{error}");
+    }
 }

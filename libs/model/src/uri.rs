@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use url::Url;
+
+use crate::text;
 
 /// Why a URI cannot name a resource we harvest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,9 +30,11 @@ pub enum UriError {
 
 /// The URI of a resource: absolute, `http` or `https`, and kept exactly as the Source writes it,
 /// since that text is the resource's identity in every later document.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ResourceUri(String);
+
+text::serialize!(ResourceUri);
 
 impl ResourceUri {
     /// The longest URI accepted, in bytes.
@@ -67,7 +71,7 @@ impl TryFrom<String> for ResourceUri {
 }
 
 /// Whether a text is the usual kind of URI, which no parser refuses. To see that is much quicker than to parse it, where millions are read.
-fn is_usual(text: &str) -> bool {
+pub(crate) fn is_usual(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         return false;
     };

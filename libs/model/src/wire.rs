@@ -1,7 +1,10 @@
 //! Messages on the wire: JSON that says what it is and of which version.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A message that services exchange.
 pub trait Message: Serialize + DeserializeOwned {
@@ -43,10 +46,21 @@ struct EnvelopeOut<'a, T> {
     body: &'a T,
 }
 
-#[derive(Deserialize)]
-struct EnvelopeHead {
+/// What a message says of itself, and its body where that is the one expected.
+struct Envelope<T> {
     kind: String,
     version: u16,
+    body: Option<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Field {
+    Kind,
+    Version,
+    Body,
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Deserialize)]
@@ -67,22 +81,50 @@ pub fn encode<T: Message>(message: &T) -> Vec<u8> {
 /// [`WireError`] when it is another message, a newer version, or none at all.
 pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, WireError> {
     let malformed = |source| WireError::Malformed { kind: T::KIND, source };
-    let head: EnvelopeHead = serde_json::from_slice(bytes).map_err(malformed)?;
-    if head.kind != T::KIND || head.version > T::VERSION {
-        return Err(WireError::Unexpected {
-            kind: T::KIND,
-            version: T::VERSION,
-            found: head.kind,
-            found_version: head.version,
-        });
+    let Envelope { kind, version, body } = serde_json::from_slice(bytes).map_err(malformed)?;
+    if kind != T::KIND || version > T::VERSION {
+        let (found, found_version) = (kind, version);
+        return Err(WireError::Unexpected { kind: T::KIND, version: T::VERSION, found, found_version });
     }
-    let envelope: EnvelopeBody<T> = serde_json::from_slice(bytes).map_err(malformed)?;
-    Ok(envelope.body)
+    match body {
+        Some(body) => Ok(body),
+        // It stands before what it is, or nowhere.
+        None => serde_json::from_slice(bytes).map_err(malformed).map(|EnvelopeBody { body }| body),
+    }
 }
 
-/// The kind of the message in `bytes`, for a queue that carries several; none when it is no message at all.
-pub fn kind_of(bytes: &[u8]) -> Option<String> {
-    serde_json::from_slice::<EnvelopeHead>(bytes).ok().map(|head| head.kind)
+/// Reads the body as it passes, which comes last in what [`encode`] writes: messages are long, and each is read once only.
+impl<'de, T: Message> Deserialize<'de> for Envelope<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Message> Visitor<'de> for Fields<T> {
+            type Value = Envelope<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a message with its kind and version")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut kind, mut version, mut body) = (None::<String>, None::<u16>, None);
+                while let Some(field) = map.next_key()? {
+                    let is_expected = kind.as_deref() == Some(T::KIND)
+                        && version.is_some_and(|version| version <= T::VERSION);
+                    match field {
+                        Field::Kind => kind = Some(map.next_value()?),
+                        Field::Version => version = Some(map.next_value()?),
+                        Field::Body if is_expected => body = Some(map.next_value()?),
+                        Field::Body | Field::Other => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                let kind = kind.ok_or_else(|| A::Error::missing_field("kind"))?;
+                let version = version.ok_or_else(|| A::Error::missing_field("version"))?;
+                Ok(Envelope { kind, version, body })
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
 }
 
 #[cfg(test)]
@@ -115,10 +157,20 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_told_without_the_body() {
-        assert_eq!(kind_of(&encode(&job())).as_deref(), Some("fetch-job"));
-        assert_eq!(kind_of(br#"{"kind":"later","version":9,"body":[]}"#).as_deref(), Some("later"));
-        assert_eq!(kind_of(b"{"), None);
+    fn what_a_message_is_may_stand_behind_its_body() {
+        let bytes = String::from_utf8(encode(&job())).unwrap();
+        let head = r#""kind":"fetch-job","version":1,"#;
+        let body = bytes.strip_prefix('{').unwrap().strip_prefix(head).unwrap().strip_suffix('}').unwrap();
+        let turned = format!(r#"{{"more":[],{body},"version":1,"kind":"fetch-job"}}"#);
+        assert_eq!(decode::<FetchJob>(turned.as_bytes()).unwrap(), decode(bytes.as_bytes()).unwrap());
+    }
+
+    #[test]
+    fn a_message_without_a_body_or_a_version_is_none() {
+        for rubbish in [r#"{"kind":"fetch-job","version":1}"#, r#"{"kind":"fetch-job","body":{}}"#, "[]"] {
+            let read = decode::<FetchJob>(rubbish.as_bytes());
+            assert!(matches!(read, Err(WireError::Malformed { .. })), "{rubbish}: {read:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fleet::Credentials;
 use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
-    ProblemReason, Terms, VerifyJob,
+    ProblemReason, Terms, VerifyJob, WireError,
 };
 use store::{Store, StoreError};
 use tokio::time::Instant;
@@ -88,10 +88,12 @@ impl Fetcher {
     }
 
     async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
-        if model::kind_of(payload).as_deref() == Some(PackageJob::KIND) {
-            return self.try_package(payload).await;
-        }
-        let job: FetchJob = model::decode(payload).map_err(Work::poison)?;
+        let job: FetchJob = match model::decode(payload) {
+            Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
+                return self.try_package(payload).await;
+            }
+            job => job.map_err(Work::poison)?,
+        };
         let _in_hand = self.metrics.begin();
         // A credential that is missing may be there when this service is started anew, or with another one.
         let fetcher = self.on(&job.terms).map_err(Work::later)?;

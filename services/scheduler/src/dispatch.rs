@@ -45,6 +45,7 @@ impl Harvest {
         if !self.has_pending {
             return Ok(());
         }
+        self.is_bare = self.catalog.holds_no_resource().await?;
         self.open_queues().await?;
         let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
         // Those of jobs that an earlier process sent.
@@ -65,7 +66,7 @@ impl Harvest {
         }
         self.progress.send_modify(|progress| (progress.in_flight, progress.window) = (0, (0, 0)));
         self.close_queues(window.into_lanes()).await;
-        self.has_pending = false;
+        (self.has_pending, self.is_bare) = (false, false);
         Ok(())
     }
 
@@ -154,7 +155,9 @@ impl Harvest {
                 Action::Delete => pass.deletions.push((uri, record)),
                 Action::Fetch { lane } => match next_step(&record) {
                     // Nobody is asked for it, so it matters not whether its origin is left alone.
-                    Step::Judge(kept) => window.add_candidate(lane, candidate::kept(uri, &record, kept)),
+                    Step::Judge(kept) => {
+                        window.add_candidate(lane, candidate::kept(uri, &record, kept), record);
+                    }
                     Step::Fetch | Step::Confirm(_) if window.is_down(&lane) => pass.left = true,
                     step => {
                         let held = match step {
@@ -162,8 +165,12 @@ impl Harvest {
                             Step::Fetch | Step::Judge(_) => Default::default(),
                         };
                         let (seq, listed_until) = (record.seq, record.listing.latest);
-                        let (declaration, mend) = (record.declaration, record.mend);
-                        window.add(lane, FetchItem { uri, seq, declaration, listed_until, held, mend });
+                        let (declaration, mend) = (record.declaration.clone(), record.mend);
+                        window.add(
+                            lane,
+                            FetchItem { uri, seq, declaration, listed_until, held, mend },
+                            record,
+                        );
                     }
                 },
             }

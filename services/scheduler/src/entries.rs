@@ -54,7 +54,7 @@ impl Harvest {
             }
         }
         let uris: Vec<ResourceUri> = entries.iter().map(|planned| planned.uri.clone()).collect();
-        let records = self.catalog.resources_many(&uris).await?;
+        let records = self.records_of(&uris).await?;
         let pending = match self.has_pending {
             true => self.catalog.pending_many(&uris).await?,
             false => uris.iter().map(|_| None).collect(),

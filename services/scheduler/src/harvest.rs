@@ -81,6 +81,9 @@ pub struct Harvest {
     pub(crate) has_pending: bool,
     /// The latest change that the documents of each set tell of, as far as they were asked for in this process.
     pub(crate) told_to: HashMap<SetId, Timestamp>,
+    /// Whether nothing is known of any resource but what is pending, so that no lookup tells anything: in a first harvest, from the beginning
+    /// to what is settled first, and again from the beginning to the end of dispatching, which settles each resource once.
+    pub(crate) is_bare: bool,
     /// Pending records left, and how many were planned when they were counted.
     pub(crate) left: Left,
     /// Whether there are problem records at all: lookups are saved where there are none.
@@ -209,6 +212,7 @@ impl Harvest {
             sets.insert(id, set);
         }
         let topics = notices::topics(sets.values());
+        let is_bare = catalog.holds_no_resource().await?;
         let (has_problems, has_ignored) = problems::look(&catalog).await?;
         let is_audit = options.mode == Some(Mode::Audit);
         // An audit changes no setting.
@@ -253,6 +257,7 @@ impl Harvest {
             seq,
             may_trust_validators,
             has_pending: interrupted.is_some(),
+            is_bare,
             left: Left::default(),
             told_to: HashMap::new(),
             has_problems,
@@ -352,6 +357,8 @@ impl Harvest {
         batch.put_run(&self.run);
         batch.put_last_seq(self.seq);
         let done = batch.pending_done();
+        // While dispatching, what is settled is not asked for again.
+        self.is_bare &= self.run.phase == Phase::Dispatching || !batch.puts_resources();
         let trouble = trouble::lasting(&self.store);
         tokio::select! {
             result = self.catalog.commit(batch) => result?,

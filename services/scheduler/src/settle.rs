@@ -60,7 +60,7 @@ impl Harvest {
             outcomes.extend(items);
             jobs.push((job, tried));
         }
-        let known = self.known(&outcomes).await?;
+        let known = self.known(&outcomes, window).await?;
         let current: Vec<(Outcome, Before)> = outcomes
             .into_iter()
             .zip(known)
@@ -89,10 +89,14 @@ impl Harvest {
     }
 
     /// What is known of each outcome's resource; none where its plan was settled or replaced since.
-    async fn known(&self, outcomes: &[Outcome]) -> Result<Vec<Option<Before>>, HarvestError> {
+    async fn known(
+        &self,
+        outcomes: &[Outcome],
+        window: &mut Window,
+    ) -> Result<Vec<Option<Before>>, HarvestError> {
         let uris: Vec<ResourceUri> = outcomes.iter().map(|outcome| outcome.uri.clone()).collect();
-        let pending = self.catalog.pending_many(&uris).await?;
-        let records = self.catalog.resources_many(&uris).await?;
+        let pending = self.plans_of(&uris, window).await?;
+        let records = self.records_of(&uris).await?;
         let problems = self.problems_of(&uris).await?;
         let versions = self.versions_of(&uris).await?;
         let known = outcomes.iter().zip(pending).zip(records).zip(problems).zip(versions);
@@ -102,6 +106,33 @@ impl Harvest {
                 Some(Before { pending, record, problem, versions })
             })
             .collect())
+    }
+
+    /// The pending records of these resources. Most are in the window, which read them from the catalog that nobody else writes; of what an
+    /// earlier process sent, and of what comes a second time, the catalog tells.
+    async fn plans_of(
+        &self,
+        uris: &[ResourceUri],
+        window: &mut Window,
+    ) -> Result<Vec<Option<PendingRecord>>, HarvestError> {
+        let mut plans: Vec<Option<PendingRecord>> = uris.iter().map(|uri| window.take_plan(uri)).collect();
+        let unknown: Vec<usize> = (0..uris.len()).filter(|&n| plans[n].is_none()).collect();
+        let asked: Vec<ResourceUri> = unknown.iter().map(|&n| uris[n].clone()).collect();
+        for (n, plan) in unknown.into_iter().zip(self.catalog.pending_many(&asked).await?) {
+            plans[n] = plan;
+        }
+        Ok(plans)
+    }
+
+    /// What is held of these resources.
+    pub(crate) async fn records_of(
+        &self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<ResourceRecord>>, HarvestError> {
+        if self.is_bare {
+            return Ok(vec![None; uris.len()]);
+        }
+        Ok(self.catalog.resources_many(uris).await?)
     }
 
     fn settle_one(&mut self, batch: &mut Batch, outcome: Outcome, before: Before, again: &mut Again) {

@@ -7,13 +7,15 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use model::{FetchItem, Fetched, JobId, Lane, ResourceUri};
+use model::{FetchItem, Fetched, JobId, Lane, PendingRecord, ResourceUri};
 
 pub(crate) use lane::Down;
 use lane::{LARGEST_JOB, LaneState};
 
 /// Pending records that are read ahead of the jobs, over all lanes.
 const READ_AHEAD: usize = 4_096;
+/// Pending records that are kept until their outcomes come. Beyond them, where many origins are slow at the same time, they are read again.
+const MOST_PLANS: usize = 4 * READ_AHEAD;
 
 /// Jobs in flight and resources ready to be put in one.
 #[derive(Debug)]
@@ -22,7 +24,10 @@ pub(crate) struct Window {
     planned: u64,
     lanes: HashMap<Lane, LaneState>,
     jobs: HashMap<JobId, Job>,
-    taken: HashSet<ResourceUri>,
+    /// The resources in it, with their pending records as far as these are kept.
+    taken: HashMap<ResourceUri, Option<Box<PendingRecord>>>,
+    /// How many are kept.
+    plans: usize,
     ready: usize,
     /// Lanes for which a job went out.
     used: HashSet<Lane>,
@@ -45,7 +50,8 @@ impl Window {
             planned,
             lanes: HashMap::new(),
             jobs: HashMap::new(),
-            taken: HashSet::new(),
+            taken: HashMap::new(),
+            plans: 0,
             ready: 0,
             used: HashSet::new(),
         }
@@ -58,21 +64,38 @@ impl Window {
 
     /// Whether a resource is already in the window.
     pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
-        self.taken.contains(uri)
+        self.taken.contains_key(uri)
     }
 
-    /// Takes a resource in.
-    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem) {
-        self.taken.insert(item.uri.clone());
+    /// Takes a resource in, as `plan` asks for it.
+    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: PendingRecord) {
+        self.take(&item.uri, plan);
         self.lanes.entry(lane).or_default().ready.push_back(item);
-        self.ready += 1;
     }
 
     /// Takes in a candidate that is to be judged. Its origin is not asked for anything.
-    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched) {
-        self.taken.insert(candidate.uri.clone());
+    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: PendingRecord) {
+        self.take(&candidate.uri, plan);
         self.lanes.entry(lane).or_default().candidates.push_back(candidate);
+    }
+
+    fn take(&mut self, uri: &ResourceUri, plan: PendingRecord) {
+        let plan = (self.plans < MOST_PLANS).then(|| Box::new(plan));
+        self.plans += usize::from(plan.is_some());
+        self.taken.insert(uri.clone(), plan);
         self.ready += 1;
+    }
+
+    /// The pending record of a resource as it was when it was taken in. Given once: what comes of it may be another record. None where it
+    /// is not kept, which says nothing.
+    pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<PendingRecord> {
+        let plan = self.taken.get_mut(uri)?.take()?;
+        self.plans -= 1;
+        Some(*plan)
+    }
+
+    fn let_go(&mut self, uri: &ResourceUri) {
+        self.plans -= usize::from(self.taken.remove(uri).flatten().is_some());
     }
 
     /// The next candidates that may go out together, if any; `last` as with [`Window::next_job`].
@@ -128,7 +151,7 @@ impl Window {
     pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
         let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };
         for uri in &uris {
-            self.taken.remove(uri);
+            self.let_go(uri);
         }
         let Some(state) = self.lanes.get_mut(&lane).filter(|_| asks) else { return };
         state.jobs = state.jobs.saturating_sub(1);
@@ -209,13 +232,12 @@ impl Window {
     /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether
     /// there was anything.
     pub(crate) fn shed_down(&mut self) -> bool {
-        let before = self.ready;
-        for state in self.lanes.values_mut().filter(|state| state.down().is_some()) {
-            self.ready -= state.ready.len();
-            for item in state.ready.drain(..) {
-                self.taken.remove(&item.uri);
-            }
+        let down = self.lanes.values_mut().filter(|state| state.down().is_some());
+        let shed: Vec<FetchItem> = down.flat_map(|state| std::mem::take(&mut state.ready)).collect();
+        self.ready -= shed.len();
+        for item in &shed {
+            self.let_go(&item.uri);
         }
-        self.ready < before
+        !shed.is_empty()
     }
 }

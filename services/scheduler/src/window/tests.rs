@@ -18,11 +18,21 @@ fn item(uri: ResourceUri) -> FetchItem {
     }
 }
 
+fn plan() -> PendingRecord {
+    let listing = r#"{"document":"http://h/l.xml","set":"http://h/c.xml"}"#;
+    let text = format!(r#"{{"seq":1,"action":"fetch","lane":"http://h:80","listing":{listing}}}"#);
+    serde_json::from_str(&text).unwrap()
+}
+
+fn add(window: &mut Window, uri: ResourceUri) {
+    window.add(lane(), item(uri), plan());
+}
+
 fn filled(jobs_per_lane: usize, planned: u64, resources: usize) -> Window {
     let mut window = Window::new(jobs_per_lane, planned);
     for n in 0..resources {
         let uri = format!("http://h/{n}").parse().unwrap();
-        window.add(lane(), item(uri));
+        add(&mut window, uri);
     }
     window
 }
@@ -58,7 +68,7 @@ fn long_uris_make_jobs_of_fewer_resources() {
     let mut window = Window::new(4, 10_000_000);
     for n in 0..1_000 {
         let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
-        window.add(lane(), item(uri));
+        add(&mut window, uri);
     }
     let (_, _, items) = window.next_job(false).unwrap();
     assert!((1..=HEAVIEST_JOB / 8_000).contains(&items.len()), "{}", items.len());
@@ -81,6 +91,26 @@ fn a_resource_in_the_window_is_not_taken_twice_and_is_free_after_its_job() {
     window.job_done(id, 10, 1);
     assert!(!window.holds(&uri));
     assert!(window.is_idle());
+}
+
+#[test]
+fn a_plan_is_given_once_and_goes_with_its_job() {
+    let mut window = filled(4, 100, 2);
+    let [one, other]: [ResourceUri; 2] = ["http://h/0", "http://h/1"].map(|uri| uri.parse().unwrap());
+    let (id, ..) = window.next_job(true).unwrap();
+    assert_eq!(window.take_plan(&one), Some(plan()));
+    assert_eq!(window.take_plan(&one), None, "what became of it is another record");
+    assert!(window.holds(&one));
+    window.job_done(id, 10, 2);
+    assert_eq!(window.take_plan(&other), None);
+    assert_eq!(window.plans, 0);
+}
+
+#[test]
+fn only_so_many_plans_are_kept() {
+    let window = filled(4, 10_000_000, MOST_PLANS + 10);
+    assert_eq!(window.plans, MOST_PLANS);
+    assert!(window.holds(&format!("http://h/{}", MOST_PLANS + 9).parse().unwrap()));
 }
 
 #[test]
@@ -127,7 +157,7 @@ fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
         result: FetchedResult::Deferred,
     };
     for n in 0..=LARGEST_JOB {
-        window.add_candidate(lane(), candidate(n));
+        window.add_candidate(lane(), candidate(n), plan());
     }
     let (first, _, items) = window.next_candidates(false).unwrap();
     assert_eq!(items.len(), LARGEST_JOB);

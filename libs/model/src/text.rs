@@ -1,0 +1,14 @@
+//! Names that are written as their text.
+
+/// Serialises a name as its text. Serde's `into = "String"` would make a copy of it first, millions of times.
+macro_rules! serialize {
+    ($name:ty) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+
+pub(crate) use serialize;
