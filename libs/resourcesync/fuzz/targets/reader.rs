@@ -1,5 +1,5 @@
-//! Any bytes: no panic, no limit exceeded, no other reading for another cut, and strict mode reads a prefix of what tolerant
-//! mode reads.
+//! Any bytes: no panic, no limit exceeded, no other reading for another cut or a buffer that holds no entry whole, and strict mode
+//! reads a prefix of what tolerant mode reads.
 //!
 //! The first two bytes of the input choose how to read, the rest is the document.
 
@@ -21,6 +21,9 @@ const NARROW: Limits = Limits {
     max_document_bytes: Some(1_500),
 };
 
+/// Bytes of a buffer that holds no entry whole, so that each is read token by token.
+const SMALLEST: usize = 16;
+
 fuzz_target!(|input: &[u8]| {
     let [flags, amount, document @ ..] = input else { return };
     let limits = if flags & 1 == 0 { Limits::default() } else { NARROW };
@@ -31,6 +34,9 @@ fuzz_target!(|input: &[u8]| {
 
     let cut = read(Cut { bytes: document, amount: usize::from(*amount).max(1) }, &options);
     assert_eq!(cut, whole, "cut into pieces of {amount}");
+
+    let parsed = read_within(SMALLEST, document, &options);
+    assert_eq!(parsed, whole, "token by token");
 
     let strict = read(document, &Options { mode: Mode::Strict, ..options.clone() });
     assert_eq!(strict.items[..], whole.items[..strict.items.len()], "strict");
@@ -56,7 +62,11 @@ struct Reading {
 }
 
 fn read(bytes: impl Read, options: &Options) -> Reading {
-    let mut reader = match Reader::new(bytes, options.clone()) {
+    read_within(64 * 1024, bytes, options)
+}
+
+fn read_within(buffer: usize, bytes: impl Read, options: &Options) -> Reading {
+    let mut reader = match Reader::with_buffer(bytes, options.clone(), buffer) {
         Ok(reader) => reader,
         Err(error) => panic!("a slice does not fail: {error}"),
     };

@@ -1,6 +1,5 @@
 use super::notes::Notes;
-use super::tokens::Tag;
-use super::values::Values;
+use super::values::{Pairs, Values};
 use crate::entry::BadReason;
 use crate::error::LimitKind;
 use crate::limits::Limits;
@@ -26,13 +25,13 @@ impl From<BadReason> for Flaw {
 
 /// Reads a `rs:md` on top of what earlier ones said.
 pub(super) fn metadata(
-    tag: &Tag<'_>,
+    pairs: Pairs<'_>,
     metadata: &mut Metadata,
     tells_changes: bool,
     limits: &Limits,
     notes: &mut Notes,
 ) -> Result<(), Flaw> {
-    let mut values = Values::new(tag, limits, notes);
+    let mut values = Values::new(pairs, limits, notes);
     while let Some((name, raw)) = values.next()? {
         match name {
             "hash" => values.text("hash", raw, &mut metadata.hash)?,
@@ -54,10 +53,10 @@ pub(super) fn metadata(
 }
 
 /// Reads a `rs:ln`; `None` when it leads nowhere.
-pub(super) fn link(tag: &Tag<'_>, limits: &Limits, notes: &mut Notes) -> Result<Option<Link>, Flaw> {
+pub(super) fn link(pairs: Pairs<'_>, limits: &Limits, notes: &mut Notes) -> Result<Option<Link>, Flaw> {
     let mut link = Link::default();
     let (mut rel, mut href) = (None, None);
-    let mut values = Values::new(tag, limits, notes);
+    let mut values = Values::new(pairs, limits, notes);
     while let Some((name, raw)) = values.next()? {
         match name {
             "rel" => values.text("rel", raw, &mut rel)?,

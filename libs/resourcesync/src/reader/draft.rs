@@ -1,12 +1,15 @@
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::attributes::{self, Flaw};
 use super::heading::header_error;
 use super::notes::Notes;
+use super::outline::Outline;
+use super::reference::resolve_characters;
 use super::scope::Name;
-use super::tokens::{Tag, Token, Tokens};
+use super::tokens::{Token, Tokens};
 use super::uri;
-use super::values::{check_text, put, read_time};
+use super::values::{Pairs, check_text, put, read_time};
 use crate::entry::{BadEntry, BadReason, Entry};
 use crate::error::ReadError;
 use crate::limits::Options;
@@ -52,9 +55,9 @@ impl<'r> Draft<'r> {
                         Name::Md | Name::Ln => {
                             said_before_loc |= self.loc.is_none();
                             let result = if name == Name::Md {
-                                self.metadata(&tag, notes)
+                                self.metadata(tag.pairs(), notes)
                             } else {
-                                self.link(&tag, notes)
+                                self.link(tag.pairs(), notes)
                             };
                             match result {
                                 Ok(()) => {}
@@ -92,6 +95,32 @@ impl<'r> Draft<'r> {
         }
     }
 
+    /// Takes what an outline has found in the entry's text.
+    pub(super) fn fill(&mut self, entry: &str, outline: &Outline, notes: &mut Notes) -> Result<(), Flaw> {
+        self.entry.links.reserve_exact(outline.links());
+        for part in outline.parts() {
+            let pairs = || Pairs::Outlined(outline.attributes(part), entry);
+            let result = match part.name {
+                Name::Md => self.metadata(pairs(), notes),
+                Name::Ln => self.link(pairs(), notes),
+                name => self.outlined_text(name, part.text(entry), notes).map_err(Flaw::from),
+            };
+            match result {
+                Ok(()) => {}
+                Err(Flaw::Bad(reason)) => self.spoil(reason),
+                Err(flaw) => return Err(flaw),
+            }
+        }
+        Ok(())
+    }
+
+    fn outlined_text(&mut self, name: Name, written: &str, notes: &mut Notes) -> Result<(), BadReason> {
+        match resolve_characters(written) {
+            Cow::Borrowed(text) => self.value(name, text, notes),
+            Cow::Owned(text) => self.value(name, &text, notes),
+        }
+    }
+
     /// The entry, or why it is none.
     pub(super) fn finish(mut self, notes: &mut Notes) -> Result<Box<Entry>, BadEntry> {
         let loc = self.loc.map(|loc| uri::absolute(loc, self.options.base.as_ref(), notes));
@@ -114,14 +143,14 @@ impl<'r> Draft<'r> {
         self.entry.links = Vec::new();
     }
 
-    fn metadata(&mut self, tag: &Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+    fn metadata(&mut self, pairs: Pairs<'_>, notes: &mut Notes) -> Result<(), Flaw> {
         let limits = &self.options.limits;
-        attributes::metadata(tag, &mut self.entry.metadata, self.tells_changes, limits, notes)
+        attributes::metadata(pairs, &mut self.entry.metadata, self.tells_changes, limits, notes)
     }
 
-    fn link(&mut self, tag: &Tag<'_>, notes: &mut Notes) -> Result<(), Flaw> {
+    fn link(&mut self, pairs: Pairs<'_>, notes: &mut Notes) -> Result<(), Flaw> {
         let limit = self.options.limits.max_links_per_entry;
-        let Some(mut link) = attributes::link(tag, &self.options.limits, notes)? else { return Ok(()) };
+        let Some(mut link) = attributes::link(pairs, &self.options.limits, notes)? else { return Ok(()) };
         if self.entry.links.len() >= limit {
             return Err(BadReason::TooManyLinks { limit }.into());
         }
@@ -139,27 +168,28 @@ impl<'r> Draft<'r> {
         tokens: &mut Tokens<R>,
         notes: &mut Notes,
     ) -> Result<Result<(), BadReason>, ReadError> {
-        let field = match name {
-            Name::Loc => "loc",
-            Name::LastMod => "lastmod",
-            Name::ChangeFreq => "changefreq",
-            _ => "priority",
-        };
         self.scratch.clear();
-        if !empty && let Err(reason) = self.text(field, tokens, notes)? {
+        if !empty && let Err(reason) = self.text(name_of(name), tokens, notes)? {
             return Ok(Err(reason));
         }
-        let text = self.scratch.trim();
+        let text = std::mem::take(self.scratch);
+        let result = self.value(name, &text, notes);
+        *self.scratch = text;
+        Ok(result)
+    }
+
+    /// Takes the content of a text element, with references resolved.
+    fn value(&mut self, name: Name, written: &str, notes: &mut Notes) -> Result<(), BadReason> {
+        let field = name_of(name);
+        let text = written.trim();
         if text.is_empty() {
             notes.add(Quirk::EmptyValue);
-            return Ok(Ok(()));
+            return Ok(());
         }
-        if let Err(reason) = check_text(field, text, notes) {
-            return Ok(Err(reason));
-        }
-        Ok(match name {
+        check_text(field, text, notes)?;
+        match name {
             Name::Loc => {
-                if text.len() != self.scratch.len() {
+                if text.len() != written.len() {
                     notes.add(Quirk::WhitespaceInLoc);
                 }
                 let result = put(&mut self.loc, text.to_owned(), field, notes);
@@ -171,7 +201,7 @@ impl<'r> Draft<'r> {
             },
             Name::ChangeFreq => put(&mut self.entry.change_frequency, text.to_owned(), field, notes),
             _ => put(&mut self.entry.priority, text.to_owned(), field, notes),
-        })
+        }
     }
 
     /// Reads a text element's content, up to and including its end tag, into the scratch.
@@ -204,5 +234,15 @@ impl<'r> Draft<'r> {
                 Token::Declaration | Token::Other => {}
             }
         }
+    }
+}
+
+/// The name of a text element.
+fn name_of(field: Name) -> &'static str {
+    match field {
+        Name::Loc => "loc",
+        Name::LastMod => "lastmod",
+        Name::ChangeFreq => "changefreq",
+        _ => "priority",
     }
 }

@@ -24,7 +24,7 @@ impl Options {
             return Err(Flaw::Limit(LimitKind::HeaderBytes(limits.max_entry_bytes)));
         }
         if tag.name == Name::Ln {
-            if let Some(mut link) = attributes::link(tag, limits, notes)? {
+            if let Some(mut link) = attributes::link(tag.pairs(), limits, notes)? {
                 if header.links.len() >= limits.max_links_per_entry {
                     return Err(Flaw::Limit(LimitKind::Links(limits.max_links_per_entry)));
                 }
@@ -42,7 +42,7 @@ impl Options {
             until: until.take(),
             ..Metadata::default()
         };
-        let result = attributes::metadata(tag, &mut said, false, limits, notes);
+        let result = attributes::metadata(tag.pairs(), &mut said, false, limits, notes);
         (*capability, *at, *completed) = (said.capability, said.at, said.completed);
         (*from, *until) = (said.from, said.until);
         result

@@ -46,7 +46,7 @@ impl<R: Read> Reader<R> {
             RootTag::Known { root, prefixed, empty } => {
                 if prefixed {
                     self.notes.add(Quirk::PrefixedSitemapNamespace);
-                } else if self.tokens.has_no_default_namespace() {
+                } else if self.tokens.scope().has_no_default() {
                     self.notes.add(Quirk::MissingSitemapNamespace);
                 }
                 Ok((root, empty))

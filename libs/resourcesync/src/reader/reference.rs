@@ -63,6 +63,30 @@ pub(super) fn unescape<'v>(raw: &'v str, notes: &mut Notes) -> Result<Cow<'v, st
     Ok(Cow::Owned(text))
 }
 
+/// An element's text with those references resolved that stand for a character. All others stay as they are.
+pub(super) fn resolve_characters(raw: &str) -> Cow<'_, str> {
+    let mut pieces = raw.split('&');
+    let first = pieces.next().unwrap_or_default();
+    if first.len() == raw.len() {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = String::with_capacity(raw.len());
+    text.push_str(first);
+    for piece in pieces {
+        match name(piece).map(|name| (name, resolve(name))) {
+            Some((name, Reference::Char(character))) => {
+                text.push(character);
+                text.push_str(&piece[name.len() + 1..]);
+            }
+            _ => {
+                text.push('&');
+                text.push_str(piece);
+            }
+        }
+    }
+    Cow::Owned(text)
+}
+
 /// Whether a text has neither references nor control characters, and so stands for itself.
 ///
 /// All bytes are looked at without an early end: that is what compilers make vector instructions of.
@@ -113,6 +137,12 @@ mod tests {
     #[test]
     fn line_ends_become_blanks_but_not_when_referred_to() {
         assert_eq!(read("md5:1\nsha-1:2&#10;"), (Ok("md5:1 sha-1:2\n".to_owned()), 0));
+    }
+
+    #[test]
+    fn text_keeps_line_ends_and_what_is_no_reference_to_a_character() {
+        assert_eq!(resolve_characters("a\nb"), Cow::Borrowed("a\nb"));
+        assert_eq!(resolve_characters("&lt;a&amp;b\n&#233;&eacute;&c"), "<a&b\né&eacute;&c");
     }
 
     #[test]

@@ -77,6 +77,16 @@ impl Scope {
         self.default == Namespace::None
     }
 
+    /// Whether names without prefix may be those of Sitemaps.
+    pub(super) fn takes_plain_names(&self) -> bool {
+        matches!(self.default, Namespace::Sitemap | Namespace::None)
+    }
+
+    /// Whether `rs` is declared, and as the prefix of ResourceSync.
+    pub(super) fn declares_rs(&self) -> bool {
+        self.find("rs") == Some(Namespace::ResourceSync)
+    }
+
     fn declare_all(&mut self, start: &BytesStart<'_>, depth: usize, max: usize, notes: &mut Notes) {
         // What is wrong with an attribute is reported where attributes are read for their values.
         for attribute in start.attributes().with_checks(false).take(max).flatten() {

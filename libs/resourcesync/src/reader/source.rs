@@ -1,11 +1,10 @@
 use std::io::{self, BufRead, Read};
 
 use super::input::{Input, InputError};
+use super::outline::{END_OVERLAP, holds_end};
 use crate::error::LimitKind;
 use crate::limits::Limits;
 use crate::position::Position;
-
-const BUFFER: usize = 64 * 1024;
 
 /// Stands for each byte that is not UTF-8. It is a control character that XML forbids, so it cannot be mistaken for content, and
 /// one byte long, so positions stay true.
@@ -32,6 +31,8 @@ pub(super) struct Source<R> {
     max_event: u64,
     max_document: Option<u64>,
     fault: Option<Fault>,
+    /// Met while reading ahead; it is told where the bytes before it end.
+    postponed: Option<Fault>,
 }
 
 /// Why the parser was given an error instead of bytes.
@@ -50,10 +51,11 @@ struct Lines {
 }
 
 impl<R: Read> Source<R> {
-    pub(super) fn open(inner: R, limits: &Limits) -> io::Result<Self> {
+    /// With a buffer of `window` bytes.
+    pub(super) fn open(inner: R, limits: &Limits, window: usize) -> io::Result<Self> {
         Ok(Self {
             input: Input::open(inner)?,
-            buf: vec![0; BUFFER].into_boxed_slice(),
+            buf: vec![0; window].into_boxed_slice(),
             pos: 0,
             ready: 0,
             filled: 0,
@@ -65,6 +67,7 @@ impl<R: Read> Source<R> {
             max_event: limits.max_event_bytes,
             max_document: limits.max_document_bytes,
             fault: None,
+            postponed: None,
         })
     }
 
@@ -125,16 +128,54 @@ impl<R: Read> Source<R> {
         if self.marked.is_none() && self.mark < self.base + self.ready as u64 {
             self.marked();
         }
-        self.lines.position(&self.buf, self.base, self.ready);
-        self.buf.copy_within(self.ready..self.filled, 0);
-        self.base += self.ready as u64;
-        self.filled -= self.ready;
-        (self.pos, self.ready, self.lines.counted) = (0, 0, 0);
+        self.drop_passed();
         while self.ready == 0 && !self.end {
+            if let Some(fault) = self.postponed.take() {
+                return Err(fault);
+            }
             self.read_raw()?;
             self.validate();
         }
         Ok(())
+    }
+
+    /// Drops what the parser has passed from the buffer.
+    fn drop_passed(&mut self) {
+        self.lines.position(&self.buf, self.base, self.pos);
+        self.buf.copy_within(self.pos..self.filled, 0);
+        self.base += self.pos as u64;
+        self.filled -= self.pos;
+        self.ready -= self.pos;
+        (self.pos, self.lines.counted) = (0, 0);
+    }
+
+    /// What lies ahead of the parser in the buffer, as far as it is valid UTF-8 and within the limit of the document.
+    pub(super) fn ahead(&self) -> &[u8] {
+        let allowed = self.max_document.map_or(u64::MAX, |max| max.saturating_sub(self.offset()));
+        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
+        &self.buf[self.pos..self.ready.min(self.pos.saturating_add(allowed))]
+    }
+
+    /// Marks what lies so many bytes ahead of the parser.
+    pub(super) fn mark_ahead(&mut self, bytes: usize) {
+        self.mark = self.offset() + bytes as u64;
+        self.marked = None;
+    }
+
+    /// Reads until the end of an entry is among the new bytes, and tells whether it is. Holds no more than the buffer does; looks
+    /// at no byte twice, so it does not matter in how small pieces they come.
+    pub(super) fn read_to_end_of_entry(&mut self) -> bool {
+        self.mark();
+        self.drop_passed();
+        while !self.end && self.postponed.is_none() && self.filled < self.buf.len() {
+            let known = self.ready.saturating_sub(END_OVERLAP);
+            self.postponed = self.read_raw().err();
+            self.validate();
+            if holds_end(&self.buf[known..self.ready]) {
+                return true;
+            }
+        }
+        false
     }
 
     fn read_raw(&mut self) -> Result<(), Fault> {

@@ -12,6 +12,7 @@ use super::notes::Notes;
 use super::reference::{Reference, resolve, shorten};
 use super::scope::{Name, Scope};
 use super::source::{Fault, Source};
+use super::values::Pairs;
 use crate::error::{LimitKind, ReadError};
 use crate::limits::Limits;
 use crate::position::Position;
@@ -159,9 +160,9 @@ impl<R: Read> Tokens<R> {
         Ok(())
     }
 
-    /// Whether names without prefix are in no namespace here.
-    pub(super) fn has_no_default_namespace(&self) -> bool {
-        self.scope.has_no_default()
+    /// The namespace declarations in force.
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     pub(super) fn truncated(&mut self) -> ReadError {
@@ -189,6 +190,14 @@ impl Tag<'_> {
 
     pub(super) fn attributes(&self) -> Attributes<'_> {
         self.start.attributes()
+    }
+
+    /// The attributes, for their values.
+    pub(super) fn pairs(&self) -> Pairs<'_> {
+        let mut attributes = self.attributes();
+        // Repeated names are told by slots that are already filled; the parser's own check allocates.
+        attributes.with_checks(false);
+        Pairs::Parsed(attributes)
     }
 
     /// Bytes between the angle brackets.

@@ -1,11 +1,12 @@
 use std::borrow::Cow;
+use std::slice::Iter;
 
 use quick_xml::events::attributes::Attributes;
 
 use super::attributes::Flaw;
 use super::notes::Notes;
+use super::outline::Pair;
 use super::reference::{is_plain, shorten, unescape};
-use super::tokens::Tag;
 use crate::capability::{Capability, Change};
 use crate::datetime::Datetime;
 use crate::entry::BadReason;
@@ -16,22 +17,34 @@ const MAX_PRI: u32 = 999_999;
 
 /// An element's attributes one after the other, and how each kind of value is read.
 pub(super) struct Values<'t, 'n> {
-    attributes: Attributes<'t>,
+    pairs: Pairs<'t>,
     left: usize,
     limits: &'n Limits,
     notes: &'n mut Notes,
 }
 
+/// Names and values as they are written.
+pub(super) enum Pairs<'t> {
+    /// As the parser tells them apart.
+    Parsed(Attributes<'t>),
+    /// Of an outline, in the entry's text.
+    Outlined(Iter<'t, Pair>, &'t str),
+}
+
 impl<'t, 'n> Values<'t, 'n> {
-    pub(super) fn new(tag: &'t Tag<'_>, limits: &'n Limits, notes: &'n mut Notes) -> Self {
-        let mut attributes = tag.attributes();
-        // Repeated names are told by slots that are already filled; the parser's own check allocates.
-        attributes.with_checks(false);
-        Self { attributes, left: limits.max_attributes, limits, notes }
+    pub(super) fn new(pairs: Pairs<'t>, limits: &'n Limits, notes: &'n mut Notes) -> Self {
+        Self { pairs, left: limits.max_attributes, limits, notes }
     }
 
     pub(super) fn next(&mut self) -> Result<Option<(&'t str, Cow<'t, str>)>, Flaw> {
-        match self.attributes.next() {
+        let attributes = match &mut self.pairs {
+            Pairs::Parsed(attributes) => attributes,
+            // An outline has no more of them than the limit allows.
+            Pairs::Outlined(pairs, entry) => {
+                return Ok(pairs.next().map(|pair| pair.of(entry)).map(|(name, raw)| (name, raw.into())));
+            }
+        };
+        match attributes.next() {
             None => Ok(None),
             Some(_) if self.left == 0 => {
                 Err(BadReason::TooManyAttributes { limit: self.limits.max_attributes }.into())

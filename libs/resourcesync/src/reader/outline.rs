@@ -1,0 +1,376 @@
+use std::slice::Iter;
+
+use memchr::{memchr2, memmem};
+
+use super::reference::{Reference, resolve};
+use super::scope::{Name, Scope};
+use crate::limits::Limits;
+
+/// More of either is not the common shape, and is not remembered.
+const MOST_PARTS: usize = 64;
+const MOST_ATTRIBUTES: usize = 512;
+const MOST_REFERENCE_BYTES: usize = 32;
+
+/// The depth of `<loc>`.
+const DEPTH: usize = 3;
+
+const URL: &[u8] = b"<url>";
+const URL_END: &[u8] = b"</url>";
+
+/// Where the parts of an entry lie that is written as nearly every source writes it: one `<url>` without attributes, of which
+/// `<loc>` is the first element; only elements that are known here, without prefix or with `rs`; `rs:md` and `rs:ln` empty;
+/// quoted attributes with blanks before them; no comment, no CDATA, no references but those that stand for a character.
+///
+/// It tells what the parser would tell of the same bytes, or nothing: whatever looks otherwise is left to the parser. It does not
+/// look at values, so what is odd or bad about them is found by the same code as ever.
+pub(super) struct Outline {
+    /// Whether `rs` is the prefix of ResourceSync.
+    has_rs: bool,
+    /// Where `<url>` begins.
+    pub(super) start: usize,
+    /// Behind `</url>`.
+    pub(super) end: usize,
+    parts: Vec<Part>,
+    attributes: Vec<Pair>,
+}
+
+/// A child of the entry.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) name: Name,
+    /// The text's place; of `rs:md` and `rs:ln` that of their attributes among all.
+    from: usize,
+    until: usize,
+}
+
+/// Where an attribute's name and value lie.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    name: (usize, usize),
+    value: (usize, usize),
+}
+
+/// Why there is no outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The bytes end within the entry; with more of them there may be one.
+    Cut,
+    /// It is not of the common shape, or it is longer than a limit allows.
+    Odd,
+}
+
+impl Outline {
+    /// For the entries of a document in whose root element these declarations are in force; `None` where the names of the common
+    /// shape have another meaning, or its elements are too deep.
+    pub(super) fn of(scope: &Scope, limits: &Limits) -> Option<Self> {
+        let has_rs = scope.declares_rs();
+        let is_known = scope.takes_plain_names() && limits.max_depth >= DEPTH;
+        is_known.then(|| Self { has_rs, start: 0, end: 0, parts: Vec::new(), attributes: Vec::new() })
+    }
+
+    /// Outlines the entry that the bytes begin with, blanks before it allowed.
+    pub(super) fn trace(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), Stop> {
+        self.parts.clear();
+        self.attributes.clear();
+        let mut cursor = Cursor { bytes, at: 0 };
+        cursor.blanks();
+        self.start = cursor.at;
+        cursor.eat(URL)?;
+        cursor.blanks();
+        self.text(&mut cursor, Name::Loc, b"<loc>", b"</loc>", limits)?;
+        loop {
+            cursor.blanks();
+            match cursor.bytes.get(cursor.at + 1).ok_or(Stop::Cut)? {
+                b'r' if self.has_rs => self.element(&mut cursor, limits)?,
+                b'l' => self.text(&mut cursor, Name::LastMod, b"<lastmod>", b"</lastmod>", limits)?,
+                b'c' => {
+                    self.text(&mut cursor, Name::ChangeFreq, b"<changefreq>", b"</changefreq>", limits)?;
+                }
+                b'p' => self.text(&mut cursor, Name::Priority, b"<priority>", b"</priority>", limits)?,
+                _ => break,
+            }
+            if self.parts.len() > MOST_PARTS {
+                return Err(Stop::Odd);
+            }
+        }
+        cursor.eat(URL_END)?;
+        self.end = cursor.at;
+        let length = self.end as u64;
+        if length < limits.max_event_bytes && length <= limits.max_entry_bytes {
+            Ok(())
+        } else {
+            Err(Stop::Odd)
+        }
+    }
+
+    /// The children, in their order.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// How many `rs:ln` there are.
+    pub(super) fn links(&self) -> usize {
+        self.parts.iter().filter(|part| part.name == Name::Ln).count()
+    }
+
+    /// The attributes of a `rs:md` or `rs:ln`.
+    pub(super) fn attributes(&self, part: &Part) -> Iter<'_, Pair> {
+        self.attributes[part.from..part.until].iter()
+    }
+
+    fn text(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Name,
+        open: &[u8],
+        close: &[u8],
+        limits: &Limits,
+    ) -> Result<(), Stop> {
+        cursor.eat(open)?;
+        let from = cursor.at;
+        cursor.find(b'<')?;
+        let until = cursor.at;
+        cursor.eat(close)?;
+        // The parser counts a reference as the longest character.
+        if until - from + char::MAX.len_utf8() > limits.max_field_bytes {
+            return Err(Stop::Odd);
+        }
+        self.parts.push(Part { name, from, until });
+        Ok(())
+    }
+
+    fn element(&mut self, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<(), Stop> {
+        cursor.eat(b"<rs:")?;
+        let name = match cursor.bytes.get(cursor.at..cursor.at + 2).ok_or(Stop::Cut)? {
+            b"md" => Name::Md,
+            b"ln" => Name::Ln,
+            _ => return Err(Stop::Odd),
+        };
+        cursor.at += 2;
+        let from = self.attributes.len();
+        loop {
+            let has_gap = cursor.blanks();
+            match cursor.peek()? {
+                b'/' => {
+                    cursor.eat(b"/>")?;
+                    let until = self.attributes.len();
+                    self.parts.push(Part { name, from, until });
+                    return Ok(());
+                }
+                _ if has_gap => {}
+                _ => return Err(Stop::Odd),
+            }
+            if self.attributes.len() - from >= limits.max_attributes
+                || self.attributes.len() >= MOST_ATTRIBUTES
+            {
+                return Err(Stop::Odd);
+            }
+            let pair = cursor.pair()?;
+            self.attributes.push(pair);
+        }
+    }
+}
+
+impl Part {
+    /// Of an element that holds text.
+    pub(super) fn text<'t>(&self, entry: &'t str) -> &'t str {
+        &entry[self.from..self.until]
+    }
+}
+
+impl Pair {
+    /// The name and the value as written.
+    pub(super) fn of<'t>(&self, entry: &'t str) -> (&'t str, &'t str) {
+        (&entry[self.name.0..self.name.1], &entry[self.value.0..self.value.1])
+    }
+}
+
+/// Whether bytes hold the end of an entry.
+pub(super) fn holds_end(bytes: &[u8]) -> bool {
+    memmem::find(bytes, URL_END).is_some()
+}
+
+/// How many bytes of the end of an entry may lie before the bytes that are new.
+pub(super) const END_OVERLAP: usize = URL_END.len() - 1;
+
+struct Cursor<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn peek(&self) -> Result<u8, Stop> {
+        self.bytes.get(self.at).copied().ok_or(Stop::Cut)
+    }
+
+    /// Passes over blanks; tells whether there were any.
+    #[inline]
+    fn blanks(&mut self) -> bool {
+        let before = self.at;
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+        self.at > before
+    }
+
+    #[inline]
+    fn eat(&mut self, wanted: &[u8]) -> Result<(), Stop> {
+        let rest = &self.bytes[self.at..];
+        if rest.starts_with(wanted) {
+            self.at += wanted.len();
+            return Ok(());
+        }
+        Err(if wanted.starts_with(rest) { Stop::Cut } else { Stop::Odd })
+    }
+
+    /// Goes to the next `wanted`, past references to characters.
+    #[inline]
+    fn find(&mut self, wanted: u8) -> Result<(), Stop> {
+        loop {
+            self.at += memchr2(wanted, b'&', &self.bytes[self.at..]).ok_or(Stop::Cut)?;
+            if self.bytes[self.at] == wanted {
+                return Ok(());
+            }
+            self.reference()?;
+        }
+    }
+
+    fn reference(&mut self) -> Result<(), Stop> {
+        let rest = &self.bytes[self.at + 1..];
+        let near = &rest[..rest.len().min(MOST_REFERENCE_BYTES)];
+        let Some(length) = near.iter().position(|&byte| byte == b';') else {
+            return Err(if near.len() < MOST_REFERENCE_BYTES { Stop::Cut } else { Stop::Odd });
+        };
+        match std::str::from_utf8(&near[..length]).map(resolve) {
+            Ok(Reference::Char(_)) => {
+                self.at += length + 2;
+                Ok(())
+            }
+            _ => Err(Stop::Odd),
+        }
+    }
+
+    /// An attribute, up to and including its closing quote.
+    #[inline]
+    fn pair(&mut self) -> Result<Pair, Stop> {
+        let from = self.at;
+        while self
+            .bytes
+            .get(self.at)
+            .is_some_and(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'_'))
+        {
+            self.at += 1;
+        }
+        let name = (from, self.at);
+        self.eat(b"=")?;
+        let quote = self.peek()?;
+        if name.0 == name.1 || !matches!(quote, b'"' | b'\'') || self.bytes[from..].starts_with(b"xmlns") {
+            return Err(Stop::Odd);
+        }
+        self.at += 1;
+        let from = self.at;
+        self.find(quote)?;
+        let value = (from, self.at);
+        self.at += 1;
+        Ok(Pair { name, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outline() -> Outline {
+        Outline { has_rs: true, start: 0, end: 0, parts: Vec::new(), attributes: Vec::new() }
+    }
+
+    fn trace(text: &str) -> Result<Outline, Stop> {
+        let mut outline = outline();
+        outline.trace(text.as_bytes(), &Limits::default()).map(|()| outline)
+    }
+
+    const COMMON: &str = "\n  <url>\n    <loc>http://e.org/?a=1&amp;b=2</loc>\n    <lastmod>2013-01-02</lastmod>\r\n\
+        <changefreq>daily</changefreq><priority>0.5</priority>\n    <rs:md change='updated'\n\thash=\"md5:1\" />\n    \
+        <rs:ln rel=\"up\" href=\"http://e.org/?a&#38;b\"/><rs:ln/>\n  </url>";
+
+    #[test]
+    fn common_shape_is_traced_to_its_end() {
+        let text = format!("{COMMON}\n  <url>");
+        let outline = trace(&text).unwrap();
+        assert_eq!(&text[outline.start..outline.end], COMMON.trim_start());
+        let names: Vec<Name> = outline.parts().iter().map(|part| part.name).collect();
+        assert_eq!(
+            names,
+            [Name::Loc, Name::LastMod, Name::ChangeFreq, Name::Priority, Name::Md, Name::Ln, Name::Ln]
+        );
+        assert_eq!(outline.parts()[0].text(&text), "http://e.org/?a=1&amp;b=2");
+        let pairs = |part: usize| -> Vec<(&str, &str)> {
+            outline.attributes(&outline.parts()[part]).map(|pair| pair.of(&text)).collect()
+        };
+        assert_eq!(pairs(4), [("change", "updated"), ("hash", "md5:1")]);
+        assert_eq!(pairs(5), [("rel", "up"), ("href", "http://e.org/?a&#38;b")]);
+        assert_eq!((pairs(6).len(), outline.links()), (0, 2));
+    }
+
+    #[test]
+    fn common_shape_that_ends_early_is_cut_wherever_it_ends() {
+        for length in 0..COMMON.len() {
+            assert_eq!(trace(&COMMON[..length]).err(), Some(Stop::Cut), "{:?}", &COMMON[..length]);
+        }
+    }
+
+    #[test]
+    fn what_needs_the_parser_is_odd() {
+        for odd in [
+            "</urlset>",
+            "text <url>",
+            "<!-- --><url>",
+            "<sitemap><loc>x</loc></sitemap>",
+            "<url a=''><loc>x</loc></url>",
+            "<url><lastmod>2013</lastmod><loc>x</loc></url>",
+            "<url><loc>x<!-- --></loc></url>",
+            "<url><loc><![CDATA[x]]></loc></url>",
+            "<url><loc>a&b; is no reference to a character, and so is none</loc></url>",
+            "<url><loc>a&amp b, and a semicolon behind all that; comes late</loc></url>",
+            "<url><loc>x</loc >  </url>",
+            "<url><loc>x</lastmod>  </url>",
+            "<url><loc>x</loc><image:loc>x</image:loc></url>",
+            "<url><loc>x</loc><rs:md></rs:md></url>",
+            "<url><loc>x</loc><rs:mdx a=''/></url>",
+            "<url><loc>x</loc><rs:md a=''b=''/></url>",
+            "<url><loc>x</loc><rs:md a = ''/></url>",
+            "<url><loc>x</loc><rs:md a=x/></url>",
+            "<url><loc>x</loc><rs:md a/></url>",
+            "<url><loc>x</loc><rs:md =''/></url>",
+            "<url><loc>x</loc><rs:md xmlns:rs=''/></url>",
+            "<url><loc>x</loc><rs:md hash='&hash;'/></url>",
+            "<url><loc>x</loc><rs:md / ></url>",
+            "<url><loc>x</loc>text</url>",
+            "<url><loc>x</loc></url >",
+        ] {
+            assert_eq!(trace(odd).err(), Some(Stop::Odd), "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_a_limit_is_odd() {
+        let entry = "<url><loc>12345678</loc><rs:md a='' b=''/></url>";
+        let at_most = Limits {
+            max_field_bytes: 12,
+            max_attributes: 2,
+            max_entry_bytes: entry.len() as u64,
+            max_event_bytes: entry.len() as u64 + 1,
+            ..Limits::default()
+        };
+        let mut outline = outline();
+        assert_eq!(outline.trace(entry.as_bytes(), &at_most), Ok(()));
+        for less in [
+            Limits { max_field_bytes: 11, ..at_most.clone() },
+            Limits { max_attributes: 1, ..at_most.clone() },
+            Limits { max_entry_bytes: at_most.max_entry_bytes - 1, ..at_most.clone() },
+            Limits { max_event_bytes: at_most.max_event_bytes - 1, ..at_most.clone() },
+        ] {
+            assert_eq!(outline.trace(entry.as_bytes(), &less), Err(Stop::Odd), "{less:?}");
+        }
+    }
+}
