@@ -80,7 +80,10 @@ impl Datetime {
     /// Reads what sources write for a W3C Datetime, and says what was odd about it: no zone (read as UTC), a blank for the
     /// `T`, lower case, a zone without colon, second 60 (read as the next second). Surrounding blanks are ignored.
     pub fn parse_lenient(text: &str) -> Result<(Self, QuirkSet), DatetimeError> {
-        parse::parse(text.trim())
+        match parse::parse_common(text) {
+            Some(datetime) => Ok((datetime, QuirkSet::default())),
+            None => parse::parse(text.trim()),
+        }
     }
 
     fn from_civil(civil: DateTime, precision: Precision, zone: Zone) -> Option<Self> {

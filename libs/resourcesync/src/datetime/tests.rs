@@ -151,6 +151,15 @@ proptest! {
     }
 
     #[test]
+    fn common_spelling_is_read_as_any_other(
+        text in "[0-9]{2}[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z|[0-9/:T-]{19}Z"
+    ) {
+        let told = |time: Datetime| (time.instant(), time.precision(), time.zone());
+        let general = parse::parse(&text).ok().filter(|(_, quirks)| quirks.is_empty()).map(|(time, _)| told(time));
+        prop_assert_eq!(parse::parse_common(&text).map(told), general);
+    }
+
+    #[test]
     fn no_text_makes_it_panic(text in "\\PC{0,40}|[0-9T:Z+. -]{0,30}") {
         if let Ok((datetime, _)) = Datetime::parse_lenient(&text) {
             prop_assert!(Datetime::parse(&datetime.to_string()).is_ok());

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::io::Read;
 
 use super::attributes::{self, Flaw};
@@ -9,7 +8,7 @@ use super::reference::resolve_characters;
 use super::scope::Name;
 use super::tokens::{Token, Tokens};
 use super::uri;
-use super::values::{Pairs, check_text, put, read_time};
+use super::values::{Pairs, check_text, put, read_time, trim};
 use crate::entry::{BadEntry, BadReason, Entry};
 use crate::error::ReadError;
 use crate::limits::Options;
@@ -114,11 +113,21 @@ impl<'r> Draft<'r> {
         Ok(())
     }
 
-    fn outlined_text(&mut self, name: Name, written: &str, notes: &mut Notes) -> Result<(), BadReason> {
-        match resolve_characters(written) {
-            Cow::Borrowed(text) => self.value(name, text, notes),
-            Cow::Owned(text) => self.value(name, &text, notes),
+    fn outlined_text(
+        &mut self,
+        name: Name,
+        (written, is_plain): (&str, bool),
+        notes: &mut Notes,
+    ) -> Result<(), BadReason> {
+        if is_plain {
+            return self.value(name, written, true, notes);
         }
+        let mut text = std::mem::take(self.scratch);
+        text.clear();
+        resolve_characters(written, &mut text);
+        let result = self.value(name, &text, false, notes);
+        *self.scratch = text;
+        result
     }
 
     /// The entry, or why it is none.
@@ -173,20 +182,28 @@ impl<'r> Draft<'r> {
             return Ok(Err(reason));
         }
         let text = std::mem::take(self.scratch);
-        let result = self.value(name, &text, notes);
+        let result = self.value(name, &text, false, notes);
         *self.scratch = text;
         Ok(result)
     }
 
     /// Takes the content of a text element, with references resolved.
-    fn value(&mut self, name: Name, written: &str, notes: &mut Notes) -> Result<(), BadReason> {
+    fn value(
+        &mut self,
+        name: Name,
+        written: &str,
+        is_plain: bool,
+        notes: &mut Notes,
+    ) -> Result<(), BadReason> {
         let field = name_of(name);
-        let text = written.trim();
+        let text = trim(written);
         if text.is_empty() {
             notes.add(Quirk::EmptyValue);
             return Ok(());
         }
-        check_text(field, text, notes)?;
+        if !is_plain {
+            check_text(field, text, notes)?;
+        }
         match name {
             Name::Loc => {
                 if text.len() != written.len() {

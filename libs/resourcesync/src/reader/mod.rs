@@ -4,6 +4,7 @@ use serde::Serialize;
 
 mod attributes;
 mod checks;
+mod cursor;
 mod draft;
 mod heading;
 mod input;
@@ -18,10 +19,11 @@ mod uri;
 mod values;
 
 use self::checks::Checks;
+use self::cursor::Stop;
 use self::draft::Draft;
 use self::heading::header_error;
 use self::notes::Notes;
-use self::outline::{Outline, Stop};
+use self::outline::Outline;
 use self::scope::Name;
 use self::source::Source;
 use self::tokens::{Token, Tokens};

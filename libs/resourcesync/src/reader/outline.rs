@@ -1,21 +1,19 @@
 use std::slice::Iter;
 
-use memchr::{memchr2, memmem};
+use memchr::memmem;
 
-use super::reference::{Reference, resolve};
+use super::cursor::{Cursor, Stop};
 use super::scope::{Name, Scope};
 use crate::limits::Limits;
 
 /// More of either is not the common shape, and is not remembered.
 const MOST_PARTS: usize = 64;
 const MOST_ATTRIBUTES: usize = 512;
-const MOST_REFERENCE_BYTES: usize = 32;
 
 /// The depth of `<loc>`.
 const DEPTH: usize = 3;
 
-const URL: &[u8] = b"<url>";
-const URL_END: &[u8] = b"</url>";
+const URL_END: &[u8; 6] = b"</url>";
 
 /// Where the parts of an entry lie that is written as nearly every source writes it: one `<url>` without attributes, of which
 /// `<loc>` is the first element; only elements that are known here, without prefix or with `rs`; `rs:md` and `rs:ln` empty;
@@ -41,6 +39,8 @@ pub(super) struct Part {
     /// The text's place; of `rs:md` and `rs:ln` that of their attributes among all.
     from: usize,
     until: usize,
+    /// Whether the text stands for itself: it has neither references nor control characters.
+    is_plain: bool,
 }
 
 /// Where an attribute's name and value lie.
@@ -48,15 +48,8 @@ pub(super) struct Part {
 pub(super) struct Pair {
     name: (usize, usize),
     value: (usize, usize),
-}
-
-/// Why there is no outline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The bytes end within the entry; with more of them there may be one.
-    Cut,
-    /// It is not of the common shape, or it is longer than a limit allows.
-    Odd,
+    /// Whether the value stands for itself.
+    is_plain: bool,
 }
 
 impl Outline {
@@ -72,15 +65,15 @@ impl Outline {
     pub(super) fn trace(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), Stop> {
         self.parts.clear();
         self.attributes.clear();
-        let mut cursor = Cursor { bytes, at: 0 };
+        let mut cursor = Cursor::new(bytes);
         cursor.blanks();
-        self.start = cursor.at;
-        cursor.eat(URL)?;
+        self.start = cursor.at();
+        cursor.eat(b"<url>")?;
         cursor.blanks();
         self.text(&mut cursor, Name::Loc, b"<loc>", b"</loc>", limits)?;
         loop {
             cursor.blanks();
-            match cursor.bytes.get(cursor.at + 1).ok_or(Stop::Cut)? {
+            match cursor.peek(1)? {
                 b'r' if self.has_rs => self.element(&mut cursor, limits)?,
                 b'l' => self.text(&mut cursor, Name::LastMod, b"<lastmod>", b"</lastmod>", limits)?,
                 b'c' => {
@@ -94,7 +87,7 @@ impl Outline {
             }
         }
         cursor.eat(URL_END)?;
-        self.end = cursor.at;
+        self.end = cursor.at();
         let length = self.end as u64;
         if length < limits.max_event_bytes && length <= limits.max_entry_bytes {
             Ok(())
@@ -118,43 +111,40 @@ impl Outline {
         self.attributes[part.from..part.until].iter()
     }
 
-    fn text(
+    #[inline]
+    fn text<const O: usize, const C: usize>(
         &mut self,
         cursor: &mut Cursor<'_>,
         name: Name,
-        open: &[u8],
-        close: &[u8],
+        open: &[u8; O],
+        close: &[u8; C],
         limits: &Limits,
     ) -> Result<(), Stop> {
         cursor.eat(open)?;
-        let from = cursor.at;
-        cursor.find(b'<')?;
-        let until = cursor.at;
+        let from = cursor.at();
+        let is_plain = cursor.find(b'<')?;
+        let until = cursor.at();
         cursor.eat(close)?;
         // The parser counts a reference as the longest character.
         if until - from + char::MAX.len_utf8() > limits.max_field_bytes {
             return Err(Stop::Odd);
         }
-        self.parts.push(Part { name, from, until });
+        self.parts.push(Part { name, from, until, is_plain });
         Ok(())
     }
 
     fn element(&mut self, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<(), Stop> {
         cursor.eat(b"<rs:")?;
-        let name = match cursor.bytes.get(cursor.at..cursor.at + 2).ok_or(Stop::Cut)? {
-            b"md" => Name::Md,
-            b"ln" => Name::Ln,
-            _ => return Err(Stop::Odd),
-        };
-        cursor.at += 2;
+        let name = if cursor.peek(0)? == b'm' { Name::Md } else { Name::Ln };
+        cursor.eat(if name == Name::Md { b"md" } else { b"ln" })?;
         let from = self.attributes.len();
         loop {
             let has_gap = cursor.blanks();
-            match cursor.peek()? {
+            match cursor.peek(0)? {
                 b'/' => {
                     cursor.eat(b"/>")?;
                     let until = self.attributes.len();
-                    self.parts.push(Part { name, from, until });
+                    self.parts.push(Part { name, from, until, is_plain: true });
                     return Ok(());
                 }
                 _ if has_gap => {}
@@ -165,7 +155,7 @@ impl Outline {
             {
                 return Err(Stop::Odd);
             }
-            let pair = cursor.pair()?;
+            let pair = Pair::trace(cursor)?;
             self.attributes.push(pair);
         }
     }
@@ -173,15 +163,32 @@ impl Outline {
 
 impl Part {
     /// Of an element that holds text.
-    pub(super) fn text<'t>(&self, entry: &'t str) -> &'t str {
-        &entry[self.from..self.until]
+    pub(super) fn text<'t>(&self, entry: &'t str) -> (&'t str, bool) {
+        (&entry[self.from..self.until], self.is_plain)
     }
 }
 
 impl Pair {
-    /// The name and the value as written.
-    pub(super) fn of<'t>(&self, entry: &'t str) -> (&'t str, &'t str) {
-        (&entry[self.name.0..self.name.1], &entry[self.value.0..self.value.1])
+    /// Up to and including the closing quote.
+    #[inline]
+    fn trace(cursor: &mut Cursor<'_>) -> Result<Self, Stop> {
+        let name = cursor.name()?;
+        cursor.eat(b"=")?;
+        let quote = cursor.peek(0)?;
+        if !matches!(quote, b'"' | b'\'') {
+            return Err(Stop::Odd);
+        }
+        cursor.eat(&[quote])?;
+        let from = cursor.at();
+        let is_plain = cursor.find(quote)?;
+        let value = (from, cursor.at());
+        cursor.eat(&[quote])?;
+        Ok(Self { name, value, is_plain })
+    }
+
+    /// The name and the value as written in the entry, and whether the value stands for itself.
+    pub(super) fn of<'t>(&self, entry: &'t str) -> (&'t str, &'t str, bool) {
+        (&entry[self.name.0..self.name.1], &entry[self.value.0..self.value.1], self.is_plain)
     }
 }
 
@@ -192,89 +199,6 @@ pub(super) fn holds_end(bytes: &[u8]) -> bool {
 
 /// How many bytes of the end of an entry may lie before the bytes that are new.
 pub(super) const END_OVERLAP: usize = URL_END.len() - 1;
-
-struct Cursor<'b> {
-    bytes: &'b [u8],
-    at: usize,
-}
-
-impl Cursor<'_> {
-    fn peek(&self) -> Result<u8, Stop> {
-        self.bytes.get(self.at).copied().ok_or(Stop::Cut)
-    }
-
-    /// Passes over blanks; tells whether there were any.
-    #[inline]
-    fn blanks(&mut self) -> bool {
-        let before = self.at;
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
-        self.at > before
-    }
-
-    #[inline]
-    fn eat(&mut self, wanted: &[u8]) -> Result<(), Stop> {
-        let rest = &self.bytes[self.at..];
-        if rest.starts_with(wanted) {
-            self.at += wanted.len();
-            return Ok(());
-        }
-        Err(if wanted.starts_with(rest) { Stop::Cut } else { Stop::Odd })
-    }
-
-    /// Goes to the next `wanted`, past references to characters.
-    #[inline]
-    fn find(&mut self, wanted: u8) -> Result<(), Stop> {
-        loop {
-            self.at += memchr2(wanted, b'&', &self.bytes[self.at..]).ok_or(Stop::Cut)?;
-            if self.bytes[self.at] == wanted {
-                return Ok(());
-            }
-            self.reference()?;
-        }
-    }
-
-    fn reference(&mut self) -> Result<(), Stop> {
-        let rest = &self.bytes[self.at + 1..];
-        let near = &rest[..rest.len().min(MOST_REFERENCE_BYTES)];
-        let Some(length) = near.iter().position(|&byte| byte == b';') else {
-            return Err(if near.len() < MOST_REFERENCE_BYTES { Stop::Cut } else { Stop::Odd });
-        };
-        match std::str::from_utf8(&near[..length]).map(resolve) {
-            Ok(Reference::Char(_)) => {
-                self.at += length + 2;
-                Ok(())
-            }
-            _ => Err(Stop::Odd),
-        }
-    }
-
-    /// An attribute, up to and including its closing quote.
-    #[inline]
-    fn pair(&mut self) -> Result<Pair, Stop> {
-        let from = self.at;
-        while self
-            .bytes
-            .get(self.at)
-            .is_some_and(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'_'))
-        {
-            self.at += 1;
-        }
-        let name = (from, self.at);
-        self.eat(b"=")?;
-        let quote = self.peek()?;
-        if name.0 == name.1 || !matches!(quote, b'"' | b'\'') || self.bytes[from..].starts_with(b"xmlns") {
-            return Err(Stop::Odd);
-        }
-        self.at += 1;
-        let from = self.at;
-        self.find(quote)?;
-        let value = (from, self.at);
-        self.at += 1;
-        Ok(Pair { name, value })
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -303,12 +227,12 @@ mod tests {
             names,
             [Name::Loc, Name::LastMod, Name::ChangeFreq, Name::Priority, Name::Md, Name::Ln, Name::Ln]
         );
-        assert_eq!(outline.parts()[0].text(&text), "http://e.org/?a=1&amp;b=2");
-        let pairs = |part: usize| -> Vec<(&str, &str)> {
+        assert_eq!(outline.parts()[0].text(&text), ("http://e.org/?a=1&amp;b=2", false));
+        let pairs = |part: usize| -> Vec<(&str, &str, bool)> {
             outline.attributes(&outline.parts()[part]).map(|pair| pair.of(&text)).collect()
         };
-        assert_eq!(pairs(4), [("change", "updated"), ("hash", "md5:1")]);
-        assert_eq!(pairs(5), [("rel", "up"), ("href", "http://e.org/?a&#38;b")]);
+        assert_eq!(pairs(4), [("change", "updated", true), ("hash", "md5:1", true)]);
+        assert_eq!(pairs(5), [("rel", "up", true), ("href", "http://e.org/?a&#38;b", false)]);
         assert_eq!((pairs(6).len(), outline.links()), (0, 2));
     }
 

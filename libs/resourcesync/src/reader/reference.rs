@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use super::notes::Notes;
 use super::source::NOT_TEXT;
 use crate::quirk::Quirk;
@@ -63,28 +65,21 @@ pub(super) fn unescape<'v>(raw: &'v str, notes: &mut Notes) -> Result<Cow<'v, st
     Ok(Cow::Owned(text))
 }
 
-/// An element's text with those references resolved that stand for a character. All others stay as they are.
-pub(super) fn resolve_characters(raw: &str) -> Cow<'_, str> {
-    let mut pieces = raw.split('&');
-    let first = pieces.next().unwrap_or_default();
-    if first.len() == raw.len() {
-        return Cow::Borrowed(raw);
-    }
-    let mut text = String::with_capacity(raw.len());
-    text.push_str(first);
-    for piece in pieces {
-        match name(piece).map(|name| (name, resolve(name))) {
+/// Appends an element's text with those references resolved that stand for a character. All others stay as they are.
+pub(super) fn resolve_characters(raw: &str, text: &mut String) {
+    let mut rest = raw;
+    while let Some(at) = memchr(b'&', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        match name(rest).map(|name| (name, resolve(name))) {
             Some((name, Reference::Char(character))) => {
                 text.push(character);
-                text.push_str(&piece[name.len() + 1..]);
+                rest = &rest[name.len() + 1..];
             }
-            _ => {
-                text.push('&');
-                text.push_str(piece);
-            }
+            _ => text.push('&'),
         }
     }
-    Cow::Owned(text)
+    text.push_str(rest);
 }
 
 /// Whether a text has neither references nor control characters, and so stands for itself.
@@ -141,8 +136,9 @@ mod tests {
 
     #[test]
     fn text_keeps_line_ends_and_what_is_no_reference_to_a_character() {
-        assert_eq!(resolve_characters("a\nb"), Cow::Borrowed("a\nb"));
-        assert_eq!(resolve_characters("&lt;a&amp;b\n&#233;&eacute;&c"), "<a&b\né&eacute;&c");
+        let mut text = "x".to_owned();
+        resolve_characters("&lt;a&amp;b\n&#233;&eacute;&c", &mut text);
+        assert_eq!(text, "x<a&b\né&eacute;&c");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use std::io::{self, BufRead, Read};
 
+use memchr::{memchr_iter, memrchr};
+
 use super::input::{Input, InputError};
 use super::outline::{END_OVERLAP, holds_end};
 use crate::error::LimitKind;
@@ -260,10 +262,8 @@ impl Lines {
     fn position(&mut self, buf: &[u8], base: u64, index: usize) -> Position {
         if index > self.counted {
             let passed = &buf[self.counted..index];
-            let newlines = count_newlines(passed);
-            if newlines > 0 {
-                self.line += newlines;
-                let last = passed.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+            if let Some(last) = memrchr(b'\n', passed) {
+                self.line += memchr_iter(b'\n', passed).count() as u64;
                 self.start = base + (self.counted + last + 1) as u64;
             }
             self.counted = index;
@@ -271,12 +271,4 @@ impl Lines {
         let byte = base + index as u64;
         Position { line: self.line, column: byte.saturating_sub(self.start) + 1, byte }
     }
-}
-
-/// In chunks whose count fits a byte, which compilers turn into vector instructions.
-fn count_newlines(bytes: &[u8]) -> u64 {
-    bytes
-        .chunks(255)
-        .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>()))
-        .sum()
 }

@@ -23,6 +23,13 @@ pub(super) struct Values<'t, 'n> {
     notes: &'n mut Notes,
 }
 
+/// A value as it is written.
+pub(super) struct Raw<'t> {
+    text: Cow<'t, str>,
+    /// Whether it stands for itself: it has neither references nor control characters.
+    is_plain: bool,
+}
+
 /// Names and values as they are written.
 pub(super) enum Pairs<'t> {
     /// As the parser tells them apart.
@@ -36,12 +43,15 @@ impl<'t, 'n> Values<'t, 'n> {
         Self { pairs, left: limits.max_attributes, limits, notes }
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<(&'t str, Cow<'t, str>)>, Flaw> {
+    pub(super) fn next(&mut self) -> Result<Option<(&'t str, Raw<'t>)>, Flaw> {
         let attributes = match &mut self.pairs {
             Pairs::Parsed(attributes) => attributes,
             // An outline has no more of them than the limit allows.
             Pairs::Outlined(pairs, entry) => {
-                return Ok(pairs.next().map(|pair| pair.of(entry)).map(|(name, raw)| (name, raw.into())));
+                return Ok(pairs.next().map(|pair| {
+                    let (name, text, is_plain) = pair.of(entry);
+                    (name, Raw { text: text.into(), is_plain })
+                }));
             }
         };
         match attributes.next() {
@@ -51,14 +61,16 @@ impl<'t, 'n> Values<'t, 'n> {
             }
             Some(Ok(attribute)) => {
                 self.left -= 1;
-                Ok(Some((attribute.key.into_inner(), attribute.value)))
+                let raw = Raw { is_plain: is_plain(&attribute.value), text: attribute.value };
+                Ok(Some((attribute.key.into_inner(), raw)))
             }
             Some(Err(error)) => Err(BadReason::Attribute { message: error.to_string() }.into()),
         }
     }
 
-    fn value<'v>(&mut self, field: &'static str, raw: &'v str) -> Result<Option<Cow<'v, str>>, Flaw> {
-        let raw = raw.trim_ascii();
+    fn value<'v>(&mut self, field: &'static str, raw: &'v Raw<'_>) -> Result<Option<Cow<'v, str>>, Flaw> {
+        let Raw { text, is_plain } = raw;
+        let raw = text.trim_ascii();
         if raw.is_empty() {
             self.notes.add(Quirk::EmptyValue);
             return Ok(None);
@@ -67,7 +79,7 @@ impl<'t, 'n> Values<'t, 'n> {
         if raw.len() > limit {
             return Err(BadReason::FieldTooLong { field, limit }.into());
         }
-        if is_plain(raw) {
+        if *is_plain {
             return Ok(Some(Cow::Borrowed(raw)));
         }
         let value = unescape(raw, self.notes).map_err(Flaw::Entity)?;
@@ -78,7 +90,7 @@ impl<'t, 'n> Values<'t, 'n> {
     pub(super) fn text(
         &mut self,
         field: &'static str,
-        raw: Cow<'t, str>,
+        raw: Raw<'t>,
         slot: &mut Option<String>,
     ) -> Result<(), Flaw> {
         if let Some(value) = self.value(field, &raw)? {
@@ -90,7 +102,7 @@ impl<'t, 'n> Values<'t, 'n> {
     pub(super) fn length(
         &mut self,
         field: &'static str,
-        raw: Cow<'t, str>,
+        raw: Raw<'t>,
         slot: &mut Option<u64>,
     ) -> Result<(), Flaw> {
         if let Some(value) = self.value(field, &raw)? {
@@ -102,7 +114,7 @@ impl<'t, 'n> Values<'t, 'n> {
         Ok(())
     }
 
-    pub(super) fn pri(&mut self, raw: Cow<'t, str>, slot: &mut Option<u32>) -> Result<(), Flaw> {
+    pub(super) fn pri(&mut self, raw: Raw<'t>, slot: &mut Option<u32>) -> Result<(), Flaw> {
         if let Some(value) = self.value("pri", &raw)? {
             let pri = digits(&value).and_then(|digits| digits.parse().ok());
             match pri.filter(|pri| (1..=MAX_PRI).contains(pri)) {
@@ -116,7 +128,7 @@ impl<'t, 'n> Values<'t, 'n> {
     pub(super) fn time(
         &mut self,
         field: &'static str,
-        raw: Cow<'t, str>,
+        raw: Raw<'t>,
         slot: &mut Option<Datetime>,
     ) -> Result<(), Flaw> {
         if let Some(value) = self.value(field, &raw)?
@@ -128,7 +140,7 @@ impl<'t, 'n> Values<'t, 'n> {
     }
 
     /// The time of a change. Dropping an unreadable one would make `lastmod` stand in for it, which would be a guess.
-    pub(super) fn change_time(&mut self, raw: Cow<'t, str>, slot: &mut Option<Datetime>) -> Result<(), Flaw> {
+    pub(super) fn change_time(&mut self, raw: Raw<'t>, slot: &mut Option<Datetime>) -> Result<(), Flaw> {
         let value = self.value("datetime", &raw)?.unwrap_or_default();
         match Datetime::parse_lenient(&value) {
             Ok((time, quirks)) => {
@@ -141,7 +153,7 @@ impl<'t, 'n> Values<'t, 'n> {
 
     pub(super) fn change(
         &mut self,
-        raw: Cow<'t, str>,
+        raw: Raw<'t>,
         slot: &mut Option<Change>,
         tells_changes: bool,
     ) -> Result<(), Flaw> {
@@ -163,11 +175,7 @@ impl<'t, 'n> Values<'t, 'n> {
         Ok(())
     }
 
-    pub(super) fn capability(
-        &mut self,
-        raw: Cow<'t, str>,
-        slot: &mut Option<Capability>,
-    ) -> Result<(), Flaw> {
+    pub(super) fn capability(&mut self, raw: Raw<'t>, slot: &mut Option<Capability>) -> Result<(), Flaw> {
         if let Some(value) = self.value("capability", &raw)? {
             let (capability, quirk) = Capability::read(&value);
             quirk.into_iter().for_each(|quirk| self.notes.add(quirk));
@@ -184,6 +192,14 @@ pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> 
         return Err(BadReason::NotText { field });
     }
     Ok(())
+}
+
+/// A text without surrounding blanks, most of which have none.
+pub(super) fn trim(text: &str) -> &str {
+    match text.as_bytes() {
+        [b'!'..=b'~', .., b'!'..=b'~'] => text,
+        _ => text.trim(),
+    }
 }
 
 /// Fills a slot; the same said twice is a quirk, different things are a conflict.
