@@ -50,6 +50,8 @@ pub(crate) enum Case {
     Scrub(Options),
     /// 2,000 Sources, one of them with 5,000,000 resources: every page of the console.
     Console(ConsoleOptions),
+    /// Where the time of a small resource goes, by strace, callgrind and perf, as far as they are there.
+    Profile(Options),
     /// A Source that changes ten times a second and has a hub: how long after each change is it held. `--resources` are changes.
     PushLag(Options),
     /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.

@@ -43,6 +43,10 @@ fn main() -> ExitCode {
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),
         Case::Scrub(options) => print(&options, cases::scrub::run(&options)),
         Case::Console(options) => print(&options.common, cases::console::run(&options)),
+        Case::Profile(options) => cases::profile::run(&options).map(|tables| {
+            println!("{tables}");
+            ExitCode::SUCCESS
+        }),
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
         Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
         Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -154,7 +154,8 @@ fn libraries(unpacked: &Path) -> anyhow::Result<String> {
     Ok(folders.join(":"))
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
+/// A program of this name on the PATH, or where Debian keeps servers.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     // Where Debian keeps servers is on root's path only.
     let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);

@@ -9,6 +9,7 @@ pub(crate) mod latency;
 mod million;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
+pub(crate) mod profile;
 pub(crate) mod push_flood;
 pub(crate) mod push_lag;
 pub(crate) mod read_lists;

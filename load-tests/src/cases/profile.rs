@@ -1,0 +1,162 @@
+//! `profile`: where the time of a small resource goes. Not how fast, but at what: system calls, instructions, allocations, and which
+//! part of the program they belong to. It prints Markdown.
+
+mod calls;
+mod instructions;
+mod samples;
+mod stage;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::ensure;
+use testkit::source::Expected;
+
+use self::instructions::Instructions;
+use self::samples::Samples;
+use super::measured;
+use super::small_files::serving;
+use crate::check;
+use crate::cli::Options;
+use crate::folder::WorkFolder;
+use crate::peers;
+use crate::process::output_of;
+use crate::source::Source;
+use crate::thresher::{Outcome, Thresher, View};
+
+const RESOURCES: u64 = 10_000;
+const BYTES_EACH: u64 = 2048;
+const AT_ONCE: u16 = 16;
+/// Samples in a second of processor time: a number that no timer of the program is a multiple of.
+const SAMPLES_PER_SECOND: u64 = 997;
+
+/// A Source of some resources, and one of twice as many: what the second harvest takes more is what resources take, and neither start nor end.
+struct Bench {
+    thresher: Thresher,
+    less: Served,
+    more: Served,
+}
+
+/// A Source and where its harvests go.
+struct Served {
+    source: Source,
+    expected: Vec<Expected>,
+    work: WorkFolder,
+}
+
+/// What was found of a resource, as far as the tools are there.
+#[derive(Debug, Default)]
+struct Found {
+    /// How many there were at the most, and what of.
+    resources: u64,
+    /// System calls by their names, of one resource.
+    calls: Option<BTreeMap<String, f64>>,
+    /// Of one resource.
+    instructions: Option<Instructions>,
+    /// Of all of them.
+    samples: Option<Samples>,
+}
+
+/// Runs the case, and gives its tables.
+pub(crate) fn run(options: &Options) -> anyhow::Result<String> {
+    ensure!(options.only.is_empty(), "this case has no rows: leave --only out");
+    let resources = options.resources.unwrap_or(RESOURCES).max(2);
+    let thresher = Thresher::get(options)?;
+    let served = |name, resources| -> anyhow::Result<Served> {
+        let work = WorkFolder::new(options, name)?;
+        let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
+        Ok(Served { source, expected, work })
+    };
+    let bench = Bench {
+        thresher,
+        less: served("profile-less", resources / 2)?,
+        more: served("profile-more", resources)?,
+    };
+    let found = Found {
+        resources,
+        calls: bench.with("strace", Bench::calls)?,
+        instructions: bench.with("valgrind", Bench::instructions)?,
+        samples: bench.with("perf", Bench::samples)?,
+    };
+    Ok(table::of(&found, &bench.thresher.version))
+}
+
+impl Bench {
+    /// What a tool tells; nothing where it is not installed, or is not allowed to look.
+    fn with<T>(
+        &self,
+        tool: &str,
+        look: impl Fn(&Self) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Option<T>> {
+        if peers::on_path(tool).is_none() {
+            eprintln!("there is no {tool}: what it would tell is left out");
+            return Ok(None);
+        }
+        eprintln!("under {tool}");
+        look(self)
+    }
+
+    fn calls(&self) -> anyhow::Result<Option<BTreeMap<String, f64>>> {
+        let count = |served| {
+            let report = self.harvest(served, "strace", &["-f", "-c", "-o", "calls.txt"])?.join("calls.txt");
+            anyhow::Ok(calls::counted(&fs::read_to_string(report)?))
+        };
+        Ok(Some(self.of_one(&count(&self.less)?, &count(&self.more)?)))
+    }
+
+    fn instructions(&self) -> anyhow::Result<Option<Instructions>> {
+        let options = ["--tool=callgrind", "--callgrind-out-file=callgrind.out"];
+        let count = |served| {
+            let report = self.harvest(served, "valgrind", &options)?.join("callgrind.out");
+            Instructions::read(&report)
+        };
+        let (less, more) = (count(&self.less)?, count(&self.more)?);
+        let resources = self.resources_more();
+        Ok(Some(Instructions {
+            by_stage: self.of_one(&less.by_stage, &more.by_stage),
+            allocations: (more.allocations - less.allocations) / resources,
+        }))
+    }
+
+    fn samples(&self) -> anyhow::Result<Option<Samples>> {
+        // A virtual machine may have no counters; every one has a clock.
+        let frequency = SAMPLES_PER_SECOND.to_string();
+        let record = ["record", "-q", "-g", "-e", "cpu-clock", "-F", &frequency, "-o", "perf.data"];
+        let folder = self.harvest(&self.more, "perf", &record)?;
+        let script = ["script", "-i", "perf.data", "-F", "ip,sym,dso"];
+        let script = output_of(Command::new("perf").args(script).current_dir(&folder))?;
+        let samples = Samples::of(&script);
+        if samples.count == 0 {
+            eprintln!("perf has seen nothing: it may not be allowed to look");
+            return Ok(None);
+        }
+        Ok(Some(samples))
+    }
+
+    /// One harvest that a tool looks at; where the tool has put its report.
+    fn harvest(&self, served: &Served, tool: &str, arguments: &[&str]) -> anyhow::Result<PathBuf> {
+        let folder = served.work.make(tool)?;
+        let command = self.thresher.sync(&served.source.list(), View::None, Some(AT_ONCE));
+        let command = command.run_by(tool, arguments);
+        let (ended, _) = measured(&command, &folder, Some(&served.source))?;
+        let checks = check::synced(&Outcome::of(&ended)?, served.expected.len() as u64);
+        ensure!(checks.iter().all(|check| check.holds), "the harvest under {tool} is not whole: {checks:?}");
+        Ok(folder)
+    }
+
+    fn resources_more(&self) -> f64 {
+        (self.more.expected.len() - self.less.expected.len()) as f64
+    }
+
+    /// What is more of each, for one resource that is more.
+    fn of_one(&self, less: &BTreeMap<String, f64>, more: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+        let resources = self.resources_more();
+        let one = |(name, count): (&String, &f64)| {
+            (name.clone(), (count - less.get(name).copied().unwrap_or_default()) / resources)
+        };
+        more.iter().map(one).collect()
+    }
+}
