@@ -165,10 +165,12 @@ impl Fleet {
 
     /// The same, of the samples that carry `label`.
     pub(crate) fn counted_with(&self, service: &str, metric: &str, label: &str) -> anyhow::Result<u64> {
-        let of_label = |metrics: String| -> String {
-            metrics.lines().filter(|line| line.contains(label)).map(|line| format!("{line}\n")).collect()
-        };
-        self.named(service).map(|service| Ok(sum_of(&of_label(service.metrics()?), metric))).sum()
+        self.named(service).map(|service| service.counted(metric, label)).sum()
+    }
+
+    /// The same, of all services together.
+    pub(crate) fn counted_by_all(&self, metric: &str, label: &str) -> anyhow::Result<u64> {
+        self.services.iter().map(|service| service.counted(metric, label)).sum()
     }
 
     fn named(&self, service: &str) -> impl Iterator<Item = &Service> {
@@ -189,6 +191,13 @@ impl Service {
 
     fn metrics(&self) -> anyhow::Result<String> {
         self.ask("/metrics").with_context(|| format!("the {} tells no metrics", self.name))
+    }
+
+    fn counted(&self, metric: &str, label: &str) -> anyhow::Result<u64> {
+        let metrics = self.metrics()?;
+        let with_label: String =
+            metrics.lines().filter(|line| line.contains(label)).flat_map(|line| [line, "\n"]).collect();
+        Ok(sum_of(&with_label, metric))
     }
 
     /// Asks its admin port, whose address it has logged.

@@ -3,6 +3,7 @@
 mod cases;
 mod check;
 mod cli;
+mod cost;
 mod documents;
 mod fleet;
 mod folder;

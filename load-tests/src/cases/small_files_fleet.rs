@@ -10,6 +10,7 @@ use super::small_files::serving;
 use super::{harvested, interleaved, measured};
 use crate::check;
 use crate::cli::Options;
+use crate::cost::Cost;
 use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
@@ -121,7 +122,12 @@ impl Bench {
                 let objects = "fetcher: {jobs: {small_bytes: 0}}";
                 fleet.start("fetcher", if has_packs { "" } else { objects })?;
                 fleet.add(&self.source.list(), &["--concurrency", &AT_ONCE.to_string()])?;
-                let done = harvested(&fleet, &self.source)?;
+                fleet.until_ready()?;
+                let before = Cost::of(&fleet)?;
+                let mut done = harvested(&fleet, &self.source)?;
+                let cost = Cost::of(&fleet)?.since(before, self.expected.len() as u64);
+                done.counted.extend(cost);
+                done.checks.push(check::resident(&done.usage));
                 ("thresher run submit $SOURCE --watch".to_owned(), done, fleet.place())
             }
         };
@@ -134,6 +140,7 @@ impl Bench {
         let command = self.thresher.sync_to(into, &self.source.list(), View::None, Some(AT_ONCE));
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
         done.checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
+        done.checks.push(check::resident(&ended.usage));
         Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
     }
 }

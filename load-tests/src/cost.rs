@@ -1,0 +1,55 @@
+//! What a fleet asks of its store and its bus: what a cloud would send a bill for.
+
+use anyhow::Context as _;
+
+use crate::fleet::Fleet;
+
+/// What is counted, by metric and label, as docs/METRICS.md has them.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("store_puts", "thresher_store_operations", "operation=\"put\""),
+    ("store_gets", "thresher_store_operations", "operation=\"get\""),
+    ("store_lists", "thresher_store_operations", "operation=\"list\""),
+    ("store_deletes", "thresher_store_operations", "operation=\"delete\""),
+    ("store_copies", "thresher_store_operations", "operation=\"copy\""),
+    ("messages", "thresher_bus_deliveries", ""),
+];
+
+/// How often each was asked for so far, by all services together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cost([u64; KINDS.len()]);
+
+impl Cost {
+    /// What the services of a fleet tell.
+    pub(crate) fn of(fleet: &Fleet) -> anyhow::Result<Self> {
+        let mut counts = [0; KINDS.len()];
+        for (count, (what, metric, label)) in counts.iter_mut().zip(KINDS) {
+            *count = fleet.counted_by_all(metric, label).with_context(|| format!("no count of {what}"))?;
+        }
+        Ok(Self(counts))
+    }
+
+    /// What came to it since `before`, in all and as it would be of a million resources.
+    pub(crate) fn since(self, before: Self, resources: u64) -> Vec<(String, u64)> {
+        let counts = self.0.into_iter().zip(before.0).map(|(now, before)| now.saturating_sub(before));
+        let told = KINDS.into_iter().zip(counts).flat_map(|((what, ..), count)| {
+            let of_million = (count * 1_000_000).div_ceil(resources.max(1));
+            [(what.to_owned(), count), (format!("{what}_of_a_million"), of_million)]
+        });
+        told.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_came_to_it_counts_and_a_million_takes_more_by_as_much() {
+        let (before, after) = (Cost([5; KINDS.len()]), Cost([205, 5, 5, 5, 5, 605]));
+        let told = after.since(before, 20_000);
+        let of = |what: &str| told.iter().find(|(name, _)| name == what).map(|(_, count)| *count);
+        assert_eq!((of("store_puts"), of("store_puts_of_a_million")), (Some(200), Some(10_000)));
+        assert_eq!((of("messages"), of("messages_of_a_million")), (Some(600), Some(30_000)));
+        assert_eq!(of("store_gets"), Some(0));
+    }
+}
