@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 use testkit::source::Expected;
 
 use crate::folder::files_below;
-use crate::measure::Usage;
 use crate::place::Place;
 use crate::thresher::{Outcome, Thresher};
 
@@ -59,8 +58,8 @@ impl fmt::Display for Check {
 const MOST_RESIDENT_BYTES: u64 = 300_000_000;
 
 /// That a process never had more memory resident than promised.
-pub(crate) fn resident(usage: &Usage) -> Check {
-    Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, usage.peak_rss_bytes)
+pub(crate) fn resident(peak_rss_bytes: u64) -> Check {
+    Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, peak_rss_bytes)
 }
 
 /// A `thresher sync` ended in sync, with so many resources stored.

@@ -117,7 +117,7 @@ impl Bench {
         let command = self.thresher.sync(&self.source.list(), view, Some(AT_ONCE));
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
         done.checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
-        done.checks.push(check::resident(&ended.usage));
+        done.checks.push(check::resident(ended.usage.peak_rss_bytes));
         done.checks.extend(check::harvest(&self.thresher, &Place::directory(into), &self.expected, SAMPLE)?);
         if view == View::Files {
             done.checks.extend(check::view(into, &self.source.base(), &self.expected)?);

@@ -240,6 +240,7 @@ impl Bench {
             ("slices".to_owned(), fleet.counted("unpacker", "thresher_unpack_slices")?),
         ]);
         done.checks = check::harvest(&self.thresher, &fleet.place(), &self.package.members, SAMPLE)?;
+        done.checks.push(check::resident(fleet.peak_rss_bytes()));
         done.checks.push(Check::at_most(
             "peak resident bytes of an unpacker",
             MOST_RESIDENT_BYTES,
@@ -253,6 +254,7 @@ impl Bench {
         let command = self.thresher.sync_to(&into, &self.source.list(), View::None, None);
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
         done.checks = check::synced(&Outcome::of(&ended)?, self.package.members.len() as u64);
+        done.checks.push(check::resident(ended.usage.peak_rss_bytes));
         done.checks.extend(check::harvest(&self.thresher, &into, &self.package.members, SAMPLE)?);
         // A few large files: deleting them slows nobody down, and the next run needs the room.
         fs::remove_dir_all(&into.into)?;

@@ -104,7 +104,7 @@ impl Bench {
                 let (ended, mut done) = measured(&command, &folder, Some(&self.source))?;
                 let place = Place::directory(&folder.join("into"));
                 done.checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
-                done.checks.push(check::resident(&ended.usage));
+                done.checks.push(check::resident(ended.usage.peak_rss_bytes));
                 done.checks.extend(check::harvest(&self.thresher, &place, &self.expected, SAMPLE)?);
                 (command, done)
             }

@@ -46,7 +46,7 @@ impl Bench {
         round.checks = judge(&told, &mut round)?;
         round.checks.push(Check::holds("in sync", told.outcome.in_sync));
         round.checks.extend(self.held(&Place::directory(&folder.join("into")))?);
-        round.checks.push(check::resident(&ended.usage));
+        round.checks.push(check::resident(ended.usage.peak_rss_bytes));
         count(&mut round, &folder.join("into"), &told)?;
         row.command = command.shown(folder).replace(&source.base(), "$SOURCE");
         row.rounds.push(round);

@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
             Check::equal("as declared, as audit says", resources, audited.agreeing),
             // Every document once, and what a Source may be asked beside them: no resource.
             Check::at_most("requests seen by the Source", documents + 10, requests),
-            check::resident(&ended.usage),
+            check::resident(ended.usage.peak_rss_bytes),
         ];
         round.counted.extend([
             ("requests_as_audit_says".to_owned(), audited.requests),

@@ -8,7 +8,7 @@ use testkit::servers::{NatsServer, SeaweedServer};
 use testkit::source::{Size, SourceSpec};
 
 use super::{harvested, interleaved};
-use crate::check::Check;
+use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
@@ -96,6 +96,7 @@ impl Bench {
             ("most_requests_at_a_time".to_owned(), requests.max_in_flight),
         ]);
         done.checks = self.checks(&fleet, fetchers, requests.max_in_flight)?;
+        done.checks.push(check::resident(done.usage.peak_rss_bytes));
         Ok(done)
     }
 

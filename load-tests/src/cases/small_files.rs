@@ -83,7 +83,7 @@ impl Bench {
         done.checks = match entrant {
             Entrant::Thresher { has_view, .. } => {
                 let mut checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
-                checks.push(check::resident(&ended.usage));
+                checks.push(check::resident(ended.usage.peak_rss_bytes));
                 checks.extend(check::harvest(
                     &self.thresher,
                     &Place::directory(&into),

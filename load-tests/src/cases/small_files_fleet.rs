@@ -127,7 +127,7 @@ impl Bench {
                 let mut done = harvested(&fleet, &self.source)?;
                 let cost = Cost::of(&fleet)?.since(before, self.expected.len() as u64);
                 done.counted.extend(cost);
-                done.checks.push(check::resident(&done.usage));
+                done.checks.push(check::resident(done.usage.peak_rss_bytes));
                 ("thresher run submit $SOURCE --watch".to_owned(), done, fleet.place())
             }
         };
@@ -140,7 +140,7 @@ impl Bench {
         let command = self.thresher.sync_to(into, &self.source.list(), View::None, Some(AT_ONCE));
         let (ended, mut done) = measured(&command, folder, Some(&self.source))?;
         done.checks = check::synced(&Outcome::of(&ended)?, self.expected.len() as u64);
-        done.checks.push(check::resident(&ended.usage));
+        done.checks.push(check::resident(ended.usage.peak_rss_bytes));
         Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
     }
 }

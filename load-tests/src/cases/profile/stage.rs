@@ -6,7 +6,7 @@ pub(super) const OTHER: &str = "other";
 pub(super) const KERNEL_OTHER: &str = "kernel: other";
 
 /// The parts, and the crates whose functions they are.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("reading lists", &["resourcesync", "quick_xml", "memchr", "encoding_rs", "jiff", "chrono"]),
     (
         "HTTP",
@@ -82,6 +82,7 @@ const CRATES: [(&str, &[&str]); 16] = [
         "telemetry",
         &["tracing", "tracing_core", "tracing_subscriber", "sharded_slab", "service", "prometheus_client"],
     ),
+    ("clocks", &["fastant"]),
     ("allocator", &["__rustc", "tikv_jemallocator"]),
     ("standard library", &["core", "alloc", "std", "hashbrown", "indexmap"]),
 ];
@@ -169,6 +170,10 @@ fn of_c(function: &str) -> &'static str {
         "moving bytes"
     } else if contains(&["jem", "alloc", "tcache", "arena", "free"]) {
         "allocator"
+    } else if contains(&["clock_gettime"]) {
+        "clocks"
+    } else if contains(&["_dl_", "dl_main", "do_lookup_x"]) {
+        "start"
     } else if contains(&["sha1", "sha256", "sha512", "md5"]) {
         "digests"
     } else {
@@ -193,7 +198,9 @@ mod tests {
     fn functions_of_c_go_by_their_names() {
         assert_eq!(of("__memmove_avx512_unaligned_erms"), "moving bytes");
         assert_eq!(of("_rjem_je_sdallocx_default"), "allocator");
-        assert_eq!(of("__vdso_clock_gettime"), OTHER);
+        assert_eq!(of("__vdso_clock_gettime"), "clocks");
+        assert_eq!(of("_dl_relocate_object"), "start");
+        assert_eq!(of("qsort"), OTHER);
     }
 
     #[test]
