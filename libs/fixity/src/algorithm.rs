@@ -66,14 +66,16 @@ impl FromStr for Algorithm {
 
     /// Reads a name in any case, with hyphens or without (`sha-256`, `SHA256`, `MD-5`).
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        let same = |known: &Self| {
-            let plain =
-                |text: &str| text.bytes().filter(|b| *b != b'-').map(|b| b.to_ascii_lowercase()).collect();
-            let (one, other): (Vec<u8>, Vec<u8>) = (plain(known.as_str()), plain(name));
-            one == other
-        };
-        Self::ALL.into_iter().find(same).ok_or_else(|| UnknownAlgorithm(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|known| plain(known.as_str()).eq(plain(name)))
+            .ok_or_else(|| UnknownAlgorithm(name.to_owned()))
     }
+}
+
+/// A name's characters in lower case, without hyphens.
+fn plain(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().filter(|byte| *byte != b'-').map(|byte| byte.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use data_encoding::{Encoding, HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::Digest as _;
 
@@ -37,8 +37,12 @@ pub enum DigestError {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest {
     algorithm: Algorithm,
-    bytes: Vec<u8>,
+    /// The value, and zeros up to the length of the longest: nothing has to be allocated for it.
+    bytes: [u8; MOST_BYTES],
 }
+
+/// Of SHA-512.
+const MOST_BYTES: usize = 64;
 
 /// A SHA-256 value: the digest every bitstream has, and the name of its object; shown and stored as
 /// 64 lower-case hexadecimal digits.
@@ -50,13 +54,32 @@ impl Digest {
     ///
     /// # Errors
     /// [`DigestError::Length`] when the algorithm's digests have another length.
-    pub fn new(algorithm: Algorithm, bytes: impl Into<Vec<u8>>) -> Result<Self, DigestError> {
-        let bytes = bytes.into();
+    pub fn new(algorithm: Algorithm, bytes: impl AsRef<[u8]>) -> Result<Self, DigestError> {
+        let bytes = bytes.as_ref();
         let (expected, actual) = (algorithm.digest_len(), bytes.len());
         if expected != actual {
             return Err(DigestError::Length { algorithm, expected, actual });
         }
-        Ok(Self { algorithm, bytes })
+        Ok(Self::filled(algorithm, |value| value.copy_from_slice(bytes)))
+    }
+
+    /// The digest that `fill` writes, which is given as many bytes as the algorithm's digests have.
+    fn filled(algorithm: Algorithm, fill: impl FnOnce(&mut [u8])) -> Self {
+        let mut bytes = [0; MOST_BYTES];
+        fill(&mut bytes[..algorithm.digest_len()]);
+        Self { algorithm, bytes }
+    }
+
+    /// The digest that `value` is in an encoding; `None` when it is not in that encoding, or of another length.
+    pub(crate) fn decode(algorithm: Algorithm, encoding: &Encoding, value: &[u8]) -> Option<Self> {
+        let mut read = None;
+        let digest = Self::filled(algorithm, |bytes| {
+            if encoding.decode_len(value.len()) == Ok(bytes.len()) {
+                read = encoding.decode_mut(value, bytes).ok();
+            }
+        });
+        // Blanks that an encoding ignores would leave the value shorter.
+        (read == Some(algorithm.digest_len())).then_some(digest)
     }
 
     /// The algorithm.
@@ -66,13 +89,13 @@ impl Digest {
 
     /// The value.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[..self.algorithm.digest_len()]
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.algorithm, HEXLOWER.encode_display(&self.bytes))
+        write!(f, "{}:{}", self.algorithm, HEXLOWER.encode_display(self.bytes()))
     }
 }
 
@@ -88,7 +111,11 @@ impl FromStr for Digest {
     /// Reads what [`Display`](fmt::Display) writes. What Sources write is read by [`parse_hashes`](crate::parse_hashes).
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let (name, hex) = text.split_once(':').ok_or_else(|| DigestError::Form(text.to_owned()))?;
-        Self::new(name.parse()?, decode_hex(hex)?)
+        let algorithm = name.parse()?;
+        match Self::decode(algorithm, &HEXLOWER_PERMISSIVE, hex.as_bytes()) {
+            Some(digest) => Ok(digest),
+            None => Self::new(algorithm, decode_hex(hex)?),
+        }
     }
 }
 
@@ -134,7 +161,7 @@ impl FromStr for Sha256 {
 
 impl From<Sha256> for Digest {
     fn from(sha256: Sha256) -> Self {
-        Self { algorithm: Algorithm::Sha256, bytes: sha256.0.to_vec() }
+        Self::filled(Algorithm::Sha256, |bytes| bytes.copy_from_slice(&sha256.0))
     }
 }
 

@@ -41,24 +41,25 @@ fn parse_one(written: &str) -> Option<Digest> {
         (false, scheme, rest)
     };
     let algorithm: Algorithm = name.parse().ok()?;
-    Digest::new(algorithm, decode(algorithm, is_urn, value.as_bytes())?).ok()
+    decode(algorithm, is_urn, value.as_bytes())
 }
 
-fn decode(algorithm: Algorithm, is_urn: bool, value: &[u8]) -> Option<Vec<u8>> {
+fn decode(algorithm: Algorithm, is_urn: bool, value: &[u8]) -> Option<Digest> {
     let bytes = algorithm.digest_len();
     // Before base64: the hexadecimal form of no algorithm is as long as its base64 form.
     if value.len() == bytes * 2 {
-        return HEXLOWER_PERMISSIVE.decode(value).ok();
+        return Digest::decode(algorithm, &HEXLOWER_PERMISSIVE, value);
     }
     // Only after `urn:`: elsewhere 32 characters under `sha1` are more likely a mislabelled md5.
     if is_urn && algorithm == Algorithm::Sha1 && value.len() == 32 {
-        return BASE32_NOPAD_NOCASE.decode(value).ok();
+        return Digest::decode(algorithm, &BASE32_NOPAD_NOCASE, value);
     }
     let bare = strip_padding(value);
     if bare.len() != (bytes * 4).div_ceil(3) {
         return None;
     }
-    BASE64URL_NOPAD.decode(bare).or_else(|_| BASE64_NOPAD.decode(bare)).ok()
+    Digest::decode(algorithm, &BASE64URL_NOPAD, bare)
+        .or_else(|| Digest::decode(algorithm, &BASE64_NOPAD, bare))
 }
 
 fn strip_padding(mut value: &[u8]) -> &[u8] {

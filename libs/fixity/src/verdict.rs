@@ -36,9 +36,9 @@ pub enum Mismatch {
     /// Digests of one algorithm differ.
     Digest {
         /// As declared.
-        expected: Digest,
+        expected: Box<Digest>,
         /// As computed.
-        computed: Digest,
+        computed: Box<Digest>,
     },
 }
 
@@ -58,7 +58,10 @@ pub fn judge(declared_digests: &[Digest], declared_length: Option<u64>, computed
         let algorithm = expected.algorithm();
         let Some(computed) = computed.get(algorithm) else { continue };
         if computed != expected {
-            let what = Mismatch::Digest { expected: expected.clone(), computed: computed.clone() };
+            let what = Mismatch::Digest {
+                expected: Box::new(expected.clone()),
+                computed: Box::new(computed.clone()),
+            };
             return Verdict::Mismatch { what };
         }
         if !by.contains(&algorithm) {
