@@ -5,13 +5,16 @@ use anyhow::Context as _;
 use crate::fleet::Fleet;
 
 /// What is counted, by metric and label, as docs/METRICS.md has them.
-const KINDS: [(&str, &str, &str); 6] = [
+const KINDS: [(&str, &str, &str); 9] = [
     ("store_puts", "thresher_store_operations", "operation=\"put\""),
     ("store_gets", "thresher_store_operations", "operation=\"get\""),
     ("store_lists", "thresher_store_operations", "operation=\"list\""),
     ("store_deletes", "thresher_store_operations", "operation=\"delete\""),
     ("store_copies", "thresher_store_operations", "operation=\"copy\""),
     ("messages", "thresher_bus_deliveries", ""),
+    ("messages_of_fetch", "thresher_bus_deliveries", "queue=\"fetch\""),
+    ("messages_of_verify", "thresher_bus_deliveries", "queue=\"verify\""),
+    ("messages_of_outcomes", "thresher_bus_deliveries", "queue=\"outcomes\""),
 ];
 
 /// How often each was asked for so far, by all services together.
@@ -45,7 +48,7 @@ mod tests {
 
     #[test]
     fn only_what_came_to_it_counts_and_a_million_takes_more_by_as_much() {
-        let (before, after) = (Cost([5; KINDS.len()]), Cost([205, 5, 5, 5, 5, 605]));
+        let (before, after) = (Cost([5; KINDS.len()]), Cost([205, 5, 5, 5, 5, 605, 205, 205, 205]));
         let told = after.since(before, 20_000);
         let of = |what: &str| told.iter().find(|(name, _)| name == what).map(|(_, count)| *count);
         assert_eq!((of("store_puts"), of("store_puts_of_a_million")), (Some(200), Some(10_000)));
