@@ -106,7 +106,7 @@ fn mode() -> Schema {
 }
 
 fn asked_by() -> Schema {
-    one_of(&["operator", "schedule", "notification"])
+    one_of(&["operator", "schedule", "notification", "hint"])
 }
 
 impl Run {

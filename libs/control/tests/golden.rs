@@ -121,6 +121,9 @@ fn sources() {
 #[test]
 fn runs() {
     golden("run-queued", &run());
+    let mut hinted = run();
+    hinted.spec.asked_by = AskedBy::Hint;
+    golden("run-hinted", &hinted);
     golden("run-running", &running());
     let end = |step| running().step(step, at("2026-03-01T12:10:00Z")).unwrap();
     golden("run-finished", &end(Step::Finish(tenure(), InSync(true))));

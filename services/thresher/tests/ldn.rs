@@ -51,7 +51,7 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
     // The first one has it harvested, though it has no schedule and nobody asked.
     left(&api, &inbox, &update(&format!("{}/1", harvested.url()))).await.is(StatusCode::CREATED);
     let first = finished(&api, &id, 1).await;
-    assert_eq!((first.len(), &first[0]["asked_by"]), (1, &"notification".into()));
+    assert_eq!((first.len(), &first[0]["asked_by"]), (1, &"hint".into()));
     assert_eq!(first[0]["counters"]["stored"], 5);
 
     // Of many, in the inbox for all, each in its own words, come few runs, the last of which has seen the change.
@@ -70,7 +70,7 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
         run["counters"]["stored"].as_u64().unwrap() + run["counters"]["deleted"].as_u64().unwrap()
     };
     assert_eq!(later.iter().map(settled).sum::<u64>(), 5 + 3 + 1, "{later:?}");
-    assert!(later.iter().all(|run| run["asked_by"] == "notification"));
+    assert!(later.iter().all(|run| run["asked_by"] == "hint"));
     let kept = api.get(&inbox).await.is(StatusCode::OK).json();
     assert_eq!(kept["contains"].as_array().map(Vec::len), Some(3));
 }
@@ -88,7 +88,7 @@ async fn a_sender_that_speaks_for_a_source_may_name_anything_of_it() {
     let registry =
         post(&api, "/ldn/inbox", JSON_LD, update("https://doi.example.org/10.1/x")).bearer_auth(REGISTRY);
     send(registry).await.is(StatusCode::CREATED);
-    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "notification");
+    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "hint");
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn what_was_answered_with_201_outlives_the_gateway_and_is_taken_up_by_whoe
     let all = fleet.start(&[], &fleet.inboxes("", "none-1"));
     let api = Api::of(&all).await;
     assert_eq!(api.get(&at).await.is(StatusCode::OK).json(), update(&harvested.url()));
-    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "notification");
+    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "hint");
 }
 
 #[tokio::test]

@@ -38,8 +38,10 @@ pub enum AskedBy {
     Operator,
     /// The Source's schedule.
     Schedule,
-    /// The Source, by a notification.
+    /// A hub, by a notification that it has delivered (CN-4): what that tells is planned, and lists are read only where it does not do.
     Notification,
+    /// Somebody who has [hinted](crate::Hint) that the Source has changed: its lists are looked at.
+    Hint,
 }
 
 /// A run of a Source, wanted and real. Of each Source there is one at a time.

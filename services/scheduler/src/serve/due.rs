@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::{Run, SourceSpec};
+use control::{AskedBy, Run, SourceSpec};
 use jiff::Timestamp;
 
 /// When a Source is due.
@@ -40,17 +40,28 @@ pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
     }
 }
 
-/// When a Source is due that somebody has hinted at: at once, but not sooner than `pause` after the end of its last run, which is over. However
+/// When a Source is due that somebody has hinted at: at once, but not sooner than `pause` after the end of its last look, if there was any. However
 /// many hint at it, it is looked at no more often than that.
-pub(super) fn hinted(spec: &SourceSpec, last: Option<&Run>, pause: Duration, now: Timestamp) -> Due {
+pub(super) fn hinted(
+    spec: &SourceSpec,
+    looked_at: Option<Timestamp>,
+    pause: Duration,
+    now: Timestamp,
+) -> Due {
     if !spec.enabled {
         return Due::Never;
     }
-    let ended = last.and_then(|run| run.finished_at);
-    match ended.map(|ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX)) {
+    match looked_at.map(|ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX)) {
         Some(at) if at > now => Due::In(Duration::try_from(at.duration_since(now)).unwrap_or_default()),
         _ => Due::Now,
     }
+}
+
+/// The end of the last run that has looked at the Source's lists, as far as it is known: one that a hub's notification has asked for may have looked at none. `before`
+/// is when the last one ended of those that were over before the last run began.
+pub(super) fn looked_at(last: Option<&Run>, before: Option<Timestamp>) -> Option<Timestamp> {
+    let last = last.filter(|run| run.spec.asked_by != AskedBy::Notification);
+    last.and_then(|run| run.finished_at).or(before)
 }
 
 /// When a Source is due that others are to tell of its changes, and that nobody has scheduled: so long after it was looked at last without being
@@ -97,7 +108,7 @@ pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use control::{AskedBy, PollBounds, RunMode, RunSpec, RunState, Schedule};
+    use control::{PollBounds, RunMode, RunSpec, RunState, Schedule};
     use model::RunId;
 
     use super::*;
@@ -139,9 +150,8 @@ mod tests {
     fn a_hint_is_taken_up_at_once_but_not_sooner_than_a_pause_after_the_last_run() {
         let (spec, pause) = (source(), Duration::from_secs(10));
         assert_eq!(hinted(&spec, None, pause, at(0)), Due::Now);
-        let last = ran(&spec, 0, 20);
-        assert_eq!(hinted(&spec, Some(&last), pause, at(21)), Due::In(Duration::from_secs(9)));
-        assert_eq!(hinted(&spec, Some(&last), pause, at(30)), Due::Now);
+        assert_eq!(hinted(&spec, Some(at(20)), pause, at(21)), Due::In(Duration::from_secs(9)));
+        assert_eq!(hinted(&spec, Some(at(20)), pause, at(30)), Due::Now);
         let disabled = SourceSpec { enabled: false, ..spec };
         assert_eq!(hinted(&disabled, None, pause, at(0)), Due::Never);
         let (long, short) = (Due::In(Duration::from_secs(9)), Due::In(Duration::from_secs(3)));
@@ -149,6 +159,16 @@ mod tests {
             [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
             [short, long, Due::Now]
         );
+    }
+
+    #[test]
+    fn what_a_hub_asks_for_is_no_look_so_that_no_flood_of_it_puts_hints_off() {
+        let look = ran(&source(), 0, 20);
+        let mut notified = ran(&source(), 50, 60);
+        notified.spec.asked_by = AskedBy::Notification;
+        assert_eq!(looked_at(Some(&look), Some(at(1))), Some(at(20)));
+        assert_eq!(looked_at(Some(&notified), Some(at(20))), Some(at(20)));
+        assert_eq!([looked_at(Some(&notified), None), looked_at(None, None)], [None, None]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
     let polled_at = crew.clock.now();
-    let mut steward = Steward { crew, source, keep, pause: None, polled_at };
+    let mut steward = Steward { crew, source, keep, pause: None, polled_at, looked_at: None };
     steward.look_back().await;
     while !steward.keep.is_cancelled() {
         if let Err(error) = steward.turn().await {
@@ -51,6 +51,8 @@ struct Steward {
     pause: Option<Duration>,
     /// When it was looked at last without a hub's word, as far as that is known.
     polled_at: Timestamp,
+    /// When the last run ended that a hub's notification had not asked for, as far as that is known.
+    looked_at: Option<Timestamp>,
 }
 
 impl Steward {
@@ -70,6 +72,7 @@ impl Steward {
         let last_success = runs.iter().find(|run| was_success(run)).and_then(|run| run.started_at);
         let last_poll = runs.iter().find(|run| was_poll(run)).and_then(|run| run.started_at);
         self.polled_at = last_poll.unwrap_or(self.polled_at);
+        self.looked_at = runs.iter().find_map(|run| due::looked_at(Some(run), None));
         self.crew.metrics.standings.note(&self.source, |standing| {
             (standing.since, standing.last_success) = (Some(now), last_success);
         });
@@ -90,8 +93,12 @@ impl Steward {
         lease.release().await;
         match tended? {
             Left::Settled => {
+                let now = self.crew.clock.now();
                 if was_poll(&run) {
-                    self.polled_at = self.crew.clock.now();
+                    self.polled_at = now;
+                }
+                if run.spec.asked_by != AskedBy::Notification {
+                    self.looked_at = Some(now);
                 }
                 self.note_pace().await
             }
@@ -180,10 +187,13 @@ impl Steward {
             now,
         ));
         let hinted = match is_hinted {
-            true => due::hinted(spec, last, self.crew.settings.hint_pause(), now),
+            true => {
+                let looked_at = due::looked_at(last, self.looked_at);
+                due::hinted(spec, looked_at, self.crew.settings.hint_pause(), now)
+            }
             false => Due::Never,
         };
-        let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Notification };
+        let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Hint };
         (due.or_sooner(hinted), asked_by)
     }
 
@@ -285,7 +295,8 @@ impl Steward {
 
 /// Whether a run looked at the Source without being told to by others.
 fn was_poll(run: &Run) -> bool {
-    run.spec.asked_by != AskedBy::Notification && run.spec.mode != RunMode::Audit
+    let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
+    !is_told && run.spec.mode != RunMode::Audit
 }
 
 /// Whether a run went to its end and brought its Source in step, but for problems that are told of.

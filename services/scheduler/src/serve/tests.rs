@@ -129,8 +129,8 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     crew.control.hints().give(&hint).await.unwrap();
     let mut seen = crew.hints.clone();
     timeout(LONGEST_WAIT, seen.wait_for(|hints| hints.get(&source))).await.expect("it is seen");
-    let asked = async |mode| {
-        let (id, asked_by) = (RunId::fresh(), AskedBy::Operator);
+    let asked = async |mode, asked_by| {
+        let id = RunId::fresh();
         let source = source.clone();
         let run = RunSpec { id, source, mode, asked_by, asked_at: now, allow_deletes: false, repair: false };
         crew.control.runs().submit(run).await.unwrap()
@@ -140,17 +140,21 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
         panic!("nobody else is there");
     };
 
-    let audit = asked(RunMode::Audit).await;
+    let audit = asked(RunMode::Audit, AskedBy::Operator).await;
     hints::take_up(&crew, &source, &audit).await.unwrap();
     assert!(waits().await, "an audit brings nothing in step");
     crew.control.runs().cancel(&source, audit.spec.id, now).await.unwrap();
-    let begun = asked(RunMode::Auto).await;
+    let notified = asked(RunMode::Auto, AskedBy::Notification).await;
+    hints::take_up(&crew, &source, &notified).await.unwrap();
+    assert!(waits().await, "what a hub has delivered may do without a look at any list");
+    crew.control.runs().cancel(&source, notified.spec.id, now).await.unwrap();
+    let begun = asked(RunMode::Auto, AskedBy::Operator).await;
     crew.control.runs().start(&lease, begun.spec.id, now).await.unwrap();
     // As a view shows it that is late.
     hints::take_up(&crew, &source, &begun).await.unwrap();
     assert!(waits().await, "it may have read the Source before");
     crew.control.runs().finish(&lease, begun.spec.id, InSync(true), now).await.unwrap();
-    let new = asked(RunMode::Auto).await;
+    let new = asked(RunMode::Auto, AskedBy::Hint).await;
     hints::take_up(&crew, &source, &new).await.unwrap();
     assert!(!waits().await);
     lease.release().await;

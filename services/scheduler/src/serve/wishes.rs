@@ -136,6 +136,15 @@ mod tests {
     }
 
     #[test]
+    fn only_what_a_hub_has_asked_for_may_do_without_a_look_at_the_lists() {
+        let is_notified = |asked_by| wanted(|_, run| run.asked_by = asked_by).notified;
+        assert!(is_notified(AskedBy::Notification));
+        for asked_by in [AskedBy::Hint, AskedBy::Schedule, AskedBy::Operator] {
+            assert!(!is_notified(asked_by), "{asked_by:?}");
+        }
+    }
+
+    #[test]
     fn the_guard_is_lifted_by_a_run_that_says_so_and_by_nothing_else() {
         assert_eq!(wanted(|source, _| source.max_deletes_percent = 3).max_deletes_percent, 3);
         assert_eq!(wanted(|_, run| run.allow_deletes = true).max_deletes_percent, 100);
