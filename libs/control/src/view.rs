@@ -80,6 +80,11 @@ impl<T: Kept> View<T> {
         read(&self.rows).values.values().cloned().collect()
     }
 
+    /// Whether this holds of any value. Nothing is copied, and nothing may be waited for meanwhile.
+    pub fn any(&self, mut holds: impl FnMut(&T) -> bool) -> bool {
+        read(&self.rows).values.values().any(|value| holds(value))
+    }
+
     /// Whether the copy follows the server now. If not, it is what was known last.
     pub fn is_live(&self) -> bool {
         read(&self.rows).live

@@ -1,8 +1,8 @@
 //! What a Source offers to be subscribed to, after a run has found that out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use control::{ControlError, Offered, Push, SourceSpec, SubscriptionStep};
+use control::{ControlError, Offered, Push, SourceSpec, SubscriptionState, SubscriptionStep};
 use model::{CapabilityLink, SetId, SourceId};
 use resourcesync::Capability;
 use url::Url;
@@ -12,20 +12,27 @@ use websub::Links;
 use super::Crew;
 use crate::Channels;
 
-/// Wants the channels of a Source, and no others. Errors are told and nothing more: the next run says the same again.
+/// Wants the channels of a Source, and no others. Errors are told and nothing more: the next run says the same again. What hubs a channel names
+/// itself is looked for where it is not subscribed to, and after a run that `is_poll`; where that is not to be had, what is subscribed to stays.
 pub(super) async fn want(
     crew: &Crew,
     client: &Client,
     source: &SourceSpec,
     offers: &[(SetId, CapabilityLink)],
+    is_poll: bool,
 ) {
     let Some(push) = &crew.push else { return };
     let offers = if source.push == Push::Off { &[] } else { offers };
-    let mut wanted = Vec::new();
+    let (mut wanted, mut left_alone) = (Vec::new(), HashSet::new());
     for (set, link) in offers.iter().filter(|(_, link)| link.capability == Capability::ChangeNotification) {
         let hubs = match link.hubs.is_empty() {
-            false => link.hubs.clone(),
+            false => Some(link.hubs.clone()),
+            true if !is_poll && is_subscribed(crew, &source.id, &link.uri) => None,
             true => hubs_of(client, &link.uri).await,
+        };
+        let Some(hubs) = hubs else {
+            left_alone.insert(link.uri.as_str());
+            continue;
         };
         if hubs.is_empty() {
             tracing::info!(source.id = %source.id, topic = link.uri, "no hub is named for its notifications");
@@ -35,12 +42,25 @@ pub(super) async fn want(
         wanted.push(Offered { source: source.id.clone(), set, topic, hubs });
     }
     let key = push.keys().current().name();
-    if let Err(error) = tell(crew, source, &wanted, key).await {
+    if let Err(error) = tell(crew, source, &wanted, &left_alone, key).await {
         tracing::warn!(source.id = %source.id, %error, "what it offers to be subscribed to could not be told");
     }
 }
 
-async fn tell(crew: &Crew, source: &SourceSpec, wanted: &[Offered], key: &str) -> Result<(), ControlError> {
+/// Whether a channel of a Source is subscribed to, or is about to be.
+fn is_subscribed(crew: &Crew, source: &SourceId, topic: &str) -> bool {
+    crew.subscriptions.any(|known| {
+        known.source == *source && known.topic == topic && known.state != SubscriptionState::Ending
+    })
+}
+
+async fn tell(
+    crew: &Crew,
+    source: &SourceSpec,
+    wanted: &[Offered],
+    left_alone: &HashSet<&str>,
+    key: &str,
+) -> Result<(), ControlError> {
     let subscriptions = crew.control.subscriptions();
     let now = crew.clock.now();
     let mut kept = Vec::new();
@@ -50,7 +70,7 @@ async fn tell(crew: &Crew, source: &SourceSpec, wanted: &[Offered], key: &str) -
     for known in crew.subscriptions.all().iter().filter(|known| known.source == source.id) {
         // One under an earlier key goes on until the one that replaces it works.
         let is_replaced = known.key != key && wanted.iter().any(|offered| offered.topic == known.topic);
-        if kept.contains(&known.id) || is_replaced {
+        if kept.contains(&known.id) || is_replaced || left_alone.contains(known.topic.as_str()) {
             continue;
         }
         match subscriptions.step(&known.id, &SubscriptionStep::Unwanted, now).await {
@@ -100,17 +120,77 @@ pub(super) async fn missed(crew: &Crew, source: &SourceId, missed: &HashMap<SetI
     }
 }
 
-/// The hubs that a channel names itself (CN-6), where its Capability List does not.
-async fn hubs_of(client: &Client, topic: &str) -> Vec<String> {
-    let Ok(url) = Url::parse(topic) else { return Vec::new() };
+/// The hubs that a channel names itself (CN-6), where its Capability List does not. None where it cannot be asked now.
+async fn hubs_of(client: &Client, topic: &str) -> Option<Vec<String>> {
+    let Ok(url) = Url::parse(topic) else { return Some(Vec::new()) };
     match client.get_with_retries(GetRequest::new(url)).await {
         Ok(response) => {
             let links = Links::parse(response.header_values("link"), response.final_url());
-            links.hubs.into_iter().map(String::from).collect()
+            Some(links.hubs.into_iter().map(String::from).collect())
         }
         Err(error) => {
             tracing::info!(%error, "a channel cannot be asked for its hub");
-            Vec::new()
+            None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use control::{Subscription, View};
+    use jiff::Timestamp;
+    use tempfile::TempDir;
+    use testkit::scripted::{Reply, ScriptedServer};
+    use testkit::waiting::LONGEST_WAIT;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::serve::tests::{crew, push};
+
+    #[tokio::test]
+    async fn what_works_is_ended_by_a_channel_that_names_no_hub_and_not_by_one_that_cannot_be_asked() {
+        let folder = TempDir::new().unwrap();
+        let crew = Crew { push: Some(push()), ..crew(folder.path(), Arc::default()).await };
+        let server = ScriptedServer::start().await.unwrap();
+        let (source, topic) = (SourceSpec::new(server.uri("/").parse().unwrap()), server.uri("/channel"));
+        let link = CapabilityLink::new(Capability::ChangeNotification, topic.clone());
+        let offers = [(SetId::new("http://h/caps"), link)];
+        let want = async |is_poll| want(&crew, &crew.client, &source, &offers, is_poll).await;
+        let stands = async |state: fn(&SubscriptionState) -> bool| {
+            let stands = |all: &View<Subscription>| all.any(|one| state(&one.state)).then_some(());
+            let seen = timeout(LONGEST_WAIT, crew.subscriptions.clone().wait_for(stands)).await;
+            seen.expect("it comes to stand so");
+        };
+        let asked = || server.requests_at("/channel").len();
+
+        let named = Reply::status(200).header("link", "<http://hub.example/>; rel=\"hub\"");
+        server.push("/channel", named);
+        // It is not subscribed to yet.
+        want(false).await;
+        stands(|state| *state == SubscriptionState::Wanted).await;
+        let id = crew.subscriptions.all()[0].id.clone();
+        let verify = SubscriptionStep::Verify {
+            mode: control::AskedMode::Subscribe,
+            topic: topic.clone(),
+            lease_seconds: Some(600),
+        };
+        for step in [SubscriptionStep::Ask, verify] {
+            crew.control.subscriptions().step(&id, &step, Timestamp::now()).await.unwrap();
+        }
+        stands(|state| matches!(state, SubscriptionState::Active { .. })).await;
+
+        want(false).await;
+        assert_eq!(asked(), 1, "its hub is known");
+        server.push("/channel", Reply::status(404));
+        want(true).await;
+        let seen = crew.control.subscriptions().get(&id).await.unwrap();
+        assert!(seen.is_active(Timestamp::now()), "{seen:?}");
+        server.push("/channel", Reply::status(200));
+        want(true).await;
+        stands(|state| *state == SubscriptionState::Ending).await;
+        assert_eq!(asked(), 3);
+        server.assert_followed();
     }
 }

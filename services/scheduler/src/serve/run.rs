@@ -15,7 +15,7 @@ use web::{Client, Terms};
 use super::ending::{self, Next, Patience};
 use super::meter::Meter;
 use super::places::PlacesWithin;
-use super::steward::was_success;
+use super::steward::{was_poll, was_success};
 use super::witness::Scribe;
 use super::{Crew, channels, said, wishes};
 use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, Witness as _, abandon};
@@ -103,8 +103,7 @@ impl<'a> Tended<'a> {
             let error = match ended {
                 Ok(report) => {
                     let left = self.finish(&report).await;
-                    channels::missed(self.crew, &self.source.id, &report.missed).await;
-                    channels::want(self.crew, &client, &self.source, &report.channels).await;
+                    self.tell_of_channels(&client, &report, was_poll(run)).await;
                     return left;
                 }
                 Err(error) => error,
@@ -287,6 +286,22 @@ impl<'a> Tended<'a> {
         tracing::info!(run.id = %self.id, in_sync = report.in_sync(), "the run is finished");
         self.crew.metrics.ended(if report.in_sync() { "in-sync" } else { "with-problems" });
         Ok(Left::Settled)
+    }
+
+    /// Tells what the run has found of channels, as long as the Source is ours: the next owner's run finds the same.
+    async fn tell_of_channels(&self, client: &Client, report: &Report, is_poll: bool) {
+        let telling = async {
+            channels::missed(self.crew, &self.source.id, &report.missed).await;
+            // What was missed is told by nobody else; what is wanted is, and takes a look at the Source.
+            tokio::select! {
+                () = channels::want(self.crew, client, &self.source, &report.channels, is_poll) => {}
+                () = self.keep.cancelled() => {}
+            }
+        };
+        tokio::select! {
+            () = telling => {}
+            () = self.lease.lost().cancelled() => {}
+        }
     }
 
     async fn fail(&self, why: String) -> Result<Left, ControlError> {

@@ -294,7 +294,7 @@ impl Steward {
 }
 
 /// Whether a run looked at the Source without being told to by others.
-fn was_poll(run: &Run) -> bool {
+pub(super) fn was_poll(run: &Run) -> bool {
     let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
     !is_told && run.spec.mode != RunMode::Audit
 }

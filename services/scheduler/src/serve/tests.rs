@@ -21,7 +21,7 @@ use super::*;
 
 /// A clock that knows when it was looked at.
 #[derive(Debug, Default)]
-struct Calls(Mutex<Vec<Instant>>);
+pub(super) struct Calls(Mutex<Vec<Instant>>);
 
 impl Clock for Calls {
     fn now(&self) -> Timestamp {
@@ -30,7 +30,7 @@ impl Clock for Calls {
     }
 }
 
-async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
+pub(super) async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
     let config = NatsConfig {
         servers: vec![NatsFixture::get().await.url],
         namespace: format!("t-{}", RunId::fresh()),
@@ -62,6 +62,13 @@ async fn crew(folder: &Path, clock: Arc<Calls>) -> Crew {
         settings: Arc::default(),
         metrics: SchedulerMetrics::default(),
     }
+}
+
+/// How hubs reach the fleet.
+pub(super) fn push() -> Push {
+    let vars = Vars::default().with("KEY", &"a".repeat(32));
+    let config = serde_json::json!({"public_url": "http://push.example/", "key": {"env": "KEY"}});
+    serde_json::from_value::<fleet::PushConfig>(config).unwrap().open(&vars).unwrap().unwrap()
 }
 
 /// A run that a scheduler had begun which is gone, and that the operator does not want any more.
