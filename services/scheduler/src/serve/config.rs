@@ -51,7 +51,8 @@ pub struct Settings {
     pub sources_shown: usize,
     /// How long after its time, by its own schedule, a Source may be in step again before it counts as stale, in seconds.
     pub freshness_grace_seconds: u64,
-    /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds.
+    /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds. After one that failed, what its hub has
+    /// delivered waits as long.
     pub hint_pause_seconds: u64,
     /// How often a Source is looked at whose notifications are subscribed to and that nobody has scheduled, in seconds: its hub may have gone
     /// silent. 0 is never.

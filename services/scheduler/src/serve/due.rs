@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::{AskedBy, Run, SourceSpec};
+use control::{AskedBy, Run, RunState, SourceSpec};
 use jiff::Timestamp;
 
 /// When a Source is due.
@@ -64,6 +64,17 @@ pub(super) fn looked_at(last: Option<&Run>, before: Option<Timestamp>) -> Option
     last.and_then(|run| run.finished_at).or(before)
 }
 
+/// How long what a hub delivers waits before a run is asked for: not at all, or for what is left of `pause` after one that failed. That may have left it where
+/// it is, and would be asked for again at once.
+pub(super) fn held_back(last: Option<&Run>, pause: Duration, now: Timestamp) -> Duration {
+    let failed = last.filter(|run| matches!(run.state, RunState::Failed(_)));
+    let ended = failed.and_then(|run| run.finished_at);
+    ended.map_or(Duration::ZERO, |ended| {
+        let at = ended.saturating_add(pause).unwrap_or(Timestamp::MAX);
+        Duration::try_from(at.duration_since(now)).unwrap_or_default()
+    })
+}
+
 /// When a Source is due that others are to tell of its changes, and that nobody has scheduled: so long after it was looked at last without being
 /// told to. Until somebody tells of it, the question is asked again as often.
 pub(super) fn backup(
@@ -108,7 +119,7 @@ pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use control::{PollBounds, RunMode, RunSpec, RunState, Schedule};
+    use control::{PollBounds, RunMode, RunSpec, Schedule, Stopped};
     use model::RunId;
 
     use super::*;
@@ -159,6 +170,16 @@ mod tests {
             [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
             [short, long, Due::Now]
         );
+    }
+
+    #[test]
+    fn what_a_hub_delivers_waits_after_a_run_that_failed_and_after_no_other() {
+        let pause = Duration::from_secs(10);
+        let last = ran(&source(), 0, 20);
+        let failed = Run { state: RunState::Failed(Stopped::because("x")), ..last.clone() };
+        assert_eq!(held_back(Some(&failed), pause, at(21)), Duration::from_secs(9));
+        assert_eq!(held_back(Some(&failed), pause, at(31)), Duration::ZERO);
+        assert_eq!([Some(&last), None].map(|last| held_back(last, pause, at(21))), [Duration::ZERO; 2]);
     }
 
     #[test]

@@ -161,11 +161,16 @@ impl Steward {
                 }
                 sleep_until(next_look).await;
             };
+            let held_back = due::held_back(
+                last.as_ref().map(|run| &*run.value),
+                self.crew.settings.hint_pause(),
+                self.crew.clock.now(),
+            );
             let may_run = spec.as_ref().is_some_and(|spec| spec.enabled)
                 && last.as_ref().is_none_or(|run| run.state.is_over());
             tokio::select! {
                 () = changed => {}
-                () = self.notified(), if may_run => {
+                () = self.notified(held_back), if may_run => {
                     self.submit(AskedBy::Notification).await?;
                     continue_after_submission(&mut runs, &self.source).await;
                 }
@@ -204,9 +209,10 @@ impl Steward {
         self.crew.subscriptions.all().iter().any(|one| is_ours(one))
     }
 
-    /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there. What came is left where it
-    /// is: the run that is asked for takes it up.
-    async fn notified(&self) {
+    /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there, and does not look for it before `held_back` is
+    /// over. What came is left where it is: the run that is asked for takes it up.
+    async fn notified(&self, held_back: Duration) {
+        tokio::time::sleep(held_back).await;
         let mut subscriptions = self.crew.subscriptions.clone();
         loop {
             subscriptions.mark_seen();

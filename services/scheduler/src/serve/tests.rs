@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use control::{AskedBy, Claim, InSync, RunMode, RunSpec, RunState};
+use bus::{MessageId, Queue};
+use control::{AskedBy, Claim, InSync, Offered, RunMode, RunSpec, RunState};
 use fleet::{NatsConfig, open_control};
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -122,6 +123,39 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
     let over = |runs: &View<Run>| runs.get(&source).filter(|run| run.state.is_over());
     let over = timeout(LONGEST_WAIT, runs.wait_for(over)).await.expect("it is done");
     assert_eq!(over.state, RunState::Cancelled);
+    keep.cancel();
+    steward.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed() {
+    let folder = TempDir::new().unwrap();
+    let settings = Arc::new(Settings { hint_pause_seconds: 1, ..Settings::default() });
+    let crew = Crew { push: Some(push()), settings, ..crew(folder.path(), Arc::default()).await };
+    let mut spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
+    // So each run fails before it has taken up what was delivered.
+    spec.credential = Some("that-nobody-has".parse().unwrap());
+    let source = spec.id.clone();
+    crew.control.sources().create(&spec).await.unwrap();
+    let (set, topic) = (model::SetId::new("http://h/caps"), "http://h/channel".to_owned());
+    let offered = Offered { source: source.clone(), set, topic, hubs: vec!["http://hub.example/".to_owned()] };
+    crew.control.subscriptions().want(&offered, "key", Timestamp::now()).await.unwrap();
+    let queue = Queue::Notices { source: source.clone() };
+    crew.bus.publish(queue, MessageId::new("1"), "what a hub has delivered".into()).await.unwrap();
+
+    let (keep, runs) = (CancellationToken::new(), crew.control.runs().clone());
+    let steward = tokio::spawn(steward::steward(crew, source.clone(), keep.clone()));
+    let (first, second) = testkit::waiting::found("two runs", async || {
+        let mut all = runs.past(&source).await.unwrap();
+        all.insert(0, runs.get(&source).await.unwrap()?.value.as_ref().clone());
+        // A run is kept among the past ones a moment before the next one takes its place.
+        all.dedup_by_key(|run| run.spec.id);
+        Some((all.pop()?, all.pop()?))
+    })
+    .await;
+    assert!(matches!(first.state, RunState::Failed(_)), "{first:?}");
+    let pause = second.spec.asked_at.duration_since(first.finished_at.unwrap());
+    assert!(pause >= jiff::SignedDuration::from_secs(1), "asked for again after {pause}");
     keep.cancel();
     steward.await.unwrap();
 }
