@@ -28,7 +28,7 @@ use crate::seen::Seen;
 use crate::versions::History;
 use crate::weigh::Waits;
 use crate::witness::Witness;
-use crate::{notices, trouble};
+use crate::{notices, queue, trouble};
 
 /// Everything a harvest works with. One per Source, since a catalog has one writer.
 pub struct Parts {
@@ -116,6 +116,8 @@ pub struct Harvest {
     pub(crate) vanished: u32,
     /// Whether it goes on with a run that was interrupted.
     pub(crate) is_resumed: bool,
+    /// Whether the Source's documents were queued for the run.
+    pub(crate) has_begun: bool,
     /// The channels that its sets were known to offer when it began, without fragments.
     pub(crate) topics: HashSet<String>,
     /// Changes of each set that a hub should have told of, and did not.
@@ -227,6 +229,10 @@ impl Harvest {
             Some(run) => catalog.discovery().await?.is_some_and(|known| known.looked_up_at >= run.started_at),
             None => false,
         };
+        let has_begun = match &interrupted {
+            Some(run) => queue::has_begun(&catalog, run.id).await?,
+            None => false,
+        };
         let run = interrupted.clone().unwrap_or_else(|| RunRecord {
             id: RunId::fresh(),
             mode: if is_audit { Mode::Audit } else { Mode::Incremental },
@@ -275,13 +281,15 @@ impl Harvest {
             waits: Waits::default(),
             vanished: 0,
             is_resumed: interrupted.is_some(),
+            has_begun,
             topics,
             missed: HashMap::new(),
             settling: Vec::new(),
         };
         if interrupted.is_some() {
             harvest.count_requeued().await?;
-        } else if !is_audit && !harvest.options.notified {
+        }
+        if harvest.is_to_begin() {
             harvest.begin().await?;
         }
         harvest.catch_up_view().await?;
@@ -289,6 +297,13 @@ impl Harvest {
         harvest.progress.send_modify(|progress| progress.taken_up = progress.taken_up.take().or(taken_up));
         harvest.show();
         Ok(harvest)
+    }
+
+    /// Whether the Source's documents are to be queued now. Where hubs' notices are gone by, these come first; a run that was interrupted among them has queued
+    /// none, whoever goes on with it.
+    fn is_to_begin(&self) -> bool {
+        let reads = matches!(self.run.mode, Mode::Baseline | Mode::Incremental);
+        reads && self.run.phase == Phase::Planning && !self.has_begun && !self.options.notified
     }
 
     /// Brings the Source in step.

@@ -42,22 +42,13 @@ const STAYS: Duration = Duration::from_secs(1);
 /// How long a run goes on, however many come. Then others have their turn.
 pub(crate) const LONGEST_STAY: Duration = Duration::from_secs(30);
 
-/// What came of the notices that waited.
-#[derive(Debug, Default)]
-struct Taken {
-    /// How many there were.
-    notices: usize,
-    /// Whether the lists have to be read: something is missing between the notices, or one cannot be read, or tells of what is not known.
-    beside: bool,
-}
-
 impl Harvest {
     /// Plans what hubs delivered. Returns whether documents are to be read too: because none waited, or what came does not join on to what
     /// is synchronized. They are queued then.
     pub(crate) async fn plan_notices(&mut self) -> Result<bool, HarvestError> {
         let filter = Filter::Notices(self.source.clone());
         self.bus.open(consumer(filter.clone())).await?;
-        let mut taken = Taken::default();
+        let mut taken = 0;
         let begun = Instant::now();
         let mut missing_since = None;
         while begun.elapsed() < LONGEST {
@@ -66,9 +57,19 @@ impl Harvest {
                 missing_since.map_or(Duration::ZERO, |since: Instant| LATE.saturating_sub(since.elapsed()));
             let deliveries = self.bus.pull(&filter, AT_A_TIME, wait).await?;
             let is_last = deliveries.is_empty();
+            let mut told_elsewhere = Vec::new();
             for delivery in deliveries {
-                taken.notices += 1;
-                taken.beside |= !self.plan_notice(&delivery).await?;
+                taken += 1;
+                match self.plan_notice(&delivery).await? {
+                    true => delivery.ack().await?,
+                    false => told_elsewhere.push(delivery),
+                }
+            }
+            if !told_elsewhere.is_empty() {
+                self.begin_beside(taken).await?;
+            }
+            // The lists that tell the same are queued: whoever goes on with this run reads them.
+            for delivery in told_elsewhere {
                 delivery.ack().await?;
             }
             if is_last {
@@ -79,16 +80,22 @@ impl Harvest {
                 missing_since.get_or_insert_with(Instant::now);
             }
         }
+        // What an earlier process has taken up is not known whole.
         let is_enough =
-            taken.notices > 0 && !taken.beside && !self.is_resumed && !self.lacks_notices().await?;
-        if !is_enough && !self.is_resumed {
-            tracing::info!(
-                notices = taken.notices,
-                "the Source's lists are read beside what its hub delivered"
-            );
-            self.begin().await?;
+            taken > 0 && !self.has_begun && !self.is_resumed && !self.lacks_notices().await?;
+        if !is_enough {
+            self.begin_beside(taken).await?;
         }
         Ok(!is_enough)
+    }
+
+    /// Queues the Source's documents, unless that is done: something is missing between the notices, or one cannot be read, or tells of what is not known.
+    async fn begin_beside(&mut self, notices: usize) -> Result<(), HarvestError> {
+        if self.has_begun {
+            return Ok(());
+        }
+        tracing::info!(notices, "the Source's lists are read beside what its hub delivered");
+        self.begin().await
     }
 
     /// Plans what hubs deliver while this run, which notices alone have asked for, is under way. Returns whether it stays for more: not where
@@ -199,3 +206,7 @@ pub(crate) fn is_notice(record: &DocumentRecord) -> bool {
 fn uri_of(notice: &Notice, message: &str) -> String {
     format!("{}#{message}", topic_of(&notice.topic))
 }
+
+#[cfg(test)]
+#[path = "notices_tests.rs"]
+mod tests;

@@ -33,6 +33,7 @@ impl Harvest {
                 self.look(known).await?;
             }
         }
+        self.has_begun = true;
         self.requeue_problems().await
     }
 

@@ -82,6 +82,17 @@ pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Ti
         && known.bad == 0
 }
 
+/// Whether documents of a run were queued. What hubs have delivered is queued by nobody.
+pub(crate) async fn has_begun(catalog: &Catalog, run: RunId) -> Result<bool, HarvestError> {
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((_, record)) = documents.try_next().await? {
+        if record.run == run && !is_notice(&record) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Every document that is known, by its URI.
 pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
     Ok(catalog.scan_documents().await?.try_collect().await?)

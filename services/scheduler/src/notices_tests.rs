@@ -1,0 +1,201 @@
+//! Harvests of a Source whose catalog is laid down by hand, and notices on a bus.
+
+use bus::{Bus, MemoryBus, MessageId, Queue};
+use catalog::{Catalog, CatalogConfig};
+use jiff::Timestamp;
+use model::{
+    CapabilityLink, Counters, DiscoveryRecord, ManualClock, Mode, Phase, RunId, RunRecord, SourceId,
+};
+use store::{Store, StoreOptions, StoreTarget};
+use tempfile::TempDir;
+use testkit::scripted::{Reply, ScriptedServer};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use web::{Client, WebConfig};
+
+use super::*;
+use crate::harvest::Parts;
+use crate::options::HarvestOptions;
+
+const TOPIC: &str = "http://h/channel";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_772_366_400 + second).unwrap()
+}
+
+fn id() -> SetId {
+    SetId::new("http://h/capabilitylist.xml")
+}
+
+/// A document that tells of the changes between two moments.
+fn changes(capability: &str, from: i64, until: i64, entries: &str) -> String {
+    let (from, until) = (at(from), at(until));
+    format!(
+        r#"<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
+        <rs:md capability="{capability}" from="{from}" until="{until}"/>{entries}</urlset>"#
+    )
+}
+
+/// An entry that is of no use.
+const BAD: &str = "<url><rs:md change=\"updated\"/></url>";
+
+/// A Source with a Change List and a channel, which is held up to moment 0.
+struct Case {
+    _folder: TempDir,
+    store: Store,
+    bus: Arc<MemoryBus>,
+    server: ScriptedServer,
+    source: SourceId,
+}
+
+impl Case {
+    async fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let target = StoreTarget::Directory(folder.path().to_owned());
+        let options = StoreOptions { fsync: false, ..StoreOptions::default() };
+        let store = Store::open(&target, options).await.unwrap();
+        let server = ScriptedServer::start().await.unwrap();
+        server.always("/changes.xml", Reply::ok(changes("changelist", 0, 90, "")));
+        let source = "example-org-1".parse().unwrap();
+        let case = Self { _folder: folder, store, bus: Arc::new(MemoryBus::new(16)), server, source };
+        let capabilities = vec![
+            CapabilityLink::new(Capability::ChangeList, case.server.uri("/changes.xml")),
+            CapabilityLink::new(Capability::ChangeNotification, TOPIC),
+        ];
+        let set = SetRecord {
+            capabilities,
+            has_baseline: true,
+            synchronized_to: Some(at(0)),
+            ..SetRecord::default()
+        };
+        let mut batch = Batch::new();
+        batch.put_set(&id(), &set);
+        batch.put_discovery(&DiscoveryRecord {
+            entry: case.server.uri("/"),
+            looked_up_at: at(0),
+            sets: vec![id()],
+            failures: 0,
+            documents: Vec::new(),
+        });
+        case.edit(batch).await;
+        case
+    }
+
+    async fn catalog(&self) -> Catalog {
+        let path = store::Key::Catalog(self.source.clone()).to_string();
+        Catalog::open(self.store.object_store(), &path, CatalogConfig::default()).await.unwrap()
+    }
+
+    async fn edit(&self, batch: Batch) {
+        let catalog = self.catalog().await;
+        catalog.commit(batch).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+
+    /// As it is when a run was interrupted while notices were planned.
+    async fn interrupted(&self) {
+        let mut batch = Batch::new();
+        batch.put_run(&RunRecord {
+            id: RunId::fresh(),
+            mode: Mode::Incremental,
+            phase: Phase::Planning,
+            options: String::new(),
+            view: false,
+            started_at: at(1),
+            finished_at: None,
+            cancelled: false,
+            counters: Counters::default(),
+        });
+        self.edit(batch).await;
+    }
+
+    async fn open(&self, notified: bool) -> Result<Harvest, HarvestError> {
+        let parts = Parts {
+            source: self.source.clone(),
+            entry: self.server.uri("/").parse().unwrap(),
+            catalog: self.catalog().await,
+            store: self.store.clone(),
+            view: None,
+            client: Client::new(WebConfig::default()).unwrap(),
+            bus: Arc::clone(&self.bus) as Arc<dyn Bus>,
+            clock: Arc::new(ManualClock::new(at(100))),
+            options: HarvestOptions { notified, ..HarvestOptions::default() },
+            progress: watch::Sender::default(),
+            witness: None,
+            stop: CancellationToken::new(),
+        };
+        Harvest::open(parts).await
+    }
+
+    async fn harvest(&self, notified: bool) {
+        Box::pin(self.open(notified).await.unwrap().run()).await.unwrap();
+    }
+
+    /// A hub has delivered what tells of the changes between two moments.
+    async fn deliver(&self, name: &str, from: i64, until: i64, entries: &str) {
+        let notice = Notice {
+            source: self.source.clone(),
+            set: id(),
+            topic: TOPIC.to_owned(),
+            subscription: "1".to_owned(),
+            received_at: at(until),
+            body: changes("change-notification", from, until, entries).into_bytes(),
+        };
+        let queue = Queue::Notices { source: self.source.clone() };
+        self.bus.publish(queue, MessageId::new(name), model::encode(&notice).into()).await.unwrap();
+    }
+
+    /// How many notices nobody has acknowledged.
+    async fn left(&self) -> usize {
+        let depth = self.bus.depth(&Filter::Notices(self.source.clone())).await.unwrap();
+        depth.waiting + depth.in_flight
+    }
+
+    fn lists_asked_for(&self) -> usize {
+        self.server.requests_at("/changes.xml").len()
+    }
+}
+
+#[tokio::test]
+async fn what_joins_on_is_planned_without_a_look_at_a_list() {
+    let case = Case::new().await;
+    case.deliver("1", 0, 5, "").await;
+    case.harvest(true).await;
+    assert_eq!((case.lists_asked_for(), case.left().await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_run_that_was_interrupted_among_notices_reads_the_lists_whoever_goes_on_with_it() {
+    for notified in [true, false] {
+        let case = Case::new().await;
+        case.interrupted().await;
+        case.deliver("1", 0, 5, "").await;
+        case.harvest(notified).await;
+        assert_eq!(case.lists_asked_for(), 1, "notified: {notified}");
+        let catalog = case.catalog().await;
+        let run = catalog.last_run().await.unwrap().unwrap();
+        assert_eq!((run.phase, run.started_at), (Phase::Finished, at(1)), "it is the one that was interrupted");
+        catalog.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_lists_have_to_tell_instead_is_acknowledged_once_these_are_queued() {
+    let case = Case::new().await;
+    let mut batch = Batch::new();
+    // The Source has to be asked what it offers, and does not answer.
+    batch.put_discovery(&DiscoveryRecord {
+        entry: "http://elsewhere/".to_owned(),
+        looked_up_at: at(0),
+        sets: Vec::new(),
+        failures: 0,
+        documents: Vec::new(),
+    });
+    case.edit(batch).await;
+    for path in ["/", "/.well-known/resourcesync", "/robots.txt"] {
+        case.server.always(path, Reply::status(404));
+    }
+    case.deliver("1", 0, 5, BAD).await;
+    assert!(Box::pin(case.open(true).await.unwrap().run()).await.is_err());
+    assert_eq!(case.left().await, 1);
+}
