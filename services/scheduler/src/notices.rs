@@ -146,8 +146,9 @@ impl Harvest {
 
     async fn read_notice(&mut self, uri: &str, notice: Notice, base: Url) -> Result<bool, HarvestError> {
         let before = self.catalog.document(uri).await?;
-        if before.as_ref().is_some_and(DocumentRecord::is_read_whole) {
-            return Ok(true);
+        if let Some(known) = before.as_ref().filter(|known| known.is_read_whole()) {
+            // It was read, and not acknowledged.
+            return self.is_told_whole(known).await;
         }
         let mut record = queue::queued(self.run.id, &notice.set, &Capability::ChangeNotification, before);
         // The channel leads to it; to ask the Source whether it still offers it would be of no use.
@@ -164,9 +165,14 @@ impl Harvest {
             batch.put_document(uri, &record);
             self.commit(batch).await?;
         }
-        let is_whole = record.is_read_whole() && record.bad == 0;
+        self.is_told_whole(&record).await
+    }
+
+    /// Whether a notice that was read tells all that it should. Then that is untold no longer.
+    async fn is_told_whole(&mut self, notice: &DocumentRecord) -> Result<bool, HarvestError> {
+        let is_whole = notice.is_read_whole() && notice.bad == 0;
         if is_whole {
-            self.take_back_untold(&record).await?;
+            self.take_back_untold(notice).await?;
         }
         Ok(is_whole)
     }

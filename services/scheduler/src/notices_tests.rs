@@ -5,6 +5,7 @@ use catalog::{Catalog, CatalogConfig};
 use jiff::Timestamp;
 use model::{
     CapabilityLink, Counters, DiscoveryRecord, ManualClock, Mode, Phase, RunId, RunRecord, SourceId,
+    Untold,
 };
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
@@ -198,4 +199,28 @@ async fn what_lists_have_to_tell_instead_is_acknowledged_once_these_are_queued()
     case.deliver("1", 0, 5, BAD).await;
     assert!(Box::pin(case.open(true).await.unwrap().run()).await.is_err());
     assert_eq!(case.left().await, 1);
+}
+
+#[tokio::test]
+async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before() {
+    let case = Case::new().await;
+    case.deliver("bad", 0, 5, BAD).await;
+    let mut harvest = case.open(true).await.unwrap();
+    let filter = Filter::Notices(case.source.clone());
+    case.bus.open(consumer(filter.clone())).await.unwrap();
+    let pull = async || case.bus.pull(&filter, 1, Duration::ZERO).await.unwrap().remove(0);
+    for time in 1..=2 {
+        // Dropped without a word, it is handed out again.
+        assert!(!harvest.plan_notice(&pull().await).await.unwrap(), "the {time}. time");
+    }
+    pull().await.ack().await.unwrap();
+
+    case.deliver("good", 5, 9, "").await;
+    for time in 1..=2 {
+        // As it is after a crash between the two batches.
+        let untold = Untold { changes: 1, oldest: at(7), latest: at(7) };
+        harvest.sets.get_mut(&id()).unwrap().untold = Some(untold);
+        assert!(harvest.plan_notice(&pull().await).await.unwrap());
+        assert_eq!(harvest.sets[&id()].untold, None, "the {time}. time");
+    }
 }
