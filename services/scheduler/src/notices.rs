@@ -81,8 +81,7 @@ impl Harvest {
             }
         }
         // What an earlier process has taken up is not known whole.
-        let is_enough =
-            taken > 0 && !self.has_begun && !self.is_resumed && !self.lacks_notices().await?;
+        let is_enough = taken > 0 && !self.has_begun && !self.is_resumed && !self.lacks_notices().await?;
         if !is_enough {
             self.begin_beside(taken).await?;
         }

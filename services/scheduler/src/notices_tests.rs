@@ -4,8 +4,8 @@ use bus::{Bus, MemoryBus, MessageId, Queue};
 use catalog::{Catalog, CatalogConfig};
 use jiff::Timestamp;
 use model::{
-    CapabilityLink, Counters, DiscoveryRecord, ManualClock, Mode, Phase, RunId, RunRecord, SourceId,
-    Untold,
+    CapabilityLink, Counters, DiscoveryRecord, Listing, ManualClock, Mode, Phase, ProblemRecord, ResourceUri,
+    RunId, RunRecord, SourceId, Subject, Untold,
 };
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
@@ -175,7 +175,11 @@ async fn a_run_that_was_interrupted_among_notices_reads_the_lists_whoever_goes_o
         assert_eq!(case.lists_asked_for(), 1, "notified: {notified}");
         let catalog = case.catalog().await;
         let run = catalog.last_run().await.unwrap().unwrap();
-        assert_eq!((run.phase, run.started_at), (Phase::Finished, at(1)), "it is the one that was interrupted");
+        assert_eq!(
+            (run.phase, run.started_at),
+            (Phase::Finished, at(1)),
+            "it is the one that was interrupted"
+        );
         catalog.close().await.unwrap();
     }
 }
@@ -223,4 +227,45 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
         assert!(harvest.plan_notice(&pull().await).await.unwrap());
         assert_eq!(harvest.sets[&id()].untold, None, "the {time}. time");
     }
+}
+
+#[tokio::test]
+async fn what_failed_before_is_not_tried_again_as_it_was_where_a_notice_tells_of_a_later_version() {
+    let case = Case::new().await;
+    let (uri, other): (ResourceUri, ResourceUri) =
+        ("http://h/1".parse().unwrap(), "http://h/2".parse().unwrap());
+    let mut batch = Batch::new();
+    for uri in [&uri, &other] {
+        let listing = Listing {
+            document: case.server.uri("/changes.xml"),
+            set: id(),
+            change: None,
+            change_time: None,
+            as_of: Some(at(-9)),
+            latest: None,
+        };
+        let problem = ProblemRecord {
+            reason: model::ProblemReason::Timeout,
+            message: String::new(),
+            first_seen: at(-8),
+            last_seen: at(-8),
+            attempts: 1,
+            retry: true,
+            next_attempt_at: None,
+            ignored: None,
+            evidence: model::Evidence::default(),
+            declaration: Some(model::Declaration::default()),
+            listing: Some(listing),
+            mend: false,
+        };
+        batch.put_problem(&Subject::Resource(uri.to_string()), &problem);
+    }
+    case.edit(batch).await;
+    let changed =
+        format!(r#"<url><loc>{uri}</loc><rs:md change="updated" datetime="{}"/></url>{BAD}"#, at(3));
+    case.deliver("1", 0, 5, &changed).await;
+    let mut harvest = case.open(true).await.unwrap();
+    assert!(harvest.plan_notices().await.unwrap(), "an entry is told by the lists alone");
+    let planned = async |uri| harvest.catalog.pending(uri).await.unwrap().unwrap().listing.as_of;
+    assert_eq!((planned(&uri).await, planned(&other).await), (Some(at(3)), Some(at(-9))));
 }

@@ -11,13 +11,15 @@ use crate::harvest::{Harvest, Left};
 const BATCH: usize = 500;
 
 impl Harvest {
-    /// What failed before is tried again, unless the documents of this run say something newer of it. What the operator ignores is left
+    /// What failed before is tried again, unless the documents of this run say something newer of it, or notices have. What the operator ignores is left
     /// alone (docs/adr/0021), and so is what a server asked not to be asked for yet.
     pub(crate) async fn requeue_problems(&mut self) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
         let now = self.clock.now();
+        // Only what hubs have delivered is planned before.
+        let may_be_planned = self.run.counters.planned > 0;
         let mut batch = Batch::new();
         let mut queued = 0;
         let mut problems = self.catalog.scan_problems().await?;
@@ -32,6 +34,9 @@ impl Harvest {
             };
             let Ok(uri) = model::ResourceUri::try_from(uri) else { continue };
             let Ok(lane) = Lane::of(&uri.to_url()) else { continue };
+            if may_be_planned && self.catalog.pending(&uri).await?.is_some() {
+                continue;
+            }
             *self.requeued.entry(listing.document.clone()).or_default() += 1;
             let pending = PendingRecord {
                 seq: self.seq.next(),

@@ -138,7 +138,8 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
     let source = spec.id.clone();
     crew.control.sources().create(&spec).await.unwrap();
     let (set, topic) = (model::SetId::new("http://h/caps"), "http://h/channel".to_owned());
-    let offered = Offered { source: source.clone(), set, topic, hubs: vec!["http://hub.example/".to_owned()] };
+    let offered =
+        Offered { source: source.clone(), set, topic, hubs: vec!["http://hub.example/".to_owned()] };
     crew.control.subscriptions().want(&offered, "key", Timestamp::now()).await.unwrap();
     let queue = Queue::Notices { source: source.clone() };
     crew.bus.publish(queue, MessageId::new("1"), "what a hub has delivered".into()).await.unwrap();
