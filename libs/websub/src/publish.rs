@@ -126,6 +126,10 @@ impl<I: Iterator<Item = Entry>> Notifications<I> {
         let mut told = std::mem::take(&mut self.carried);
         let mut bytes = self.frame_bytes + DECIMALS + told.iter().map(|told| told.bytes).sum::<usize>();
         let mut latest = told.last().map_or(self.from, |told| told.at);
+        // Those that are carried are of one moment, and were not counted together before.
+        if told.len() > 1 && bytes > self.most_bytes {
+            return Err(PublishError::Crowded { at: latest, limit: self.most_bytes });
+        }
         loop {
             let Some(entry) = self.entries.next() else {
                 self.is_over = true;

@@ -22,7 +22,12 @@ fn change(second: i64, name: &str) -> Entry {
 }
 
 fn told(times: &[i64], most_bytes: usize) -> Result<Vec<Notification>, PublishError> {
-    let entries: Vec<_> = times.iter().enumerate().map(|(n, at)| change(*at, &n.to_string())).collect();
+    let named: Vec<_> = times.iter().enumerate().map(|(n, at)| (*at, n.to_string())).collect();
+    told_of(&named, most_bytes)
+}
+
+fn told_of(named: &[(i64, String)], most_bytes: usize) -> Result<Vec<Notification>, PublishError> {
+    let entries: Vec<_> = named.iter().map(|(at, name)| change(*at, name)).collect();
     publish(&channel(), at(0), at(100), entries, most_bytes).collect()
 }
 
@@ -82,6 +87,11 @@ fn changes_that_are_untimed_unordered_or_too_many_for_a_moment_are_refused() {
     assert!(matches!(told(&[-1], 1 << 20), Err(PublishError::Unordered { .. })));
     let Err(PublishError::Crowded { at: moment, .. }) = told(&[7; 20], 1_000) else { panic!("no refusal") };
     assert_eq!(moment, at(7));
+    // The first of a moment still has room behind what was before, and the second is too much for both.
+    let long = |second, bytes| (second, "x".repeat(bytes));
+    let late = told_of(&[long(6, 1), long(7, 300), long(7, 900)], 1_500);
+    let Err(PublishError::Crowded { at: moment, .. }) = late else { panic!("{late:?}") };
+    assert_eq!(moment, at(7));
     let untimed = publish(&channel(), at(0), at(1), [Entry::new("http://e/")], 1_000).next().unwrap();
     assert!(matches!(untimed, Err(PublishError::Untimed { .. })));
     assert_eq!(publish(&channel(), at(0), at(1), [Entry::new("http://e/")], 1_000).count(), 1);
@@ -92,17 +102,21 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_or_told_twice_and_the_intervals_join(
-        steps in prop::collection::vec(0_i64..3, 0..60), most_bytes in 600_usize..3_000,
+        steps in prop::collection::vec((0_i64..3, 0_usize..600), 0..60), most_bytes in 600_usize..3_000,
     ) {
-        let times: Vec<i64> = steps.iter().scan(0, |sum, step| { *sum = (*sum + step).min(100); Some(*sum) }).collect();
-        match told(&times, most_bytes) {
+        let mut second = 0;
+        let named: Vec<_> = steps.iter().enumerate().map(|(n, (step, long))| {
+            second = (second + step).min(100);
+            (second, format!("{n}{}", "x".repeat(*long)))
+        }).collect();
+        match told_of(&named, most_bytes) {
             Err(PublishError::Crowded { .. }) => {}
             Err(error) => prop_assert!(false, "{error}"),
             Ok(all) => {
                 prop_assert_eq!((all[0].from, all[all.len() - 1].until), (at(0), at(100)));
                 prop_assert!(all.windows(2).all(|pair| pair[0].until == pair[1].from));
                 let uris: Vec<String> = all.iter().flat_map(|notification| read(notification).1).collect();
-                let expected: Vec<String> = (0..times.len()).map(|n| format!("http://example.com/{n}")).collect();
+                let expected: Vec<String> = named.iter().map(|(_, name)| format!("http://example.com/{name}")).collect();
                 prop_assert_eq!(uris, expected);
                 for notification in &all {
                     prop_assert!(notification.body.len() <= most_bytes || notification.entries == 1);
