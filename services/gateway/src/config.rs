@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
+use control::KeptNotification;
 use fleet::{NatsConfig, PushConfig, StoreConfig};
 use model::Notice;
 use serde::Deserialize;
@@ -84,7 +85,7 @@ pub struct InboxSettings {
     pub senders: PathBuf,
     /// Under which URL the world reaches the gateway; without, as the header `Host` of each request says.
     pub public_url: Option<Url>,
-    /// The largest notification, in bytes.
+    /// The largest notification, in bytes, at most 512000.
     pub body_bytes: usize,
     /// How long a notification may take to arrive, in seconds.
     pub body_seconds: u64,
@@ -123,8 +124,13 @@ impl InboxSettings {
         if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
             bail!("gateway.inbox.public_url is {url}: it is an http or https URL");
         }
-        if !(1..=1024 * 1024).contains(&self.body_bytes) || !(1..=300).contains(&self.body_seconds) {
-            bail!("gateway.inbox.body_bytes is 1 to 1048576, and body_seconds 1 to 300");
+        if !(1..=KeptNotification::MOST_BYTES).contains(&self.body_bytes)
+            || !(1..=300).contains(&self.body_seconds)
+        {
+            bail!(
+                "gateway.inbox.body_bytes is 1 to {}, and body_seconds 1 to 300",
+                KeptNotification::MOST_BYTES
+            );
         }
         if !(1..=1_000_000).contains(&self.most_per_sender) || !(1..=3_650).contains(&self.retention_days) {
             bail!("gateway.inbox.most_per_sender is 1 to 1000000, and retention_days 1 to 3650");
@@ -246,6 +252,7 @@ mod tests {
             ((|inbox| inbox.senders = PathBuf::new()) as fn(&mut InboxSettings), "senders"),
             (|inbox| inbox.public_url = Some("ftp://e.org/".parse().unwrap()), "public_url"),
             (|inbox| inbox.body_bytes = 0, "body_bytes"),
+            (|inbox| inbox.body_bytes = KeptNotification::MOST_BYTES + 1, "body_bytes"),
             (|inbox| inbox.retention_days = 0, "retention_days"),
         ] {
             let said = check(change).unwrap_err().to_string();

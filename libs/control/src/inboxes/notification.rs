@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct KeptNotification {
     pub received_at: Timestamp,
     /// What it is, as its sender says.
     pub media_type: String,
-    /// The notification.
+    /// The notification, at most [`MOST_BYTES`](Self::MOST_BYTES).
     pub body: String,
 }
 
@@ -42,6 +43,10 @@ pub struct NotificationId {
 pub struct NotificationIdError;
 
 impl KeptNotification {
+    /// The longest body that a message of the server has room for, in bytes. What is JSON becomes at most twice as long as text within JSON: it has quotes, backslashes
+    /// and line breaks, and no other control characters.
+    pub const MOST_BYTES: usize = 500 * 1024;
+
     /// The same for the same notification of the same sender in the same inbox, and for no other, in hexadecimal.
     pub(super) fn digest(&self) -> String {
         let inbox = self.inbox.as_ref().map_or("", SourceId::as_str);
@@ -50,7 +55,7 @@ impl KeptNotification {
             hasher.update((part.len() as u64).to_be_bytes());
             hasher.update(part.as_bytes());
         }
-        hex(&hasher.finalize())
+        HEXLOWER.encode(&hasher.finalize())
     }
 }
 
@@ -62,11 +67,7 @@ impl NotificationId {
 
 /// What stands for a sender where his name cannot.
 pub(super) fn sender_token(sender: &str) -> String {
-    hex(&Sha256::digest(sender.as_bytes()))[..SENDER].to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&Sha256::digest(sender.as_bytes()))[..SENDER].to_owned()
 }
 
 impl fmt::Display for NotificationId {
@@ -114,6 +115,21 @@ mod tests {
         ] {
             assert_eq!(wrong.parse::<NotificationId>(), Err(NotificationIdError), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_longest_body_fits_a_message_of_the_server() {
+        let longest = KeptNotification {
+            inbox: Some("s".repeat(60).parse().unwrap()),
+            sender: "\u{1}".repeat(100),
+            received_at: Timestamp::UNIX_EPOCH,
+            media_type: "\"".repeat(500),
+            body: "\n".repeat(KeptNotification::MOST_BYTES),
+        };
+        let sent = model::encode(&longest);
+        // What a server takes unless it is told otherwise, less room for headers.
+        assert!(sent.len() < 1024 * 1024 - 8192, "{}", sent.len());
+        assert_eq!(model::decode::<KeptNotification>(&sent).unwrap(), longest);
     }
 
     #[test]
