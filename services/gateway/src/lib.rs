@@ -2,6 +2,7 @@
 
 mod api;
 mod ask;
+mod body;
 mod catalogs;
 mod config;
 mod connections;
@@ -17,6 +18,7 @@ mod plans;
 mod problems;
 mod push;
 mod range;
+mod rate;
 mod refusal;
 mod report;
 mod resources;

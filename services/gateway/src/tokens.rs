@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use anyhow::Context as _;
-use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::file::parse;
 pub(crate) use self::file::{digest, follow, read};
+use crate::rate;
 
 /// What a token allows. Each allows what those before it do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -81,8 +81,7 @@ impl Caller {
     /// # Errors
     /// In how many seconds the next one is taken, when it is one too many.
     pub(crate) fn count_request(&self) -> Result<(), u64> {
-        let clock = DefaultClock::default();
-        self.0.limiter.check().map_err(|not_until| not_until.wait_time_from(clock.now()).as_secs() + 1)
+        rate::count(&self.0.limiter)
     }
 }
 

@@ -10,7 +10,6 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use control::{Hint, KeptNotification};
-use futures::StreamExt as _;
 use ldn::{Limits, Notification, Unreadable};
 use model::SourceId;
 use tokio::sync::OwnedSemaphorePermit;
@@ -21,6 +20,7 @@ use super::door::{Both, Named, too_many, unknown, whose};
 use super::place::Places;
 use super::senders::Sender;
 use super::verdict::Verdict;
+use crate::body::{self, NoBody};
 use crate::door::bearer;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
@@ -158,27 +158,15 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refused> {
 
 /// Its body. No more of it is held than may be sent.
 async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, Refused> {
-    let too_large = || {
-        let said = format!("a notification has at most {limit} bytes");
-        Refused(Some(Verdict::TooLarge), Refusal::too_large(said))
-    };
-    let declared =
-        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|declared| declared > limit as u64) {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    let mut pieces = body.into_data_stream();
-    while let Some(piece) = pieces.next().await {
-        let broken =
-            |_| Refused(Some(Verdict::TooSlow), Refusal::bad_request("the body broke off; send it again"));
-        let piece = piece.map_err(broken)?;
-        if bytes.len() + piece.len() > limit {
-            return Err(too_large());
+    body::receive(headers, body, limit).await.map_err(|why| match why {
+        NoBody::TooLong => {
+            let said = format!("a notification has at most {limit} bytes");
+            Refused(Some(Verdict::TooLarge), Refusal::too_large(said))
         }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes)
+        NoBody::Broken => {
+            Refused(Some(Verdict::TooSlow), Refusal::bad_request("the body broke off; send it again"))
+        }
+    })
 }
 
 fn too_slow(patience: Duration) -> Refused {

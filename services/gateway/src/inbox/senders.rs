@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use anyhow::{Context as _, bail, ensure};
-use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use model::SourceId;
 use serde::Deserialize;
@@ -18,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::{Origin, Url};
 
-use crate::tokens;
+use crate::{rate, tokens};
 
 /// Bodies of one sender that are taken in at a time.
 const AT_A_TIME: usize = 8;
@@ -80,8 +79,7 @@ impl Sender {
     /// # Errors
     /// In how many seconds the next one is taken, when it is one too many.
     pub(super) fn count(&self) -> Result<(), u64> {
-        let clock = DefaultClock::default();
-        self.0.limiter.check().map_err(|not_until| not_until.wait_time_from(clock.now()).as_secs() + 1)
+        rate::count(&self.0.limiter)
     }
 
     fn is_as(&self, other: &Entry) -> bool {

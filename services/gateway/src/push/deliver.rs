@@ -7,16 +7,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use control::{Subscription, SubscriptionState};
 use data_encoding::HEXLOWER;
-use futures::StreamExt as _;
 use model::Notice;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use url::Url;
-use websub::{Authenticity, Links, SIGNATURE_HEADER, judge};
+use websub::{Authenticity, Links, PushKey, SIGNATURE_HEADER, judge};
 
 use super::known::Known;
 use super::verify::{not_now, too_many};
 use super::{Callbacks, Verdict};
+use crate::body::{self, NoBody};
 
 /// `POST` at a callback.
 pub(super) async fn deliver(
@@ -26,8 +26,12 @@ pub(super) async fn deliver(
     body: Body,
 ) -> Response {
     let metrics = &callbacks.0.metrics;
-    let subscription = match callbacks.known(&id, &part).await {
-        Ok(Known::Of(subscription)) => subscription,
+    let (subscription, key) = match callbacks.known(&id, &part).await {
+        Ok(Known::Of { subscription, key }) => (subscription, key),
+        Ok(Known::Flooding(seconds)) => {
+            metrics.delivered(Verdict::Flooding);
+            return too_many(seconds);
+        }
         Ok(Known::Gone) => {
             metrics.delivered(Verdict::Ended);
             return StatusCode::GONE.into_response();
@@ -41,7 +45,7 @@ pub(super) async fn deliver(
             return not_now(&error);
         }
     };
-    let (verdict, response) = callbacks.take(&subscription, &headers, body).await;
+    let (verdict, response) = callbacks.take(&subscription, key, &headers, body).await;
     metrics.delivered(verdict);
     callbacks.0.tally.count(&subscription.id, verdict, callbacks.0.clock.now());
     if !matches!(verdict, Verdict::Queued | Verdict::Doubled) {
@@ -55,6 +59,7 @@ impl Callbacks {
     async fn take(
         &self,
         subscription: &Subscription,
+        key: &PushKey,
         headers: &HeaderMap,
         body: Body,
     ) -> (Verdict, Response) {
@@ -66,41 +71,25 @@ impl Callbacks {
         if subscription.state == SubscriptionState::Ending {
             return say(Verdict::Ended, StatusCode::GONE);
         }
-        if declared(headers).is_some_and(|length| length > limits.body_bytes as u64) {
+        if body::is_too_long(headers, limits.body_bytes) {
             return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE);
         }
         // Held until the payload is queued: it bounds the memory.
         let Some(_room) = self.0.hands.room(&subscription.id) else {
             return (Verdict::Flooding, too_many(1));
         };
-        let body = match timeout(limits.body_time, receive(body, limits.body_bytes)).await {
+        let receiving = body::receive(headers, body, limits.body_bytes);
+        let body = match timeout(limits.body_time, receiving).await {
             Ok(Ok(body)) => body,
-            Ok(Err(Verdict::Oversized)) => return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE),
-            Ok(Err(broken)) => return say(broken, StatusCode::BAD_REQUEST),
+            Ok(Err(NoBody::TooLong)) => return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE),
+            Ok(Err(NoBody::Broken)) => return say(Verdict::Slow, StatusCode::BAD_REQUEST),
             Err(_late) => return say(Verdict::Slow, StatusCode::REQUEST_TIMEOUT),
         };
         // What is not honest is answered like what is: nobody learns from it what was wrong.
-        match self.judged(subscription, headers, &body) {
-            Some(verdict) => say(verdict, StatusCode::ACCEPTED),
-            None => self.queue(subscription, body).await,
+        match judged(subscription, key, headers, &body) {
+            Err(verdict) => say(verdict, StatusCode::ACCEPTED),
+            Ok(()) => self.queue(subscription, body).await,
         }
-    }
-
-    /// Why a delivery is dropped; none if it is honest.
-    fn judged(&self, subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Option<Verdict> {
-        // Whose callback it is was found by this very key.
-        let key = self.0.push.keys().named(&subscription.key)?;
-        let signatures = headers.get_all(SIGNATURE_HEADER).iter().map(|value| value.as_bytes());
-        match judge(&key.secret(subscription.id.as_str()), signatures, body) {
-            Authenticity::Right(_) => {}
-            Authenticity::Missing => return Some(Verdict::Unsigned),
-            Authenticity::Unreadable(_) => return Some(Verdict::Unreadable),
-            Authenticity::Wrong => return Some(Verdict::Forged),
-        }
-        let links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
-        let base = Url::parse(&subscription.topic).ok()?;
-        let topic = Links::parse(links, &base).topic;
-        topic.is_some_and(|topic| topic != subscription.topic).then_some(Verdict::Misdirected)
     }
 
     async fn queue(&self, subscription: &Subscription, body: Vec<u8>) -> (Verdict, Response) {
@@ -130,6 +119,32 @@ impl Callbacks {
     }
 }
 
+/// Whether a delivery is honest, by the key under which its callback was found.
+///
+/// # Errors
+/// Why it is dropped.
+fn judged(
+    subscription: &Subscription,
+    key: &PushKey,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(), Verdict> {
+    let signatures = headers.get_all(SIGNATURE_HEADER).iter().map(|value| value.as_bytes());
+    match judge(&key.secret(subscription.id.as_str()), signatures, body) {
+        Authenticity::Right(_) => {}
+        Authenticity::Missing => return Err(Verdict::Unsigned),
+        Authenticity::Unreadable(_) => return Err(Verdict::Unreadable),
+        Authenticity::Wrong => return Err(Verdict::Forged),
+    }
+    let links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
+    // Nothing can be told to belong to a channel that has no URL.
+    let base = Url::parse(&subscription.topic).map_err(|_| Verdict::Misdirected)?;
+    match Links::parse(links, &base).topic {
+        Some(topic) if !is_same(&topic, &subscription.topic) => Err(Verdict::Misdirected),
+        _ => Ok(()),
+    }
+}
+
 /// The name of the message: the same for what is delivered twice.
 fn name(subscription: &Subscription, body: &[u8]) -> MessageId {
     let mut hasher = Sha256::new();
@@ -138,19 +153,7 @@ fn name(subscription: &Subscription, body: &[u8]) -> MessageId {
     MessageId::new(format!("notices-{}", HEXLOWER.encode(&hasher.finalize())))
 }
 
-fn declared(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// A body that may not be longer than so many bytes.
-async fn receive(body: Body, most: usize) -> Result<Vec<u8>, Verdict> {
-    let (mut received, mut pieces) = (Vec::new(), body.into_data_stream());
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| Verdict::Slow)?;
-        if received.len() + piece.len() > most {
-            return Err(Verdict::Oversized);
-        }
-        received.extend_from_slice(&piece);
-    }
-    Ok(received)
+/// Whether two URLs are the same: some hubs write anew what they have read.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other || Url::parse(one).is_ok_and(|one| Url::parse(other) == Ok(one))
 }

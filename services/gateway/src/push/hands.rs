@@ -5,9 +5,10 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use control::SubscriptionId;
-use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::rate;
 
 /// Callbacks that are remembered. Only those of subscriptions come here, so there are never more than a fleet has, but for those that have ended.
 const REMEMBERED: usize = 100_000;
@@ -48,8 +49,7 @@ impl Hands {
     /// # Errors
     /// In how many seconds the next one is taken, when it is one too many.
     pub(super) fn count(&self, id: &SubscriptionId) -> Result<(), u64> {
-        let now = DefaultClock::default().now();
-        self.one(id).limiter.check().map_err(|not_until| not_until.wait_time_from(now).as_secs() + 1)
+        rate::count(&self.one(id).limiter)
     }
 
     /// Room for a payload at a callback, if there is any now.

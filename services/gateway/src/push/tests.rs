@@ -242,6 +242,17 @@ async fn an_honest_delivery_is_queued_as_it_came_and_once() {
 }
 
 #[tokio::test]
+async fn a_hub_may_write_the_url_of_a_channel_in_another_way() {
+    let case = Case::active().await;
+    for (n, topic) in ["HTTP://EXAMPLE.com:80/change/", "http://example.com/a/../change/"].iter().enumerate() {
+        let body = format!("<urlset n=\"{n}\"/>");
+        let headers = format!("Link: <{topic}>; rel=self\r\n{}", case.signed(&body));
+        assert_eq!(case.post(&case.path(), &headers, &body).await, 202);
+    }
+    assert_eq!((case.counted("queued"), case.counted("misdirected")), (2, 0));
+}
+
+#[tokio::test]
 async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
     let case = Case::active().await;
     let path = case.path();
@@ -316,6 +327,33 @@ async fn a_flood_is_held_up() {
     }
     assert!(refused >= 30, "{refused}");
     assert_eq!((case.counted("flooding"), case.queued().await.len()), (refused, 0));
+}
+
+#[tokio::test]
+async fn a_flood_at_a_callback_that_has_ended_asks_the_fleet_no_more_often_than_another() {
+    let limits =
+        Limits { per_second: NonZeroU32::new(10).unwrap(), ..Case::asked().await.callbacks.0.limits.clone() };
+    let case = Case::with(limits).await;
+    let (subscriptions, now) = (case.control.subscriptions(), Timestamp::now());
+    let denied = SubscriptionStep::Deny { topic: None, reason: None };
+    for step in [denied, SubscriptionStep::Unwanted] {
+        subscriptions.step(&case.id, &step, now).await.unwrap();
+    }
+    until("the view has heard of it", || case.callbacks.0.view.get(&case.id).is_none()).await;
+    let mut refused = 0;
+    for n in 0..60 {
+        let answer = match n % 2 {
+            0 => case.post(&case.path(), "", BODY).await,
+            _ => case.get(&case.path(), &question("unsubscribe", TOPIC)).await.0,
+        };
+        match answer {
+            200 | 410 => {}
+            429 => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(refused >= 30, "{refused}");
+    assert!(case.counted("flooding") > 0);
 }
 
 #[tokio::test]

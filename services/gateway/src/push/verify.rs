@@ -24,7 +24,8 @@ pub(super) async fn verify(
     };
     match (known, intent) {
         (Known::Nothing, _) => StatusCode::NOT_FOUND.into_response(),
-        (Known::Of(subscription), intent) => {
+        (Known::Flooding(seconds), _) => too_many(seconds),
+        (Known::Of { subscription, .. }, intent) => {
             if let Err(seconds) = callbacks.0.hands.count(&subscription.id) {
                 return too_many(seconds);
             }

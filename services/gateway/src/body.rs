@@ -1,0 +1,69 @@
+//! A stranger's body, of which no more is held than may be sent.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use futures::StreamExt as _;
+
+/// Why there is no body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoBody {
+    /// It is longer than it may be.
+    TooLong,
+    /// It broke off.
+    Broken,
+}
+
+/// Whether a request says by itself that its body is longer than `most` bytes.
+pub(crate) fn is_too_long(headers: &HeaderMap, most: usize) -> bool {
+    declared(headers).is_some_and(|length| length > most as u64)
+}
+
+/// A body of at most so many bytes. Room is made once for what it says that it has.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn receive(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, NoBody> {
+    if is_too_long(headers, most) {
+        return Err(NoBody::TooLong);
+    }
+    let length = declared(headers).and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    let (mut received, mut pieces) = (Vec::with_capacity(length), body.into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| NoBody::Broken)?;
+        if received.len() + piece.len() > most {
+            return Err(NoBody::TooLong);
+        }
+        received.extend_from_slice(&piece);
+    }
+    Ok(received)
+}
+
+fn declared(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn received(declared: Option<&str>, body: &str) -> Result<Vec<u8>, NoBody> {
+        let mut headers = HeaderMap::new();
+        headers.extend(declared.map(|length| (header::CONTENT_LENGTH, length.parse().unwrap())));
+        receive(&headers, Body::from(body.to_owned()), 5).await
+    }
+
+    #[tokio::test]
+    async fn a_body_is_received_within_its_bound_whatever_it_says_of_itself() {
+        for declared in [None, Some("5"), Some("nonsense")] {
+            let body = received(declared, "12345").await.unwrap();
+            assert_eq!(body, b"12345");
+            assert_eq!(received(declared, "123456").await, Err(NoBody::TooLong));
+        }
+        assert_eq!(received(Some("5"), "12345").await.unwrap().capacity(), 5, "room is made once");
+        assert_eq!(received(Some("6"), "1").await, Err(NoBody::TooLong));
+        assert_eq!(received(Some("99999999999999999999"), "1").await.unwrap(), b"1");
+        let pieces = [Ok("1"), Err(std::io::Error::other("gone"))];
+        let broken = Body::from_stream(futures::stream::iter(pieces));
+        assert_eq!(receive(&HeaderMap::new(), broken, 5).await, Err(NoBody::Broken));
+    }
+}
