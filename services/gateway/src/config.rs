@@ -73,7 +73,7 @@ pub struct Settings {
     pub push_body_seconds: u64,
     /// Requests in a second at the callback of one subscription; twice as many may come at once. Beyond, they are answered with 429.
     pub push_per_second: NonZeroU32,
-    /// Payloads in hand at a time. Each takes up to four times `push_body_bytes` of memory.
+    /// Payloads in hand at a time. Each takes up to six times `push_body_bytes` of memory.
     pub push_at_a_time: usize,
 }
 

@@ -59,7 +59,7 @@ impl GatewayMetrics {
         for verdict in push::Verdict::ALL {
             drop(counted.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
         }
-        for verdict in [inbox::Verdict::Hint, inbox::Verdict::Kept] {
+        for verdict in inbox::Verdict::ALL {
             drop(counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
         }
         metrics.register(|registry| {
@@ -138,5 +138,18 @@ mod tests {
         let line = "thresher_gateway_requests_total{route=\"/v1/runs\",method=\"other\",status=\"4xx\"} 2";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("thresher_gateway_request_seconds_count{route=\"/v1/runs\"} 2"), "{text}");
+    }
+
+    #[test]
+    fn every_verdict_is_shown_before_the_first_one_comes() {
+        let metrics = Metrics::new(About { name: "test", version: "0" });
+        GatewayMetrics::register(&metrics);
+        let text = metrics.encode();
+        let notifications = inbox::Verdict::ALL.map(|verdict| ("notifications", verdict.as_str()));
+        let deliveries = push::Verdict::ALL.map(|verdict| ("deliveries", verdict.as_str()));
+        for (name, verdict) in notifications.into_iter().chain(deliveries) {
+            let line = format!("thresher_gateway_{name}_total{{verdict=\"{verdict}\"}} 0");
+            assert!(text.lines().any(|shown| shown == line), "{line}");
+        }
     }
 }

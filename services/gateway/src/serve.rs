@@ -41,8 +41,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
     if push.is_some() {
         let limits = settings.push_limits();
-        // As it came, as text of the message, and as the message itself.
-        context.metrics.bound_memory("gateway-deliveries", 4 * (limits.body_bytes * limits.at_a_time) as u64);
+        context.metrics.bound_memory("gateway-deliveries", limits.memory_bytes() as u64);
+    }
+    if let Some(inbox) = &settings.inbox {
+        context.metrics.bound_memory("gateway-notifications", Inbox::memory_bytes(inbox) as u64);
     }
     let latch = context.readiness.latch("api", "what it depends on is being opened");
 

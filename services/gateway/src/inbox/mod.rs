@@ -1,7 +1,7 @@
 //! Inboxes: where others leave notifications that something has changed (W3C Linked Data Notifications, LDN-1 to LDN-5;
 //! [0035](../../../docs/adr/0035-a-notification-is-a-hint.md)).
 //!
-//! The story of a notification: `senders` says who may leave one; `receive` takes it, within its bounds, and has it kept; `about` finds out which
+//! The story of a notification: `senders` says who may leave one; `receive` takes it, within its bounds, as far as there is `room`, and has it kept; `about` finds out which
 //! Sources it is about, and for these a hint is given. `read` hands out what is kept. `place` knows where everything lies, `door` is what all of
 //! these paths have in common, and `tell` is what anybody may know.
 
@@ -10,6 +10,7 @@ mod door;
 mod place;
 mod read;
 mod receive;
+mod room;
 mod senders;
 mod tell;
 mod verdict;
@@ -24,17 +25,15 @@ use axum::{Router, middleware};
 use control::{InboxLimits, Inboxes};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use model::SourceId;
-use tokio::sync::Semaphore;
 
 use crate::config::InboxSettings;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 
+use room::Room;
 pub(crate) use senders::Senders;
 pub(crate) use verdict::Verdict;
 
-/// Bodies of those who show no token that are taken in at a time, all of them together.
-const STRANGERS_AT_A_TIME: usize = 32;
 /// How many times as often as one sender all who show no token may come together.
 const STRANGERS_RATE: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
@@ -47,8 +46,9 @@ struct Parts {
     settings: InboxSettings,
     senders: Senders,
     inboxes: Inboxes,
-    /// Places for the bodies of those of whom nothing is known yet, and how often they may come.
-    strangers: Arc<Semaphore>,
+    /// Where bodies take their places.
+    room: Room,
+    /// How often those may come of whom nothing is known yet.
     strangers_rate: DefaultDirectRateLimiter,
 }
 
@@ -58,7 +58,7 @@ impl Inbox {
         Self(Arc::new(Parts {
             senders,
             inboxes,
-            strangers: Arc::new(Semaphore::new(STRANGERS_AT_A_TIME)),
+            room: Room::new(),
             strangers_rate: RateLimiter::direct(Quota::per_second(rate)),
             settings,
         }))
@@ -71,6 +71,11 @@ impl Inbox {
             kept: Duration::from_secs(u64::from(settings.retention_days) * 24 * 3_600),
             bytes: settings.megabytes.saturating_mul(1024 * 1024),
         }
+    }
+
+    /// The most memory that notifications take while they are taken in.
+    pub(crate) fn memory_bytes(settings: &InboxSettings) -> usize {
+        Room::bytes(settings.body_bytes)
     }
 
     fn settings(&self) -> &InboxSettings {

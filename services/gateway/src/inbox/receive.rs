@@ -9,15 +9,15 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{Hint, KeptNotification};
+use control::{ControlError, Hint, KeptNotification};
 use ldn::{Limits, Notification, Unreadable};
 use model::SourceId;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::about;
 use super::door::{Both, Named, too_many, unknown, whose};
 use super::place::Places;
+use super::room::Place;
 use super::senders::Sender;
 use super::verdict::Verdict;
 use crate::body::{self, NoBody};
@@ -87,7 +87,7 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
         media_type,
         body,
     };
-    let id = inbox.inboxes().keep(&kept).await.map_err(Refusal::from)?;
+    let id = inbox.inboxes().keep(&kept).await.map_err(not_kept)?;
     let all = gateway.views().sources.all();
     let specs = all.iter().map(|source| &*source.value);
     let about = about::sources(&notification, source.as_ref(), sender.sources(), specs);
@@ -103,10 +103,7 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
 }
 
 /// Who sends it, as far as a token tells, and a place for its body.
-async fn let_in(
-    (_, inbox): &Both,
-    headers: &HeaderMap,
-) -> Result<(Option<Sender>, OwnedSemaphorePermit), Refused> {
+async fn let_in((_, inbox): &Both, headers: &HeaderMap) -> Result<(Option<Sender>, Place), Refused> {
     let nobody = |shown| Refused(Some(Verdict::UnknownSender), unknown(shown));
     let busy = |who: &str| Refused(Some(Verdict::TooMany), too_many(who, 1));
     if headers.contains_key(header::AUTHORIZATION) {
@@ -115,8 +112,8 @@ async fn let_in(
         let counted = sender.count();
         counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
         // Its rate bounds how many wait.
-        let place = timeout(FOR_A_PLACE, sender.room().acquire_owned()).await;
-        let place = place.ok().and_then(Result::ok).ok_or_else(|| busy(sender.name()))?;
+        let place = inbox.0.room.of_sender(&sender, FOR_A_PLACE).await;
+        let place = place.ok_or_else(|| busy(sender.name()))?;
         return Ok((Some(sender), place));
     }
     if !inbox.senders().any_by_origin() {
@@ -124,7 +121,7 @@ async fn let_in(
     }
     let strangers = "everybody without a token";
     inbox.0.strangers_rate.check().map_err(|_| busy(strangers))?;
-    let place = inbox.0.strangers.clone().try_acquire_owned().map_err(|_| busy(strangers))?;
+    let place = inbox.0.room.of_stranger().ok_or_else(|| busy(strangers))?;
     Ok((None, place))
 }
 
@@ -183,8 +180,25 @@ fn malformed(error: &Unreadable) -> Refused {
     }
 }
 
+fn not_kept(error: ControlError) -> Refused {
+    Refused(Some(Verdict::NotKept), error.into())
+}
+
 /// Says that a Source is worth a look.
 async fn hint(gateway: &Gateway, source: &SourceId, by: &str) -> Result<(), Refused> {
     let hint = Hint { source: source.clone(), given_at: gateway.now(), by: by.to_owned() };
-    gateway.control().hints().give(&hint).await.map_err(|error| Refused(None, error.into()))
+    gateway.control().hints().give(&hint).await.map_err(not_kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_kept_is_counted_and_asked_for_again() {
+        let away = ControlError::Unavailable { action: "keep".to_owned(), source: "it is away".into() };
+        let Refused(verdict, refusal) = not_kept(away);
+        assert_eq!(verdict, Some(Verdict::NotKept));
+        assert_eq!(refusal.into_response().status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
 }

@@ -17,9 +17,23 @@ pub(crate) enum Verdict {
     TooSlow,
     /// It is none.
     Malformed,
+    /// It could not be kept, or not be acted on: its sender is to send it again.
+    NotKept,
 }
 
 impl Verdict {
+    /// All of them.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Hint,
+        Self::Kept,
+        Self::UnknownSender,
+        Self::TooMany,
+        Self::TooLarge,
+        Self::TooSlow,
+        Self::Malformed,
+        Self::NotKept,
+    ];
+
     /// Its name among the metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -30,6 +44,7 @@ impl Verdict {
             Self::TooLarge => "too-large",
             Self::TooSlow => "too-slow",
             Self::Malformed => "malformed",
+            Self::NotKept => "not-kept",
         }
     }
 }

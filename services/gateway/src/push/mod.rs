@@ -39,6 +39,10 @@ const PATH: &str = "/push/{subscription}/{part}";
 /// Deliveries of one subscription that are received at a time: one hub that is slow, or hostile, leaves room for the others.
 const AT_A_TIME_EACH: usize = 8;
 
+/// How often a payload is held while it is queued, at most: as it came, as text, within a message that is written, whose room is doubled when it is full, and as what is
+/// sent.
+const COPIES: usize = 6;
+
 /// What the callbacks are told of themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -52,6 +56,13 @@ pub(crate) struct Limits {
     pub(crate) at_a_time: usize,
     /// How long a payload may take to be queued.
     pub(crate) queue_time: Duration,
+}
+
+impl Limits {
+    /// The most memory that deliveries take while they are taken in.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        COPIES * self.body_bytes * self.at_a_time
+    }
 }
 
 /// All callbacks. Cheap to clone.

@@ -244,7 +244,8 @@ async fn an_honest_delivery_is_queued_as_it_came_and_once() {
 #[tokio::test]
 async fn a_hub_may_write_the_url_of_a_channel_in_another_way() {
     let case = Case::active().await;
-    for (n, topic) in ["HTTP://EXAMPLE.com:80/change/", "http://example.com/a/../change/"].iter().enumerate() {
+    for (n, topic) in ["HTTP://EXAMPLE.com:80/change/", "http://example.com/a/../change/"].iter().enumerate()
+    {
         let body = format!("<urlset n=\"{n}\"/>");
         let headers = format!("Link: <{topic}>; rel=self\r\n{}", case.signed(&body));
         assert_eq!(case.post(&case.path(), &headers, &body).await, 202);
