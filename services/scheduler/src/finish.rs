@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{DocumentState, Phase, SetId, Subject};
+use model::{DocumentRecord, DocumentState, Phase, SetId, Subject};
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::notices::is_notice;
 use crate::{queue, ways};
 
 impl Harvest {
@@ -16,7 +15,7 @@ impl Harvest {
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         self.judge_untold().await?;
         let mut batch = Batch::new();
-        let mut documents = queue::by_set(&self.catalog).await?;
+        let (mut documents, notices) = queue::by_set_with_notices(&self.catalog).await?;
         let (mut listed, mut told, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());
         for (id, set) in &mut self.sets {
             let documents = documents.remove(id).unwrap_or_default();
@@ -35,7 +34,7 @@ impl Harvest {
         }
         self.forget_packages(&mut batch, &listed, &followed).await?;
         self.forget_documents(&mut batch, &told, &followed).await?;
-        self.forget_notices(&mut batch, &followed).await?;
+        self.forget_notices(&mut batch, notices, &followed);
         self.forget_letters(&mut batch).await?;
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
@@ -43,10 +42,14 @@ impl Harvest {
     }
 
     /// What hubs delivered is forgotten once its set is synchronized to its end, and what could not be read of it once others told the same.
-    async fn forget_notices(&self, batch: &mut Batch, followed: &HashSet<SetId>) -> Result<(), HarvestError> {
-        let mut documents = self.catalog.scan_documents().await?;
-        while let Some((uri, record)) = documents.try_next().await? {
-            let Some(set) = self.sets.get(&record.set).filter(|_| is_notice(&record)) else { continue };
+    fn forget_notices(
+        &self,
+        batch: &mut Batch,
+        notices: Vec<(String, DocumentRecord)>,
+        followed: &HashSet<SetId>,
+    ) {
+        for (uri, record) in notices {
+            let Some(set) = self.sets.get(&record.set) else { continue };
             let end = record.until_latest.max(record.until);
             let is_past = record.is_read_whole() && end <= set.synchronized_to;
             let is_told = record.run != self.run.id && followed.contains(&record.set);
@@ -57,7 +60,6 @@ impl Harvest {
                 batch.delete_problem(&Subject::Document(uri));
             }
         }
-        Ok(())
     }
 
     /// A document that an earlier run could not read, and this one did not ask for, is nothing to be put right once its set is told whole by

@@ -50,13 +50,17 @@ impl Harvest {
         self.bus.open(consumer(filter.clone())).await?;
         let mut taken = 0;
         let begun = Instant::now();
-        let mut missing_since = None;
+        // Whether something is missing, as long as nothing has come since that was found out.
+        let (mut missing_since, mut lacks) = (None, None);
         while begun.elapsed() < LONGEST {
             self.check_stop()?;
             let wait =
                 missing_since.map_or(Duration::ZERO, |since: Instant| LATE.saturating_sub(since.elapsed()));
             let deliveries = self.bus.pull(&filter, AT_A_TIME, wait).await?;
             let is_last = deliveries.is_empty();
+            if !is_last {
+                lacks = None;
+            }
             let mut told_elsewhere = Vec::new();
             for delivery in deliveries {
                 taken += 1;
@@ -73,7 +77,12 @@ impl Harvest {
                 delivery.ack().await?;
             }
             if is_last {
-                if missing_since.is_some() && wait.is_zero() || !self.lacks_notices().await? {
+                if missing_since.is_some() && wait.is_zero() {
+                    break;
+                }
+                let lacks_now = self.lacks_notices().await?;
+                lacks = Some(lacks_now);
+                if !lacks_now {
                     break;
                 }
                 // Counted from the first look on: where many come, one of them would always be on its way.
@@ -81,7 +90,12 @@ impl Harvest {
             }
         }
         // What an earlier process has taken up is not known whole.
-        let is_enough = taken > 0 && !self.has_begun && !self.is_resumed && !self.lacks_notices().await?;
+        let may_be_enough = taken > 0 && !self.has_begun && !self.is_resumed;
+        let is_enough = may_be_enough
+            && match lacks {
+                Some(lacks) => !lacks,
+                None => !self.lacks_notices().await?,
+            };
         if !is_enough {
             self.begin_beside(taken).await?;
         }
@@ -183,9 +197,9 @@ impl Harvest {
 
     /// Whether something is missing between what is synchronized and the notices that were planned.
     async fn lacks_notices(&self) -> Result<bool, HarvestError> {
-        let documents = queue::by_set(&self.catalog).await?;
+        let notices = queue::notices(&self.catalog).await?;
         let lacks = |(id, set): (&SetId, &SetRecord)| {
-            let notices = documents.get(id).into_iter().flatten().filter(|record| is_notice(record));
+            let notices = notices.iter().filter(|record| record.set == *id);
             !continuity::follow(set.synchronized_to, self.run.id, notices).holes.is_empty()
         };
         Ok(self.sets.iter().any(lacks))

@@ -98,14 +98,38 @@ pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, Document
     Ok(catalog.scan_documents().await?.try_collect().await?)
 }
 
+/// The documents of each set.
+pub(crate) type BySet = HashMap<SetId, Vec<DocumentRecord>>;
+
 /// What is known of each set's documents.
-pub(crate) async fn by_set(catalog: &Catalog) -> Result<HashMap<SetId, Vec<DocumentRecord>>, HarvestError> {
-    let mut sets: HashMap<SetId, Vec<DocumentRecord>> = HashMap::new();
+pub(crate) async fn by_set(catalog: &Catalog) -> Result<BySet, HarvestError> {
+    Ok(by_set_with_notices(catalog).await?.0)
+}
+
+/// The same, and beside it what came by channels, by its URI.
+pub(crate) async fn by_set_with_notices(
+    catalog: &Catalog,
+) -> Result<(BySet, Vec<(String, DocumentRecord)>), HarvestError> {
+    let mut sets = BySet::new();
+    let mut notices = Vec::new();
     let mut documents = catalog.scan_documents().await?;
-    while let Some((_, record)) = documents.try_next().await? {
+    while let Some((uri, record)) = documents.try_next().await? {
+        if is_notice(&record) {
+            notices.push((uri, record.clone()));
+        }
         sets.entry(record.set.clone()).or_default().push(record);
     }
-    Ok(sets)
+    Ok((sets, notices))
+}
+
+/// What came by channels.
+pub(crate) async fn notices(catalog: &Catalog) -> Result<Vec<DocumentRecord>, HarvestError> {
+    let mut notices = Vec::new();
+    let mut documents = catalog.scan_documents().await?;
+    while let Some((_, record)) = documents.try_next().await? {
+        notices.extend(Some(record).filter(is_notice));
+    }
+    Ok(notices)
 }
 
 /// The documents that an index named when it was last read.

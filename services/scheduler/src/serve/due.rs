@@ -76,12 +76,12 @@ pub(super) fn held_back(last: Option<&Run>, pause: Duration, now: Timestamp) -> 
 }
 
 /// When a Source is due that others are to tell of its changes, and that nobody has scheduled: so long after it was looked at last without being
-/// told to. Until somebody tells of it, the question is asked again as often.
+/// told to. Until somebody tells of it, the question is asked again as often, and not before it is time.
 pub(super) fn backup(
     spec: &SourceSpec,
     polled_at: Timestamp,
     every: Option<Duration>,
-    is_subscribed: bool,
+    is_subscribed: impl FnOnce() -> bool,
     now: Timestamp,
 ) -> Due {
     let Some(every) = every.filter(|_| spec.enabled && spec.schedule.is_none() && spec.continuous.is_none())
@@ -90,7 +90,7 @@ pub(super) fn backup(
     };
     match polled_at.saturating_add(every).unwrap_or(Timestamp::MAX) {
         at if at > now => Due::In(Duration::try_from(at.duration_since(now)).unwrap_or_default()),
-        _ if is_subscribed => Due::Now,
+        _ if is_subscribed() => Due::Now,
         _ => Due::In(every),
     }
 }
@@ -195,12 +195,15 @@ mod tests {
     #[test]
     fn a_source_that_a_hub_tells_of_is_looked_at_now_and_then_all_the_same() {
         let every = Some(Duration::from_secs(100));
-        let due = |spec: &SourceSpec, is_subscribed, now| backup(spec, at(0), every, is_subscribed, at(now));
+        let due =
+            |spec: &SourceSpec, is_subscribed, now| backup(spec, at(0), every, || is_subscribed, at(now));
         let spec = source();
         assert_eq!(due(&spec, true, 40), Due::In(Duration::from_secs(60)));
         assert_eq!(due(&spec, true, 100), Due::Now);
         assert_eq!(due(&spec, false, 150), Due::In(Duration::from_secs(100)), "nobody tells of it");
-        assert_eq!(backup(&spec, at(0), None, true, at(1_000)), Due::Never);
+        assert_eq!(backup(&spec, at(0), None, || true, at(1_000)), Due::Never);
+        let nobody_asks = || -> bool { panic!("it is not time") };
+        assert_eq!(backup(&spec, at(0), every, nobody_asks, at(40)), Due::In(Duration::from_secs(60)));
         let scheduled = SourceSpec { schedule: Some(Schedule::every(60)), ..source() };
         let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
         let followed = SourceSpec { continuous: Some(bounds), ..source() };

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bus::{BusError, Filter};
 use control::{
-    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, Subscription,
-    SubscriptionState, View,
+    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, SubscriptionState,
 };
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -188,7 +187,7 @@ impl Steward {
             spec,
             self.polled_at,
             every,
-            self.is_subscribed(),
+            || self.is_subscribed(),
             now,
         ));
         let hinted = match is_hinted {
@@ -204,9 +203,7 @@ impl Steward {
 
     /// Whether others are to tell of its changes, however that stands with them.
     fn is_subscribed(&self) -> bool {
-        let is_ours =
-            |one: &Subscription| one.source == self.source && one.state != SubscriptionState::Ending;
-        self.crew.subscriptions.all().iter().any(|one| is_ours(one))
+        self.crew.subscriptions.any(|one| one.source == self.source && one.state != SubscriptionState::Ending)
     }
 
     /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there, and does not look for it before `held_back` is
@@ -216,8 +213,7 @@ impl Steward {
         let mut subscriptions = self.crew.subscriptions.clone();
         loop {
             subscriptions.mark_seen();
-            let is_ours = |all: &View<Subscription>| all.all().iter().any(|one| one.source == self.source);
-            if !is_ours(&subscriptions) {
+            if !subscriptions.any(|one| one.source == self.source) {
                 subscriptions.changed().await;
                 sleep_until(Instant::now() + BETWEEN_LOOKS).await;
                 continue;
