@@ -7,12 +7,9 @@ use model::{Lane, Message};
 use serde::{Deserialize, Serialize};
 
 use crate::ControlError;
-use crate::bucket::WriteError;
-use crate::table::{Kept, Table};
+use crate::table::{Kept, Next, Table};
 use crate::view::View;
 
-/// How often a rest is written anew when others write at the same time.
-const TRIES: usize = 20;
 /// No origin is left alone for longer on one word of it.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
@@ -60,18 +57,13 @@ impl Rests {
         let Some(ttl) = lifetime(rest.until, now) else { return Ok(()) };
         let until = rest.until.min(now.saturating_add(LONGEST).unwrap_or(Timestamp::MAX));
         let rest = Rest { until, ..rest.clone() };
-        for _ in 0..TRIES {
-            let (found, revision) = self.table.slot(&rest.lane).await?;
-            if found.is_some_and(|found| found.until >= rest.until) {
-                return Ok(());
-            }
-            match self.table.put(&rest.lane, &rest, Some(revision), Some(ttl)).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| format!("rest of {}", rest.lane))),
-                Ok(_) => return Ok(()),
-            }
-        }
-        Err(ControlError::Conflict { what: format!("rest of {}", rest.lane) })
+        let longer = |found: Option<&Rest>| {
+            Ok(match found {
+                Some(found) if found.until >= rest.until => Next::Stays,
+                _ => Next::Lasts(rest.clone(), ttl),
+            })
+        };
+        self.table.change(&rest.lane, || format!("rest of {}", rest.lane), longer).await.map(drop)
     }
 
     /// A live copy of all rests.

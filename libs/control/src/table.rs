@@ -20,6 +20,22 @@ pub trait Kept: Message + Send + Sync + 'static {
     fn key(id: &Self::Id) -> String;
 }
 
+/// How often a change is tried anew when others write at the same time. Each of them has one write to make, so a handful of tries is plenty.
+pub(crate) const TRIES: usize = 20;
+
+/// What becomes of what is kept under an id.
+#[derive(Debug)]
+pub(crate) enum Next<T> {
+    /// It stays as it is.
+    Stays,
+    /// It is forgotten.
+    Ends,
+    /// It becomes this, until it is changed again.
+    Becomes(T),
+    /// It becomes this, for so long.
+    Lasts(T, Duration),
+}
+
 /// A bucket of `T`s.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
@@ -71,6 +87,42 @@ impl<T: Kept> Table<T> {
 
     pub(crate) async fn remove(&self, id: &T::Id, expected: Option<Revision>) -> Result<(), WriteError> {
         self.bucket.remove(&T::key(id), expected.map(Revision::get)).await
+    }
+
+    /// Changes what is kept under an id as `decide` says, which is asked anew if others write at the same time. What is so already is not written. Gives what is kept
+    /// afterwards. `what` names it to people.
+    ///
+    /// # Errors
+    /// What `decide` says; [`ControlError::Conflict`] where others write all the time; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    pub(crate) async fn change(
+        &self,
+        id: &T::Id,
+        what: impl Fn() -> String,
+        mut decide: impl FnMut(Option<&T>) -> Result<Next<T>, ControlError>,
+    ) -> Result<Option<Revised<T>>, ControlError>
+    where
+        T: PartialEq,
+    {
+        for _ in 0..TRIES {
+            let (found, revision) = self.slot(id).await?;
+            let (next, ttl) = match decide(found.as_deref())? {
+                Next::Stays => return Ok(found),
+                Next::Becomes(next) if found.as_deref() == Some(&next) => return Ok(found),
+                Next::Becomes(next) => (next, None),
+                Next::Lasts(next, ttl) => (next, Some(ttl)),
+                Next::Ends => match self.remove(id, Some(revision)).await {
+                    Ok(()) => return Ok(None),
+                    Err(WriteError::Conflict) => continue,
+                    Err(error) => return Err(error.of(what)),
+                },
+            };
+            match self.put(id, &next, Some(revision), ttl).await {
+                Ok(revision) => return Ok(Some(Revised { value: Arc::new(next), revision })),
+                Err(WriteError::Conflict) => {}
+                Err(error) => return Err(error.of(what)),
+            }
+        }
+        Err(ControlError::Conflict { what: what() })
     }
 
     /// The values that were kept under an id and still are, oldest first. What cannot be read is left out.

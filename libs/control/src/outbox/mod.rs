@@ -12,7 +12,7 @@ use model::SourceId;
 use url::Url;
 
 use crate::bucket::WriteError;
-use crate::table::Table;
+use crate::table::{Next, Table};
 use crate::view::View;
 use crate::{ControlError, Revised};
 
@@ -20,8 +20,6 @@ pub use record::{Change, Outgoing, OutgoingState};
 
 /// How long it stays visible that something was refused or given up.
 const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How often a change is tried anew when others write at the same time.
-const TRIES: usize = 20;
 
 /// What is to be sent.
 #[derive(Debug, Clone)]
@@ -46,22 +44,13 @@ impl Outbox {
         now: Timestamp,
     ) -> Result<(), ControlError> {
         let id = (source.clone(), target.clone());
-        for _ in 0..TRIES {
-            let (found, revision) = self.table.slot(&id).await?;
-            let next = match &found {
+        let with = |found: Option<&Outgoing>| {
+            Ok(Next::Becomes(match found {
                 None => Outgoing::new(source.clone(), target.clone(), change.clone(), now),
                 Some(found) => found.and(change, now),
-            };
-            if found.is_some_and(|found| *found.value == next) {
-                return Ok(());
-            }
-            match self.table.put(&id, &next, Some(revision), None).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| what(&next))),
-                Ok(_) => return Ok(()),
-            }
-        }
-        Err(ControlError::Conflict { what: format!("notification of {target} about {source}") })
+            }))
+        };
+        self.table.change(&id, || what(source, target), with).await.map(drop)
     }
 
     /// Takes it in hand to be sent now. None where somebody else has it, or it has changed: it is to be looked at again.
@@ -97,7 +86,7 @@ impl Outbox {
         let id = (outgoing.source.clone(), outgoing.target.clone());
         match self.table.remove(&id, Some(outgoing.revision)).await {
             Ok(()) | Err(WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.of(|| what(outgoing))),
+            Err(error) => Err(error.of(|| what(&outgoing.source, &outgoing.target))),
         }
     }
 
@@ -119,11 +108,11 @@ impl Outbox {
         match self.table.put(&id, &next, Some(outgoing.revision), lasts).await {
             Ok(revision) => Ok(Some(Revised { value: next.into(), revision })),
             Err(WriteError::Conflict) => Ok(None),
-            Err(error) => Err(error.of(|| what(&next))),
+            Err(error) => Err(error.of(|| what(&next.source, &next.target))),
         }
     }
 }
 
-fn what(outgoing: &Outgoing) -> String {
-    format!("notification of {} about {}", outgoing.target, outgoing.source)
+fn what(source: &SourceId, target: &Url) -> String {
+    format!("notification of {target} about {source}")
 }

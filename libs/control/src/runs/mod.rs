@@ -8,7 +8,7 @@ use model::{RunId, SourceId};
 
 use crate::bucket::WriteError;
 use crate::lease::Lease;
-use crate::table::Table;
+use crate::table::{Next, TRIES, Table};
 use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
@@ -16,10 +16,6 @@ pub use run::{
     AskedBy, Before, Problems, Progress, Run, RunSpec, RunState, Standing, Stopped, Tenure, Wanted,
 };
 pub use step::{InSync, Step, StepRefused, Why};
-
-/// How often a change is tried anew when others write at the same time. Each of them has one write to make, so a
-/// handful of tries is plenty.
-const TRIES: usize = 20;
 
 /// The runs of all Sources: of each the present or last one, and some before it.
 #[derive(Debug, Clone)]
@@ -243,21 +239,13 @@ impl Runs {
         step: Step,
         now: Timestamp,
     ) -> Result<Revised<Run>, ControlError> {
-        for _ in 0..TRIES {
-            let found = self.table.get(source).await?.filter(|found| found.spec.id == run);
-            let found =
-                found.ok_or_else(|| ControlError::Absent { what: format!("run {run} of {source}") })?;
-            let next = found.step(step.clone(), now)?;
-            if next == *found.value {
-                return Ok(found);
-            }
-            match self.table.put(source, &next, Some(found.revision), None).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| format!("run of {source}"))),
-                Ok(revision) => return Ok(Revised { value: next.into(), revision }),
-            }
-        }
-        Err(ControlError::Conflict { what: format!("run {run} of {source}") })
+        let what = || format!("run {run} of {source}");
+        let absent = || ControlError::Absent { what: what() };
+        let stepped = |found: Option<&Run>| {
+            let found = found.filter(|found| found.spec.id == run).ok_or_else(absent)?;
+            Ok(Next::Becomes(found.step(step.clone(), now)?))
+        };
+        self.table.change(source, what, stepped).await?.ok_or_else(absent)
     }
 }
 

@@ -6,8 +6,7 @@ mod step;
 use jiff::Timestamp;
 use model::SourceId;
 
-use crate::bucket::WriteError;
-use crate::table::Table;
+use crate::table::{Next, Table};
 use crate::view::View;
 use crate::{ControlError, Revised};
 
@@ -15,9 +14,6 @@ pub use record::{
     Asked, AskedMode, Offered, Received, Subscription, SubscriptionId, SubscriptionIdError, SubscriptionState,
 };
 pub use step::{NotAsked, SubscriptionStep};
-
-/// How often a change is tried anew when others write at the same time.
-const TRIES: usize = 20;
 
 /// The subscriptions of the fleet.
 #[derive(Debug, Clone)]
@@ -42,22 +38,14 @@ impl Subscriptions {
         now: Timestamp,
     ) -> Result<Revised<Subscription>, ControlError> {
         let id = SubscriptionId::of(&offered.source, &offered.topic, key);
-        for _ in 0..TRIES {
-            let (found, revision) = self.table.slot(&id).await?;
-            let next = match &found {
+        let wanted = |found: Option<&Subscription>| {
+            Ok(Next::Becomes(match found {
                 None => Subscription::wanted(id.clone(), offered, key, now),
                 Some(found) => found.offered(offered, now),
-            };
-            if let Some(found) = found.filter(|found| *found.value == next) {
-                return Ok(found);
-            }
-            match self.table.put(&id, &next, Some(revision), None).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| what(&id))),
-                Ok(revision) => return Ok(Revised { value: next.into(), revision }),
-            }
-        }
-        Err(ControlError::Conflict { what: what(&id) })
+            }))
+        };
+        let kept = self.table.change(&id, || what(&id), wanted).await?;
+        kept.ok_or_else(|| ControlError::Absent { what: what(&id) })
     }
 
     /// Takes a step, again if others write at the same time. None where the subscription is at its end by it, and forgotten.
@@ -70,25 +58,11 @@ impl Subscriptions {
         step: &SubscriptionStep,
         now: Timestamp,
     ) -> Result<Option<Revised<Subscription>>, ControlError> {
-        for _ in 0..TRIES {
-            let found = self.get(id).await?;
-            let Some(next) = found.step(step, now)? else {
-                match self.table.remove(id, Some(found.revision)).await {
-                    Err(WriteError::Conflict) => continue,
-                    removed => removed.map_err(|error| error.of(|| what(id)))?,
-                }
-                return Ok(None);
-            };
-            if next == *found.value {
-                return Ok(Some(found));
-            }
-            match self.table.put(id, &next, Some(found.revision), None).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| what(id))),
-                Ok(revision) => return Ok(Some(Revised { value: next.into(), revision })),
-            }
-        }
-        Err(ControlError::Conflict { what: what(id) })
+        let stepped = |found: Option<&Subscription>| {
+            let found = found.ok_or_else(|| ControlError::Absent { what: what(id) })?;
+            Ok(found.step(step, now)?.map_or(Next::Ends, Next::Becomes))
+        };
+        self.table.change(id, || what(id), stepped).await
     }
 
     /// A subscription, as it is now.
