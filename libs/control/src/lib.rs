@@ -20,6 +20,7 @@ mod sources;
 mod submissions;
 mod subscriptions;
 mod table;
+mod tries;
 mod view;
 mod words;
 

@@ -178,6 +178,8 @@ impl Harvest {
 
 #[cfg(test)]
 mod tests {
+    use model::{Account, Action, Declaration, Listing, Seq, Why};
+
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -221,6 +223,51 @@ mod tests {
         assert!(is_news(change, Decision::Delete, None, None));
         for decision in [Decision::Unchanged, Decision::Stale] {
             assert!(!is_news(change, decision, None, None));
+        }
+        for (told, is_new) in [(9, true), (10, false), (11, false)] {
+            let (held, planned) = (held(told), planned(told));
+            assert_eq!(is_news(change, Decision::Fetch, Some(&held), None), is_new, "held: {told}");
+            assert_eq!(is_news(change, Decision::Fetch, None, Some(&planned)), is_new, "planned: {told}");
+        }
+        let (early, late) = (held(9), planned(11));
+        assert!(!is_news(change, Decision::Fetch, Some(&early), Some(&late)), "one of them speaks of it");
+    }
+
+    fn listing(as_of: i64) -> Listing {
+        Listing {
+            document: "http://h/changes.xml".to_owned(),
+            set: SetId::new("http://h/caps.xml"),
+            change: None,
+            change_time: None,
+            as_of: Some(at(as_of)),
+            latest: None,
+        }
+    }
+
+    fn held(as_of: i64) -> ResourceRecord {
+        ResourceRecord {
+            bitstream: None,
+            declaration: Declaration::default(),
+            listing: listing(as_of),
+            sets: Vec::new(),
+            deleted: None,
+            collected: None,
+            absent: None,
+            settled_at: at(0),
+        }
+    }
+
+    fn planned(as_of: i64) -> PendingRecord {
+        PendingRecord {
+            seq: Seq::default(),
+            action: Action::Delete,
+            declaration: Declaration::default(),
+            listing: listing(as_of),
+            attempts: 0,
+            next_attempt_at: None,
+            candidate: None,
+            mend: false,
+            account: Account::of(Why::Problem),
         }
     }
 }

@@ -10,17 +10,14 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::table::Kept;
+use crate::tries::{later, pause, reason, wish};
 
 /// The pause after the first try that came to nothing; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// How long a target may put itself off by its own word.
-const LONGEST_WISH: SignedDuration = SignedDuration::from_hours(24);
 /// How long it is tried, from the moment at which it was first to be told.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
-/// The longest reason that is kept, in characters.
-const LONGEST_WHY: usize = 500;
 
 /// What a run has changed of what is held of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,33 +170,24 @@ impl Outgoing {
     /// As it is while somebody sends it. Should he not come back, it is tried again after the pause.
     pub fn taken(&self, now: Timestamp) -> Self {
         let tries = self.tries.saturating_add(1);
-        Self { tries, next_at: later(now, pause(tries)), ..self.clone() }
+        Self { tries, next_at: later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, tries)), ..self.clone() }
     }
 
     /// As it is after a try that came to nothing, of what was [`taken`](Self::taken). `not_before` is the target's own word.
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, now: Timestamp) -> Self {
-        let trouble = Some(why.chars().take(LONGEST_WHY).collect());
+        let trouble = Some(reason(why));
         if now.duration_since(self.since) >= PATIENCE {
             return Self { state: OutgoingState::GivenUp, trouble, ..self.clone() };
         }
-        let wish = not_before.unwrap_or(now).min(now.saturating_add(LONGEST_WISH).unwrap_or(Timestamp::MAX));
-        Self { next_at: later(now, pause(self.tries)).max(wish), trouble, ..self.clone() }
+        let next_at = later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, self.tries)).max(wish(not_before, now));
+        Self { next_at, trouble, ..self.clone() }
     }
 
     /// As it is when the target has understood, and said no.
     pub fn refused(&self, why: &str) -> Self {
-        let trouble = Some(why.chars().take(LONGEST_WHY).collect());
+        let trouble = Some(reason(why));
         Self { state: OutgoingState::Refused, trouble, ..self.clone() }
     }
-}
-
-/// The pause after so many tries.
-fn pause(tries: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
-}
-
-fn later(now: Timestamp, wait: Duration) -> Timestamp {
-    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
 impl Message for Outgoing {

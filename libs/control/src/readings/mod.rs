@@ -1,4 +1,4 @@
-//! Readings of others that are read for Sources: how far each is read.
+//! Inboxes of others that are read for Sources: how far each is read.
 
 mod record;
 #[cfg(test)]
@@ -24,17 +24,13 @@ impl Readings {
         Self { table }
     }
 
-    /// Writes down how far an inbox is read, over what was there. False where somebody else has written meanwhile: what is there now counts.
+    /// Writes down how far an inbox is read, over the revision that was [read](Self::get), and gives the new one. None where somebody else has written
+    /// meanwhile: what is there now counts.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn note(
-        &self,
-        read: &Reading,
-        before: Option<Revision>,
-    ) -> Result<Option<Revision>, ControlError> {
-        let expected = before.unwrap_or(Revision::new(0));
-        match self.table.put(&read.source, read, Some(expected), None).await {
+    pub async fn note(&self, read: &Reading, before: Revision) -> Result<Option<Revision>, ControlError> {
+        match self.table.put(&read.source, read, Some(before), None).await {
             Ok(revision) => Ok(Some(revision)),
             Err(WriteError::Conflict) => Ok(None),
             Err(error) => Err(error.of(|| what(&read.source))),

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{Message, SourceId, Validators};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::table::Kept;
+use crate::tries::{later, pause, reason, wish};
 
 /// The most notifications of an inbox that are known to be read. What an inbox lists beyond that is not looked at.
 pub const MOST_SEEN: usize = 4_096;
@@ -18,10 +19,6 @@ pub const MOST_SEEN: usize = 4_096;
 const MARK_BYTES: usize = 8;
 /// The longest pause after a look that came to nothing, unless the usual one is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// How long an inbox may put itself off by its own word.
-const LONGEST_WISH: SignedDuration = SignedDuration::from_hours(24);
-/// The longest reason that is kept, in characters.
-const LONGEST_WHY: usize = 500;
 
 /// How far an inbox of others is read for a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +86,7 @@ impl Reading {
     /// As it is while somebody looks. Should he not come back, it is looked at after the pause. `every` is the usual time between two looks.
     pub fn taken(&self, every: Duration, now: Timestamp) -> Self {
         let tries = self.tries.saturating_add(1);
-        Self { tries, next_at: later(now, pause(every, tries)), ..self.clone() }
+        Self { tries, next_at: later(now, pause_after(every, tries)), ..self.clone() }
     }
 
     /// As it is after a look. What it does not list any more is forgotten; of what it lists, all is read but for what is `left`. `validators` are
@@ -125,24 +122,19 @@ impl Reading {
     /// As it is after a look that came to nothing, of what was [`taken`](Self::taken). `not_before` is the inbox's own word. It is found anew by the
     /// next one: it may have moved.
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, every: Duration, now: Timestamp) -> Self {
-        let wish = not_before.unwrap_or(now).min(now.saturating_add(LONGEST_WISH).unwrap_or(Timestamp::MAX));
         Self {
             inbox: None,
             validators: Validators::default(),
-            next_at: later(now, pause(every, self.tries)).max(wish),
-            trouble: Some(why.chars().take(LONGEST_WHY).collect()),
+            next_at: later(now, pause_after(every, self.tries)).max(wish(not_before, now)),
+            trouble: Some(reason(why)),
             ..self.clone()
         }
     }
 }
 
 /// The pause after so many looks that came to nothing.
-fn pause(every: Duration, tries: u32) -> Duration {
-    every.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE.max(every))
-}
-
-fn later(now: Timestamp, wait: Duration) -> Timestamp {
-    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
+fn pause_after(every: Duration, tries: u32) -> Duration {
+    pause(every, LONGEST_PAUSE.max(every), tries)
 }
 
 impl Message for Reading {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::record::{Asked, AskedMode, Offered, Received, Subscription, SubscriptionState};
+use crate::tries::{later, reason, wish};
 
 /// How long a hub may take to verify before it is asked again.
 const SILENCE: Duration = Duration::from_secs(300);
@@ -43,7 +44,7 @@ pub enum SubscriptionStep {
         why: String,
         /// Whether the hub has understood and refused: it is asked more seldom then.
         refused: bool,
-        /// When the hub may be asked again by its own word, if it said so.
+        /// When the hub may be asked again by its own word, if it said so. It cannot put itself off for more than a day.
         not_before: Option<Timestamp>,
     },
     /// The hub asks whether it was asked for this.
@@ -165,8 +166,8 @@ impl Subscription {
         if self.asked.is_none_or(|asked| asked.at != asked_at) || self.tries == 0 {
             return self.clone();
         }
-        let mut next = Self { trouble: Some(why.to_owned()), ..self.clone() };
-        next.next_at = later(now, websub::pause_after(self.tries, refused)).max(not_before.unwrap_or(now));
+        let mut next = Self { trouble: Some(reason(why)), ..self.clone() };
+        next.next_at = later(now, websub::pause_after(self.tries, refused)).max(wish(not_before, now));
         match &self.state {
             SubscriptionState::Active { .. } | SubscriptionState::Ending => {}
             _ => {
@@ -269,10 +270,6 @@ impl Received {
             missed: self.missed.saturating_add(more.missed),
         }
     }
-}
-
-fn later(now: Timestamp, wait: Duration) -> Timestamp {
-    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

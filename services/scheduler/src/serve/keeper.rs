@@ -12,7 +12,7 @@ use control::{
     Subscription, SubscriptionId, SubscriptionStep, View,
 };
 use fleet::Push;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{Clock, Disposition};
 use tokio::time::sleep;
 use web::{Client, PostRequest, Terms};
@@ -27,8 +27,6 @@ use super::rounds::{self, Due, Rounds};
 const PER_HUB: NonZeroUsize = const { NonZeroUsize::new(4).unwrap() };
 /// The wait after something that is shared could not be written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
-/// The longest reason that is kept.
-const LONGEST_WHY: usize = 500;
 
 /// What keeping subscriptions takes. Cheap to clone.
 #[derive(Clone)]
@@ -160,10 +158,6 @@ impl Keeper {
         not_before: Option<Timestamp>,
     ) -> Result<(), ControlError> {
         tracing::warn!(subscription.id = %subscription.id, source.id = %subscription.source, why, "a hub did not take a request");
-        // A hub cannot put itself off for more than a day.
-        let latest = asked_at.saturating_add(SignedDuration::from_hours(24)).unwrap_or(Timestamp::MAX);
-        let (why, not_before) =
-            (why.chars().take(LONGEST_WHY).collect(), not_before.map(|at| at.min(latest)));
         self.step(subscription, SubscriptionStep::Failed { asked_at, why, refused, not_before })
             .await
             .map(drop)

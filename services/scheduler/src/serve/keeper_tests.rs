@@ -2,6 +2,7 @@
 
 use control::{Config, Received, SubscriptionState};
 use fleet::PushConfig;
+use jiff::SignedDuration;
 use model::{ManualClock, RunId, SetId, SourceId};
 use service::Vars;
 use testkit::scripted::{Reply, ScriptedServer};

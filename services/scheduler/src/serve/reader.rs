@@ -87,7 +87,7 @@ impl Reader {
             None => Reading::new(source.id.clone(), page, now),
         };
         let taken = known.taken(self.every, now);
-        let Some(revision) = readings.note(&taken, Some(revision)).await? else { return Ok(()) };
+        let Some(revision) = readings.note(&taken, revision).await? else { return Ok(()) };
         let next = match self.read(source, &taken).await? {
             Ok(next) => next,
             Err(trouble) => {
@@ -98,7 +98,7 @@ impl Reader {
                 taken.failed(&why, not_before, self.every, now)
             }
         };
-        readings.note(&next, Some(revision)).await.map(drop)
+        readings.note(&next, revision).await.map(drop)
     }
 
     /// Looks at an inbox, and hints at the Source where something new is about it.

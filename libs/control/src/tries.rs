@@ -1,0 +1,53 @@
+//! When what came to nothing is tried again, and what is kept of why. Pure.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How long somebody may put himself off by his own word.
+const LONGEST_WISH: SignedDuration = SignedDuration::from_hours(24);
+/// The longest reason that is kept, in characters.
+const LONGEST_WHY: usize = 500;
+
+/// So long after now, or at the end of time.
+pub(crate) fn later(now: Timestamp, wait: Duration) -> Timestamp {
+    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// The pause after so many tries that came to nothing: `first` after one, and twice as long after each further one, but no longer than `longest`.
+pub(crate) fn pause(first: Duration, longest: Duration, tries: u32) -> Duration {
+    first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(longest)
+}
+
+/// When somebody may be asked again by his own word, of which no more counts than a day; now where he said nothing.
+pub(crate) fn wish(not_before: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    not_before.unwrap_or(now).min(now.saturating_add(LONGEST_WISH).unwrap_or(Timestamp::MAX))
+}
+
+/// As much of a reason as is kept.
+pub(crate) fn reason(why: &str) -> String {
+    why.chars().take(LONGEST_WHY).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_however_many_tries_there_were() {
+        let (first, longest) = (Duration::from_secs(5), Duration::from_secs(60));
+        let pauses = [0, 1, 2, 4, 5, u32::MAX].map(|tries| pause(first, longest, tries).as_secs());
+        assert_eq!(pauses, [5, 5, 10, 40, 60, 60]);
+    }
+
+    #[test]
+    fn a_wish_counts_for_a_day_at_most_and_a_reason_for_so_many_characters() {
+        let now = Timestamp::from_second(1_772_366_400).unwrap();
+        let after = |seconds| now + SignedDuration::from_secs(seconds);
+        assert_eq!(wish(None, now), now);
+        assert_eq!(wish(Some(after(9)), now), after(9));
+        assert_eq!(wish(Some(after(999_999)), now), after(24 * 3_600));
+        assert_eq!(later(Timestamp::MAX, Duration::MAX), Timestamp::MAX);
+        assert_eq!(reason(&"ä".repeat(501)), "ä".repeat(500));
+    }
+}
