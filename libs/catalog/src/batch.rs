@@ -21,6 +21,8 @@ pub struct Batch {
     /// Whether what is known of a resource is written.
     pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,
+    /// Where records are written before their size is known.
+    scratch: Vec<u8>,
 }
 
 /// A key that no record can have.
@@ -64,7 +66,8 @@ impl Batch {
 
     pub(crate) fn put_value<S: KeySpace>(&mut self, key: Key<S>, value: &impl Serialize) {
         if self.accepts(&key) {
-            self.writes.put_bytes(key.bytes().clone(), json(value));
+            let value = self.json(value);
+            self.writes.put_bytes(key.bytes().clone(), value);
             self.len += 1;
         }
     }
@@ -77,12 +80,13 @@ impl Batch {
     }
 
     pub(crate) fn append(&mut self, entry: &<Changes as KeySpace>::Record) {
-        self.changes.push(json(entry));
+        let entry = self.json(entry);
+        self.changes.push(entry);
         self.len += 1;
     }
 
     /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
-    pub(crate) fn into_writes(self, next_change: &mut u64) -> Result<WriteBatch, TooLong> {
+    pub(crate) fn into_writes(mut self, next_change: &mut u64) -> Result<WriteBatch, TooLong> {
         if let Some(too_long) = self.too_long {
             return Err(too_long);
         }
@@ -92,9 +96,14 @@ impl Batch {
                 writes.put_bytes(Changes::key(*next_change).bytes().clone(), entry);
                 *next_change += 1;
             }
-            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), json(next_change));
+            let number = json(&mut self.scratch, next_change);
+            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number);
         }
         Ok(writes)
+    }
+
+    fn json(&mut self, record: &(impl Serialize + ?Sized)) -> Bytes {
+        json(&mut self.scratch, record)
     }
 
     fn accepts<S: KeySpace>(&mut self, key: &Key<S>) -> bool {
@@ -109,8 +118,11 @@ impl Batch {
     }
 }
 
-/// The record as it is stored: JSON, so that a person can read and mend it.
-fn json(record: &(impl Serialize + ?Sized)) -> Bytes {
+/// The record as it is stored: JSON, so that a person can read and mend it. It is written to `scratch` first, which has the room that others
+/// before it took, and takes no more of its own than it has bytes.
+fn json(scratch: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) -> Bytes {
+    scratch.clear();
     // Records are structs of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
-    serde_json::to_vec(record).expect("records serialise to JSON").into()
+    serde_json::to_writer(&mut *scratch, record).expect("records serialise to JSON");
+    Bytes::copy_from_slice(scratch)
 }

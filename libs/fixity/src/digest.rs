@@ -95,7 +95,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.algorithm, HEXLOWER.encode_display(self.bytes()))
+        f.write_str(self.text(&mut [0; LONGEST_TEXT]))
     }
 }
 
@@ -138,7 +138,7 @@ impl Sha256 {
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", HEXLOWER.encode_display(&self.0))
+        f.write_str(self.text(&mut [0; LONGEST_TEXT]))
     }
 }
 
@@ -165,11 +165,33 @@ impl From<Sha256> for Digest {
     }
 }
 
+/// The longest text of a digest: an algorithm's name and the hexadecimal digits of 64 bytes.
+const LONGEST_TEXT: usize = 160;
+
+impl Digest {
+    /// Writes what [`Display`](fmt::Display) writes, at once: each record has several of them.
+    fn text<'a>(&self, room: &'a mut [u8; LONGEST_TEXT]) -> &'a str {
+        let name = self.algorithm.as_str().as_bytes();
+        let (from, end) = (name.len() + 1, name.len() + 1 + 2 * self.bytes().len());
+        room[..name.len()].copy_from_slice(name);
+        room[name.len()] = b':';
+        HEXLOWER.encode_mut(self.bytes(), &mut room[from..end]);
+        std::str::from_utf8(&room[..end]).unwrap_or_default()
+    }
+}
+
+impl Sha256 {
+    fn text<'a>(&self, room: &'a mut [u8; LONGEST_TEXT]) -> &'a str {
+        HEXLOWER.encode_mut(&self.0, &mut room[..64]);
+        std::str::from_utf8(&room[..64]).unwrap_or_default()
+    }
+}
+
 macro_rules! serde_as_text {
     ($name:ident) => {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(self.text(&mut [0; LONGEST_TEXT]))
             }
         }
 

@@ -132,11 +132,19 @@ impl StoredBitstream {
 impl Message for FetchJob {
     const KIND: &'static str = "fetch-job";
     const VERSION: u16 = 1;
+
+    fn size(&self) -> usize {
+        512 * (1 + self.items.len())
+    }
 }
 
 impl Message for VerifyJob {
     const KIND: &'static str = "verify-job";
     const VERSION: u16 = 1;
+
+    fn size(&self) -> usize {
+        1024 * (1 + self.items.len())
+    }
 }
 
 #[cfg(test)]

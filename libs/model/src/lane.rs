@@ -33,6 +33,18 @@ impl Lane {
         }
     }
 
+    /// The lane of a URI of the usual kind, of whose origin no parser would make anything else; none of any other.
+    pub(crate) fn of_usual(uri: &str) -> Option<Self> {
+        let (scheme, rest) = uri.split_once("://").filter(|_| is_usual(uri))?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None if scheme == "https" => (authority, 443_u16),
+            None => (authority, 80),
+        };
+        Some(Self(format!("{scheme}://{host}:{port}")))
+    }
+
     /// The origin, `scheme://host:port`.
     pub fn as_str(&self) -> &str {
         &self.0

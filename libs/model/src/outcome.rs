@@ -122,4 +122,8 @@ pub struct Evidence {
 impl Message for Outcomes {
     const KIND: &'static str = "outcomes";
     const VERSION: u16 = 1;
+
+    fn size(&self) -> usize {
+        1024 * (1 + self.items.len())
+    }
 }

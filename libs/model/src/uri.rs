@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use url::Url;
 
-use crate::text;
+use crate::{Lane, LaneError, text};
 
 /// Why a URI cannot name a resource we harvest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,14 @@ impl ResourceUri {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The lane of the origin that is asked for it.
+    ///
+    /// # Errors
+    /// When it has no host.
+    pub fn lane(&self) -> Result<Lane, LaneError> {
+        Lane::of_usual(&self.0).map_or_else(|| Lane::of(&self.to_url()), Ok)
     }
 
     /// The URI as a URL to be requested (normalised as browsers do).
@@ -128,8 +136,22 @@ mod tests {
         ) {
             let text = format!("{scheme}://{host}{port}{rest}");
             if is_usual(&text) {
-                prop_assert!(Url::parse(&text).is_ok_and(|url| url.scheme() == scheme), "{text:?}");
+                let url = Url::parse(&text);
+                prop_assert!(url.as_ref().is_ok_and(|url| url.scheme() == scheme), "{text:?}");
+                prop_assert_eq!(Lane::of_usual(&text), url.ok().and_then(|url| Lane::of(&url).ok()));
             }
+        }
+    }
+
+    #[test]
+    fn the_lane_of_a_uri_has_its_port_whether_it_is_written_or_not() {
+        for (uri, lane) in [
+            ("http://a.example/x", "http://a.example:80"),
+            ("https://a.example?x:7", "https://a.example:443"),
+            ("http://127.0.0.1:033/x", "http://127.0.0.1:33"),
+            ("HTTP://A.example/x", "http://a.example:80"),
+        ] {
+            assert_eq!(uri.parse::<ResourceUri>().unwrap().lane().unwrap().as_str(), lane, "{uri}");
         }
     }
 

@@ -12,6 +12,11 @@ pub trait Message: Serialize + DeserializeOwned {
     const KIND: &'static str;
     /// Its version. A change that an older reader would misunderstand raises it.
     const VERSION: u16;
+
+    /// How many bytes it takes on the wire, roughly: room for so many is made before it is written.
+    fn size(&self) -> usize {
+        256
+    }
 }
 
 /// Why bytes are not the message that was expected. All of them are poison: a retry would end the same way.
@@ -71,8 +76,10 @@ struct EnvelopeBody<T> {
 /// The message as bytes.
 pub fn encode<T: Message>(message: &T) -> Vec<u8> {
     let envelope = EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message };
+    let mut bytes = Vec::with_capacity(message.size());
     // Our messages are structs of strings, numbers and lists: no map with non-text keys, no failing Serialize.
-    serde_json::to_vec(&envelope).expect("messages serialise to JSON")
+    serde_json::to_writer(&mut bytes, &envelope).expect("messages serialise to JSON");
+    bytes
 }
 
 /// The message in `bytes`.

@@ -31,7 +31,8 @@ impl Harvest {
         again: &mut Again,
     ) {
         let now = self.clock.now();
-        let Before { mut pending, record, problem, .. } = before;
+        let Before { pending, record, problem, .. } = before;
+        let mut pending = *pending;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
         if pending.listing.change == Some(Change::Deleted)

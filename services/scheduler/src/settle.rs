@@ -27,7 +27,7 @@ pub(crate) struct Again {
 
 /// What is known of a resource when its outcome comes.
 pub(crate) struct Before {
-    pub(crate) pending: PendingRecord,
+    pub(crate) pending: Box<PendingRecord>,
     pub(crate) record: Option<ResourceRecord>,
     pub(crate) problem: Option<ProblemRecord>,
     pub(crate) versions: Option<Versions>,
@@ -114,12 +114,13 @@ impl Harvest {
         &self,
         uris: &[ResourceUri],
         window: &mut Window,
-    ) -> Result<Vec<Option<PendingRecord>>, HarvestError> {
-        let mut plans: Vec<Option<PendingRecord>> = uris.iter().map(|uri| window.take_plan(uri)).collect();
+    ) -> Result<Vec<Option<Box<PendingRecord>>>, HarvestError> {
+        let mut plans: Vec<Option<Box<PendingRecord>>> =
+            uris.iter().map(|uri| window.take_plan(uri)).collect();
         let unknown: Vec<usize> = (0..uris.len()).filter(|&n| plans[n].is_none()).collect();
         let asked: Vec<ResourceUri> = unknown.iter().map(|&n| uris[n].clone()).collect();
         for (n, plan) in unknown.into_iter().zip(self.catalog.pending_many(&asked).await?) {
-            plans[n] = plan;
+            plans[n] = plan.map(Box::new);
         }
         Ok(plans)
     }
@@ -130,7 +131,7 @@ impl Harvest {
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<ResourceRecord>>, HarvestError> {
         if self.is_bare {
-            return Ok(vec![None; uris.len()]);
+            return Ok(uris.iter().map(|_| None).collect());
         }
         Ok(self.catalog.resources_many(uris).await?)
     }
@@ -142,7 +143,7 @@ impl Harvest {
                 self.settle_waiting(batch, &outcome.uri, before);
             }
             OutcomeResult::Failed(failure) if matches!(step, Step::Judge(_)) => {
-                self.drop_candidate(batch, &outcome.uri, &failure, before.pending, again);
+                self.drop_candidate(batch, &outcome.uri, &failure, *before.pending, again);
             }
             OutcomeResult::Verified { stored, assurance } => {
                 self.settle_verified(batch, &outcome.uri, stored, assurance, before);

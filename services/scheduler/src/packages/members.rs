@@ -61,7 +61,7 @@ impl Harvest {
                         false => self.run.counters.planned += 1,
                         true => self.run.counters.moot += 1,
                     }
-                    let before = Before { pending, record: held, problem, versions };
+                    let before = Before { pending: Box::new(pending), record: held, problem, versions };
                     self.take_verified(batch, &uri, stored, assurance, before);
                 }
                 Step::Plan { planned, decision, failure } => {

@@ -88,10 +88,10 @@ impl Window {
 
     /// The pending record of a resource as it was when it was taken in. Given once: what comes of it may be another record. None where it
     /// is not kept, which says nothing.
-    pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<PendingRecord> {
+    pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<Box<PendingRecord>> {
         let plan = self.taken.get_mut(uri)?.take()?;
         self.plans -= 1;
-        Some(*plan)
+        Some(plan)
     }
 
     fn let_go(&mut self, uri: &ResourceUri) {

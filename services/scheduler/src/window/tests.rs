@@ -98,7 +98,7 @@ fn a_plan_is_given_once_and_goes_with_its_job() {
     let mut window = filled(4, 100, 2);
     let [one, other]: [ResourceUri; 2] = ["http://h/0", "http://h/1"].map(|uri| uri.parse().unwrap());
     let (id, ..) = window.next_job(true).unwrap();
-    assert_eq!(window.take_plan(&one), Some(plan()));
+    assert_eq!(window.take_plan(&one), Some(Box::new(plan())));
     assert_eq!(window.take_plan(&one), None, "what became of it is another record");
     assert!(window.holds(&one));
     window.job_done(id, 10, 2);

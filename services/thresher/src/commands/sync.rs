@@ -15,6 +15,7 @@ use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::WebConfig;
 
@@ -205,7 +206,10 @@ async fn harvest_over(
         witness: None,
         stop,
     };
-    let report = pipeline::harvest(parts, &note, &at_once).await;
+    // By a worker: the thread of the command only waits, and would be one more to be woken at every step.
+    let harvest = tokio::spawn(async move { pipeline::harvest(parts, &note, &at_once).await });
+    let report = AbortOnDropHandle::new(harvest).await;
+    let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     notices.finish().await;
     let report = report?;
     Ok((report, store))
