@@ -24,7 +24,7 @@ use crate::place::{Held, MOST_PLACES, Place, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a place is free again: that of a job's fetcher.
-const PLACE_TTL: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 15 });
+const PLACE_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
 /// How often its holder says that it is there.
 const RENEW: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 4 });
 /// How long a change of a consumer may take: after that, another may be made.
