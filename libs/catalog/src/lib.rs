@@ -20,8 +20,10 @@ mod resources;
 mod runs;
 mod scan;
 mod sets;
+mod tally;
 mod unread;
 mod versions;
+mod walk;
 mod writer;
 
 pub use batch::Batch;
@@ -35,6 +37,8 @@ pub use scan::{
     ChangeScan, DocumentScan, KnownScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan,
     UnreadScan,
 };
+pub use tally::Asked;
 pub use unread::UnreadResource;
 pub use versions::VersionScan;
+pub use walk::ResourceWalk;
 pub use writer::Catalog;

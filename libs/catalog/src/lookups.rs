@@ -11,6 +11,7 @@ use slatedb::{Db, DbIterator, DbReader};
 use crate::CatalogError;
 use crate::keyspace::{self, Key, KeySpace};
 use crate::scan::Scan;
+use crate::tally::{Asked, Tally};
 
 /// Reads in flight at once when several records are asked for.
 const IN_FLIGHT: usize = 32;
@@ -27,6 +28,7 @@ const READ_AHEAD: usize = 128 * 1024;
 pub struct Lookups {
     source: Source,
     path: Arc<str>,
+    tally: Arc<Tally>,
 }
 
 /// Where records are read from.
@@ -40,7 +42,7 @@ pub(crate) enum Source {
 
 impl Lookups {
     pub(crate) fn new(source: Source, path: &str) -> Self {
-        Self { source, path: path.into() }
+        Self { source, path: path.into(), tally: Arc::default() }
     }
 
     /// Where the catalog lies in its store.
@@ -48,7 +50,17 @@ impl Lookups {
         &self.path
     }
 
+    /// What was asked of it since it was opened, by all its clones.
+    pub fn asked(&self) -> Asked {
+        self.tally.asked()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     pub(crate) async fn get<S: KeySpace>(&self, key: &Key<S>) -> Result<Option<S::Record>, CatalogError> {
+        self.tally.look_up();
         let options = ReadOptions::new().with_durability_filter(DurabilityLevel::Remote);
         let found = match &self.source {
             Source::Writer(db) => db.get_with_options(key.bytes(), &options).await,

@@ -48,7 +48,7 @@ pub type ChangeScan = Scan<(u64, ChangeLogEntry)>;
 pub struct Scan<T>(BoxStream<'static, Result<T, CatalogError>>);
 
 /// A scan under way.
-struct Cursor {
+pub(crate) struct Cursor {
     lookups: Lookups,
     iterator: DbIterator,
     opened: Instant,
@@ -115,7 +115,11 @@ impl<T> std::fmt::Debug for Scan<T> {
 
 impl Cursor {
     /// In a box: it is large, and moves with each record.
-    async fn open(lookups: Lookups, from: Bound<Bytes>, end: Bytes) -> Result<Box<Self>, CatalogError> {
+    pub(crate) async fn open(
+        lookups: Lookups,
+        from: Bound<Bytes>,
+        end: Bytes,
+    ) -> Result<Box<Self>, CatalogError> {
         let iterator = lookups.iterate(from, end.clone()).await?;
         Ok(Box::new(Self { lookups, iterator, opened: Instant::now(), last: None, end }))
     }
@@ -126,7 +130,7 @@ impl Cursor {
     }
 
     /// The next key, and what lies under it.
-    async fn found(&mut self) -> Result<Option<(Bytes, Bytes)>, CatalogError> {
+    pub(crate) async fn found(&mut self) -> Result<Option<(Bytes, Bytes)>, CatalogError> {
         // What lies in memory is there at once, record after record: without a pause now and then nobody could end a long scan, and
         // what waits for the same thread would wait for all of it.
         tokio::task::consume_budget().await;
@@ -141,5 +145,12 @@ impl Cursor {
         let Some(found) = next else { return Ok(None) };
         self.last = Some(found.key.clone());
         Ok(Some((found.key, found.value)))
+    }
+
+    /// Passes over what lies before `key`, which lies behind all that was found. The next one found may lie before it all the same, when the
+    /// scan goes on with a later state.
+    pub(crate) async fn seek(&mut self, key: &[u8]) -> Result<(), CatalogError> {
+        let found = self.iterator.seek(key).await;
+        found.map_err(|error| CatalogError::reading(self.lookups.path(), error))
     }
 }

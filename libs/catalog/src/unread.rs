@@ -28,6 +28,11 @@ impl UnreadResource {
         std::str::from_utf8(self.name()).map_err(|error| self.corrupt(error))
     }
 
+    /// The bytes of its URI, by which resources are in order.
+    pub fn uri_bytes(&self) -> &[u8] {
+        self.name()
+    }
+
     /// What is held of it: the rest of the record is passed over.
     ///
     /// # Errors

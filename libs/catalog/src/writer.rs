@@ -145,6 +145,7 @@ impl Catalog {
         let mut next_change = self.next_change.lock().await;
         self.check()?;
         let mut numbered = *next_change;
+        self.lookups.tally().commit(batch.len());
         let writes = batch.into_writes(&mut numbered).map_err(|too_long| CatalogError::KeyTooLong {
             path: self.path().to_owned(),
             key: too_long.key,

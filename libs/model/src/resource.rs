@@ -121,6 +121,9 @@ pub struct Holding {
     pub bitstream: Option<HeldBitstream>,
     /// The sets that list it.
     pub sets: Vec<SetId>,
+    /// The first sighting of its absence.
+    #[serde(default)]
+    pub absent: Option<Absence>,
 }
 
 /// Where a bitstream lies, and what it is.

@@ -19,6 +19,7 @@ pub(crate) async fn all(store: Store) {
     every_record_comes_back_as_it_was_put(&store).await;
     scans_are_in_order_and_keep_to_their_prefix(&store).await;
     what_is_not_read_at_once_can_be_read_later(&store).await;
+    a_walk_finds_what_is_asked_for_and_nothing_else(&store).await;
     what_was_committed_survives_a_crash_and_nothing_else(&store).await;
     the_change_log_counts_on_over_openings(&store).await;
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
@@ -169,6 +170,29 @@ async fn what_is_not_read_at_once_can_be_read_later(store: &Store) {
             held.map(|held| (held.location, held.computed)),
             "{uri}"
         );
+    }
+    catalog.close().await.unwrap();
+}
+
+/// Some lie side by side, some are far apart, some are not there, and some lie in files of their own.
+async fn a_walk_finds_what_is_asked_for_and_nothing_else(store: &Store) {
+    for part in 0..4 {
+        let catalog = open(store, "catalogs/walk").await;
+        let mut batch = Batch::new();
+        for n in (part..2_000).step_by(4).filter(|n| n % 3 != 0) {
+            batch.put_resource(&uri(&format!("{n:04}")), &resource(&format!("{n:04}")));
+        }
+        catalog.commit(batch).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+    let catalog = open(store, "catalogs/walk").await;
+    let asked: Vec<usize> =
+        (0..60).chain((60..1_900).step_by(37)).chain([1_990, 1_991, 1_999, 5_000]).collect();
+    let mut walk = catalog.walk_resources();
+    for n in asked {
+        let found = walk.find(uri(&format!("{n:04}")).as_str().as_bytes()).await.unwrap();
+        let found = found.map(|found| found.read().unwrap().0);
+        assert_eq!(found, (n % 3 != 0 && n < 2_000).then(|| uri(&format!("{n:04}"))), "{n}");
     }
     catalog.close().await.unwrap();
 }

@@ -1,0 +1,41 @@
+//! What was asked of a catalog, counted: so that a test can tell that work which should not grow does not.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was asked of a catalog since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// Records that were looked up, each by its key.
+    pub looked_up: u64,
+    /// Batches that were committed.
+    pub commits: u64,
+    /// Changes of records in them.
+    pub written: u64,
+}
+
+/// Counts.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    looked_up: AtomicU64,
+    commits: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Tally {
+    pub(crate) fn look_up(&self) {
+        self.looked_up.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn commit(&self, changes: usize) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.written.fetch_add(changes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            looked_up: self.looked_up.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+            written: self.written.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A walk: records that are asked for in the order of their keys. What lies close together is read on, what lies far apart is passed over, so
+//! the cost follows what is asked for and never exceeds that of reading everything.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use crate::keyspace::{KeySpace, all_of};
+use crate::resources::Resources;
+use crate::scan::Cursor;
+use crate::unread::UnreadResource;
+use crate::{CatalogError, Lookups};
+
+/// Records that are read on before the rest of the way is passed over: about as many as cost what it costs to find a place anew.
+const NEAR: usize = 16;
+
+/// Resources that are asked for in the order of their URIs' bytes.
+///
+/// Like a [`Scan`](crate::Scan) it shows the catalog as it was when it began.
+pub struct ResourceWalk {
+    lookups: Lookups,
+    cursor: Option<Box<Cursor>>,
+    /// The first record that was not passed yet.
+    ahead: Option<(Bytes, Bytes)>,
+    is_over: bool,
+}
+
+impl ResourceWalk {
+    /// The resource with this URI, which lies behind the one that was asked for before.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find(&mut self, uri: &[u8]) -> Result<Option<UnreadResource>, CatalogError> {
+        let mut steps = 0;
+        let key = [&[Resources::PREFIX], uri].concat();
+        let cursor = match &mut self.cursor {
+            Some(cursor) => cursor,
+            none => {
+                let (from, (_, end)) = (Bound::Included(key.clone().into()), all_of::<Resources>());
+                none.insert(Cursor::open(self.lookups.clone(), from, end).await?)
+            }
+        };
+        loop {
+            let order = self.ahead.as_ref().map(|(key, _)| key[1..].cmp(uri));
+            match order {
+                Some(Ordering::Greater) => return Ok(None),
+                Some(Ordering::Equal) => {
+                    let found = self.ahead.take();
+                    return Ok(found.map(|(key, value)| UnreadResource::new(&self.lookups, key, value)));
+                }
+                Some(Ordering::Less) => {}
+                None if self.is_over => return Ok(None),
+                None => {}
+            }
+            if steps == NEAR {
+                cursor.seek(&key).await?;
+            }
+            steps += 1;
+            self.ahead = cursor.found().await?;
+            self.is_over = self.ahead.is_none();
+        }
+    }
+}
+
+impl std::fmt::Debug for ResourceWalk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ResourceWalk")
+    }
+}
+
+impl Lookups {
+    /// Begins a walk through the resources, tombstones included.
+    pub fn walk_resources(&self) -> ResourceWalk {
+        ResourceWalk { lookups: self.clone(), cursor: None, ahead: None, is_over: false }
+    }
+}
