@@ -6,7 +6,6 @@ mod unlisted;
 use std::collections::HashSet;
 
 use catalog::Batch;
-use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Absence, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
@@ -15,10 +14,10 @@ use model::{
 use resourcesync::Capability;
 
 use crate::absentees::Absentees;
+use crate::beside::{Silence, Unnamed};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::options::AbsentPolicy;
-use crate::seen::{Named, Seen};
 use crate::{queue, ways};
 
 /// Records that travel in one batch.
@@ -63,17 +62,9 @@ impl Harvest {
         let is_list = ways::is_baseline(&record.capability);
         let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
         if is_list && has_baseline && self.options.absent != AbsentPolicy::Keep {
-            // Without room for the note nothing is concluded from absence in this run.
-            self.seen.entry(record.set.clone()).or_insert_with(|| Seen::new().ok());
-        }
-    }
-
-    /// Notes that a set's list names a resource.
-    pub(crate) fn note_named(&mut self, set: &SetId, uri: &ResourceUri) {
-        let Some(seen) = self.seen.get_mut(set) else { return };
-        if seen.as_mut().is_some_and(|seen| seen.add(uri).is_err()) {
-            tracing::warn!(set.id = %set, "no room to note what the lists name; absences are not looked for in this run");
-            *seen = None;
+            // Without room for the notes nothing is concluded from absence in this run.
+            let silence = self.has_room().then(|| Silence { is_fresh: true, found: None });
+            self.seen.entry(record.set.clone()).or_insert(silence);
         }
     }
 
@@ -101,13 +92,14 @@ impl Harvest {
         Ok(any)
     }
 
-    /// Compares what is held with what the lists named.
+    /// Settles what the lists did not name of what is held.
     pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
+        Box::pin(self.lay_names()).await?;
         let mut compared = HashSet::new();
-        for (set, seen) in std::mem::take(&mut self.seen) {
-            let Some(Ok(named)) = seen.map(Seen::finish) else { continue };
+        for (set, silence) in std::mem::take(&mut self.seen) {
+            let Some(unnamed) = silence.and_then(|silence| silence.found) else { continue };
             if let Some(lists) = self.whole_lists(&set).await?
-                && self.compare(&set, &lists, named).await?
+                && self.compare(&set, &lists, unnamed).await?
             {
                 compared.insert(set);
             }
@@ -146,32 +138,26 @@ impl Harvest {
     }
 
     /// Tells whether there was room for it.
-    async fn compare(&mut self, set: &SetId, lists: &Lists, mut named: Named) -> Result<bool, HarvestError> {
-        let mut count = Count::default();
-        let (Ok(mut absentees), Ok(mut unlisted)) = (Absentees::new(), Absentees::new()) else {
-            return Ok(false);
-        };
-        for number in 0..named.portions() {
-            let Ok(portion) = named.portion(number) else { return Ok(false) };
-            if self.note_unlisted_failures(set, lists, &portion, &mut unlisted).await?.is_err() {
-                return Ok(false);
-            }
-            let mut resources = self.catalog.scan_resources(None, None).await?;
-            while let Some((uri, record)) = resources.try_next().await? {
-                let Some(is_named) = portion.names(&uri).filter(|_| is_held_of(set, &record)) else {
-                    continue;
-                };
-                count.held += 1;
-                if !is_named && !is_newer(&record.listing, lists.at) {
+    async fn compare(&mut self, set: &SetId, lists: &Lists, unnamed: Unnamed) -> Result<bool, HarvestError> {
+        let Unnamed { held, absent, failed } = unnamed;
+        let mut count = Count { held, ..Count::default() };
+        let (Ok(mut absentees), Ok(absent)) = (Absentees::new(), absent.all()) else { return Ok(false) };
+        let mut absent = absent.peekable();
+        while absent.peek().is_some() {
+            let uris: Vec<ResourceUri> = absent.by_ref().take(BATCH).collect();
+            let records = self.catalog.resources_many(&uris).await?;
+            for (uri, record) in uris.iter().zip(records) {
+                let Some(record) = record.filter(|record| is_held_of(set, record)) else { continue };
+                if !is_newer(&record.listing, lists.at) {
                     count.absent += 1;
-                    if absentees.note(&uri).is_err() {
+                    if absentees.note(uri.as_str().as_bytes()).is_err() {
                         return Ok(false);
                     }
                     count.to_delete += u64::from(self.is_confirmed(&record, lists.at));
                 }
             }
         }
-        self.settle_unlisted_failures(set, lists, unlisted).await?;
+        self.settle_unlisted_failures(set, lists, failed).await?;
         let (before, is_guarded) = (self.run.counters.absent, self.is_too_many(&count));
         if is_guarded {
             self.trip(lists, &count).await?;

@@ -24,10 +24,10 @@ impl Absentees {
     ///
     /// # Errors
     /// When there is no more room.
-    pub(crate) fn note(&mut self, uri: &ResourceUri) -> io::Result<()> {
+    pub(crate) fn note(&mut self, uri: &[u8]) -> io::Result<()> {
         // A length, since even a line break may stand in what a Source writes.
-        self.0.write_all(&(uri.as_str().len() as u64).to_le_bytes())?;
-        self.0.write_all(uri.as_str().as_bytes())
+        self.0.write_all(&(uri.len() as u64).to_le_bytes())?;
+        self.0.write_all(uri)
     }
 
     /// All of them, in the order in which they were noted.
@@ -61,7 +61,7 @@ mod tests {
         let uris = uris.map(|uri| uri.parse::<ResourceUri>().unwrap());
         let mut absentees = Absentees::new().unwrap();
         for uri in &uris {
-            absentees.note(uri).unwrap();
+            absentees.note(uri.as_str().as_bytes()).unwrap();
         }
         assert_eq!(absentees.all().unwrap().collect::<Vec<_>>(), uris);
     }

@@ -24,6 +24,17 @@ struct Reading {
     skip: u64,
     planned: u64,
     told: Told,
+    /// Whether its entries are spooled, to be laid beside the catalog.
+    is_spooled: bool,
+}
+
+/// A document that was read to its end.
+#[derive(Debug)]
+pub(crate) struct ReadDocument {
+    pub(crate) uri: String,
+    record: DocumentRecord,
+    /// Problems with entries that were not met again.
+    settled: Vec<Subject>,
 }
 
 /// Entries by what they lead to.
@@ -55,12 +66,20 @@ impl Harvest {
                     reading.context = Some(take_header(&mut reading.record, uri, header, reading.horizon));
                     self.expect_names(&reading.record);
                 }
-                Part::Items(items) => self.plan_items(uri, &mut reading, items).await?,
-                Part::End(summary) => return self.document_done(uri, reading, summary).await,
-                Part::Broken(DocumentError::Web(error), _) => {
-                    return self.fail_document_web(uri, reading.record, &error).await;
+                Part::Items(items) => {
+                    if !self.plan_items(uri, &mut reading, items).await? {
+                        return Ok(());
+                    }
                 }
+                Part::End(summary) => return self.document_done(uri, reading, summary).await,
                 Part::Broken(error, summary) => {
+                    // What was read of it is kept; where there was no room for that, it is read again.
+                    if !Box::pin(self.lay()).await? {
+                        return Ok(());
+                    }
+                    if let DocumentError::Web(error) = error {
+                        return self.fail_document_web(uri, reading.record, &error).await;
+                    }
                     self.run.counters.add_quirks(&names(&summary.quirks));
                     let failure = unreadable(reason_of(&error), error.to_string(), *stream.evidence);
                     return self.fail_document(uri, reading.record, failure).await;
@@ -92,7 +111,9 @@ impl Harvest {
             }
             _ => (0, Told::default()),
         };
-        let mut reading = Reading { record, version, horizon, context: None, skip, planned: skip, told };
+        let is_spooled = self.is_spooled(&record);
+        let mut reading =
+            Reading { record, version, horizon, context: None, skip, planned: skip, told, is_spooled };
         self.remember_entry_problems(uri, skip == 0).await?;
         if skip == 0 {
             (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
@@ -101,28 +122,50 @@ impl Harvest {
         Ok(reading)
     }
 
-    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package to receive.
+    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package to receive. Returns whether there was room; where
+    /// not, the document is to be read again.
     async fn plan_items(
         &mut self,
         uri: &str,
         reading: &mut Reading,
         mut items: Vec<Item>,
-    ) -> Result<(), HarvestError> {
+    ) -> Result<bool, HarvestError> {
         let known = usize::try_from(reading.skip).unwrap_or(usize::MAX).min(items.len());
         items.drain(..known);
         reading.skip -= known as u64;
-        reading.planned += items.len() as u64;
+        let count = items.len() as u64;
         let position = reading.record.packages;
         let Sorted { resources, documents, packages } = reading.sort(items);
-        let Some(context) = &reading.context else { return Ok(()) };
+        let Some(context) = &reading.context else { return Ok(true) };
         let mut batch = Batch::new();
         Box::pin(self.plan_packages(&mut batch, uri, &reading.record, position, packages)).await?;
+        if reading.is_spooled {
+            let before = self.counted();
+            let number = self.spool_number(uri, &context.set);
+            let (entries, told) = self.read_entries(&mut batch, context, resources, Some(number));
+            self.keep_back(before);
+            reading.told.merge(told);
+            self.queue_children(&mut batch, uri, &reading.record, documents).await?;
+            if !batch.is_empty() {
+                self.commit(batch).await?;
+            }
+            // How far it is planned does not change before these are.
+            return Ok(self.spool_entries(number, &context.set, &entries).await);
+        }
+        if !resources.is_empty() && !Box::pin(self.lay()).await? {
+            // What comes first is planned first, and has to be read again.
+            return Ok(false);
+        }
+        reading.planned += count;
         reading.told.merge(self.plan_entries(&mut batch, context, resources).await?);
         self.queue_children(&mut batch, uri, &reading.record, documents).await?;
         let (planned, version) = (reading.planned, reading.version.clone());
         reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
         batch.put_document(uri, &reading.record);
-        self.commit(batch).await
+        self.commit(batch).await?;
+        // Names that it gives, if not more.
+        self.make_room().await;
+        Ok(true)
     }
 
     async fn document_done(
@@ -131,7 +174,7 @@ impl Harvest {
         reading: Reading,
         summary: Summary,
     ) -> Result<(), HarvestError> {
-        let Reading { mut record, version, told, .. } = reading;
+        let Reading { mut record, version, told, is_spooled, .. } = reading;
         record.state = DocumentState::Done;
         record.entries = summary.entries;
         record.bad = summary.bad;
@@ -139,27 +182,45 @@ impl Harvest {
         // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = names(&summary.quirks);
-        self.run.counters.add_quirks(&record.quirks);
         if has_lost(&record, told) {
             let moment = told.oldest.unwrap_or_else(|| self.clock.now());
             record.unseen_before = record.unseen_before.max(Some(moment));
         }
         (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
         self.asked_for(&record, |documents| documents.read += 1);
-        let mut batch = Batch::new();
+        let mut settled = Vec::new();
         if !self.entry_problems.is_empty() {
             match self.read_whole.contains(uri) {
-                true => self.settle_entry_problems(&mut batch),
+                true => settled.extend(self.entry_problems.drain().map(|(at, _)| Subject::Entry(at))),
                 // After a crash nobody knows which of them were met before: the next reading tells.
                 false => record.validators = Validators::default(),
             }
         }
-        batch.put_document(uri, &record);
-        if record.leads_to_documents() {
-            self.let_go_of_children(&mut batch, uri).await?;
+        // Of an index nothing waits to be planned.
+        let waits = is_spooled && summary.entries + summary.bad > record.documents;
+        let read = ReadDocument { uri: uri.to_owned(), record, settled };
+        if waits {
+            return self.await_plans(read).await;
         }
-        self.settle_document_problem(&mut batch, uri).await?;
+        let mut batch = Batch::new();
+        self.note_read(&mut batch, read).await?;
         self.commit(batch).await
+    }
+
+    /// All that a document asks for is planned: it is known as read.
+    pub(crate) async fn note_read(
+        &mut self,
+        batch: &mut Batch,
+        read: ReadDocument,
+    ) -> Result<(), HarvestError> {
+        let ReadDocument { uri, record, settled } = read;
+        self.run.counters.add_quirks(&record.quirks);
+        settled.iter().for_each(|problem| batch.delete_problem(problem));
+        batch.put_document(&uri, &record);
+        if record.leads_to_documents() {
+            self.let_go_of_children(batch, &uri).await?;
+        }
+        self.settle_document_problem(batch, &uri).await
     }
 
     /// Documents that an index named before and does not name any more are not asked for again, and nothing about them is

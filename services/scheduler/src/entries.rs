@@ -14,7 +14,18 @@ use crate::decide::{Decision, Known, decide, why};
 use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::plans::Plans;
 use crate::queue;
+
+/// Entries, and what is held of the resources that they name.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// In their order.
+    pub(crate) planned: Vec<Planned>,
+    pub(crate) records: HashMap<ResourceUri, ResourceRecord>,
+    /// Those of the resources for which something may be planned already.
+    pub(crate) may_be_pending: Vec<ResourceUri>,
+}
 
 impl Harvest {
     /// Entries of a list become pending records where something is to be done. Gives the changes that they tell of, those of
@@ -25,6 +36,27 @@ impl Harvest {
         context: &Context,
         items: Vec<Item>,
     ) -> Result<Told, HarvestError> {
+        let (planned, told) = self.read_entries(batch, context, items, None);
+        let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
+        uris.sort_unstable();
+        uris.dedup();
+        let records = self.records_of(&uris).await?;
+        let records =
+            uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), record?))).collect();
+        let may_be_pending = if self.has_pending { uris } else { Vec::new() };
+        self.decide_all(batch, Entries { planned, records, may_be_pending }).await?;
+        Ok(told)
+    }
+
+    /// Entries of a list in the plan's words, those that are wanted, and the changes that all of them tell of. Each of them is counted. What they name is noted, but for
+    /// what is given to be looked at by the document with the number `spooled`.
+    pub(crate) fn read_entries(
+        &mut self,
+        batch: &mut Batch,
+        context: &Context,
+        items: Vec<Item>,
+        spooled: Option<usize>,
+    ) -> (Vec<Planned>, Told) {
         let mut told = Told::default();
         let mut entries: Vec<Planned> = Vec::with_capacity(items.len());
         for item in items {
@@ -41,8 +73,8 @@ impl Harvest {
             match context.read(entry) {
                 Ok(planned) => {
                     planned.listing.change_time.into_iter().for_each(|time| told.add(time));
-                    if planned.listing.change.is_none() {
-                        self.note_named(&context.set, &planned.uri);
+                    if planned.listing.change.is_none() && (spooled.is_none() || !is_wanted) {
+                        self.note_named(&context.document, &context.set, &planned.uri);
                     }
                     entries.extend(is_wanted.then_some(planned));
                 }
@@ -53,41 +85,52 @@ impl Harvest {
                 }
             }
         }
-        let uris: Vec<ResourceUri> = entries.iter().map(|planned| planned.uri.clone()).collect();
-        let records = self.records_of(&uris).await?;
-        let pending = match self.has_pending {
-            true => self.catalog.pending_many(&uris).await?,
-            false => uris.iter().map(|_| None).collect(),
-        };
-        // Several changes of one resource may stand in one batch: each sees what the one before it planned.
-        let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
-            uris.into_iter().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
+        (entries, told)
+    }
+
+    /// Decides about entries, one after the other, and plans what they ask for.
+    pub(crate) async fn decide_all(
+        &mut self,
+        batch: &mut Batch,
+        entries: Entries,
+    ) -> Result<(), HarvestError> {
+        let Entries { planned, mut records, may_be_pending } = entries;
+        let pending = self.catalog.pending_many(&may_be_pending).await?;
+        let mut plans = Plans::of(may_be_pending.into_iter().zip(pending));
         let problems = match self.has_ignored {
             true => {
-                self.problems_of(&entries.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())
+                self.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())
                     .await?
             }
-            false => entries.iter().map(|_| None).collect(),
+            false => planned.iter().map(|_| None).collect(),
         };
-        let mut untold = Vec::new();
-        let baseline_at = self.sets.get(&context.set).and_then(baseline_for_changes);
-        for ((planned, record), problem) in entries.into_iter().zip(&records).zip(&problems) {
+        let mut untold: HashMap<SetId, Vec<_>> = HashMap::new();
+        for (planned, problem) in planned.into_iter().zip(&problems) {
+            let record = records.get(&planned.uri);
+            let set = &planned.listing.set;
             let known = Known {
-                record: record.as_ref(),
-                pending: plans.get(&planned.uri).and_then(Option::as_ref),
-                baseline_at,
+                record,
+                pending: plans.get(&planned.uri),
+                baseline_at: self.sets.get(set).and_then(baseline_for_changes),
             };
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-            let (record, problem) = (record.as_ref(), problem.as_ref());
-            if let Some(change) = self.untold(context, &planned, decision, record, known.pending) {
-                untold.push((planned.uri.clone(), change));
+            if let Some(change) = self.untold(&planned, decision, record, known.pending) {
+                untold.entry(set.clone()).or_default().push((planned.uri.clone(), change));
             }
-            if !self.leaves_alone(batch, &planned, decision, record, problem, &mut plans) {
+            let is_left_alone =
+                self.leaves_alone(batch, &planned, decision, record, problem.as_ref(), &mut plans);
+            let is_listed = is_left_alone || decision == Decision::Unchanged;
+            // An entry of another set may follow.
+            let noted = record.filter(|_| is_listed).and_then(|record| listed(record, set));
+            let noted = noted.map(|record| (planned.uri.clone(), record));
+            if !is_left_alone {
                 self.apply(batch, planned, decision, record, &mut plans);
             }
+            records.extend(noted);
         }
-        self.note_untold(batch, &context.set, untold).await?;
-        Ok(told)
+        self.note_untold(batch, untold).await?;
+        plans.write(batch);
+        Ok(())
     }
 
     /// Whether an entry asks for the very version of a resource whose problem the operator ignores. Nothing is planned for it then.
@@ -98,11 +141,10 @@ impl Harvest {
         decision: Decision,
         record: Option<&ResourceRecord>,
         problem: Option<&ProblemRecord>,
-        plans: &mut HashMap<ResourceUri, Option<PendingRecord>>,
+        plans: &mut Plans,
     ) -> bool {
         // What is held and is not to be relied on is mended all the same.
-        let is_mended =
-            plans.get(&planned.uri).is_some_and(|plan| plan.as_ref().is_some_and(|plan| plan.mend));
+        let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.mend);
         let is_ignored = decision == Decision::Fetch
             && !is_mended
             && problem.is_some_and(|problem| {
@@ -110,10 +152,9 @@ impl Harvest {
             });
         if is_ignored {
             self.run.counters.ignored += 1;
-            note_listed(batch, &planned.uri, record, planned.listing.set.clone());
-            if let Some(Some(_)) = plans.insert(planned.uri.clone(), None) {
+            note_listed(batch, &planned.uri, record, &planned.listing.set);
+            if plans.give_up(&planned.uri) {
                 self.run.counters.moot += 1;
-                batch.delete_pending(&planned.uri);
             }
         }
         is_ignored
@@ -125,7 +166,7 @@ impl Harvest {
         planned: Planned,
         decision: Decision,
         record: Option<&ResourceRecord>,
-        plans: &mut HashMap<ResourceUri, Option<PendingRecord>>,
+        plans: &mut Plans,
     ) {
         let Planned { uri, mut declaration, listing, .. } = planned;
         let action = match decision {
@@ -135,17 +176,16 @@ impl Harvest {
             }
             Decision::Unchanged => {
                 // What is to be mended is not settled by a record that says what the entry says.
-                if !plans.get(&uri).is_some_and(|plan| plan.as_ref().is_some_and(|plan| plan.mend)) {
+                if !plans.get(&uri).is_some_and(|plan| plan.mend) {
                     self.run.counters.unchanged += 1;
-                    if let Some(Some(_)) = plans.insert(uri.clone(), None) {
+                    if plans.give_up(&uri) {
                         self.run.counters.moot += 1;
-                        batch.delete_pending(&uri);
                     }
                     if self.has_problems {
                         batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
                     }
                 }
-                note_listed(batch, &uri, record, listing.set);
+                note_listed(batch, &uri, record, &listing.set);
                 return;
             }
             Decision::Delete => Action::Delete,
@@ -163,13 +203,13 @@ impl Harvest {
             },
         };
         if decision == Decision::Ask
-            && let Some(Some(before)) = plans.get(&uri)
+            && let Some(before) = plans.get(&uri)
         {
             // Should it be there after all, it is judged by what was declared of it.
             declaration.clone_from(&before.declaration);
         }
         // Whether the candidate is what is declared now is asked when the last entry about it is read.
-        let earlier = plans.get(&uri).and_then(Option::as_ref);
+        let earlier = plans.get(&uri);
         let candidate =
             earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
         let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
@@ -185,11 +225,10 @@ impl Harvest {
             mend: earlier.is_some_and(|plan| plan.mend),
             account,
         };
-        batch.put_pending(&uri, &pending);
         self.has_pending = true;
-        match plans.insert(uri, Some(pending)).flatten() {
-            None => self.run.counters.planned += 1,
-            Some(_) => self.run.counters.moot += 1,
+        match plans.put(uri, pending) {
+            false => self.run.counters.planned += 1,
+            true => self.run.counters.moot += 1,
         }
     }
 
@@ -227,15 +266,23 @@ impl Harvest {
 }
 
 /// What is held is named by a list of this set: that ends an absence.
-fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: SetId) {
-    let is_news = |r: &&ResourceRecord| !r.sets.contains(&set) || r.absent.is_some();
-    if let Some(record) = record.filter(|r| r.is_present()).filter(is_news) {
-        let mut record = ResourceRecord { absent: None, ..record.clone() };
-        if !record.sets.contains(&set) {
-            record.sets.push(set);
-        }
+fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: &SetId) {
+    if let Some(record) = record.and_then(|record| listed(record, set)) {
         batch.put_resource(uri, &record);
     }
+}
+
+/// The record of what is held when a list of this set names it, where that is news.
+fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
+    let is_of_set = record.sets.contains(set);
+    if !record.is_present() || is_of_set && record.absent.is_none() {
+        return None;
+    }
+    let mut record = ResourceRecord { absent: None, ..record.clone() };
+    if !is_of_set {
+        record.sets.push(set.clone());
+    }
+    Some(record)
 }
 
 /// Changes that the baseline contains are not applied again; before there is a baseline, there are none such.

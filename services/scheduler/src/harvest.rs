@@ -20,11 +20,12 @@ use web::Client;
 
 use crate::absent::Guard;
 use crate::audit::Audit;
+use crate::beside::Silence;
 use crate::error::HarvestError;
+use crate::lay::{Ahead, Spool};
 use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
 use crate::progress::{Documents, Progress};
-use crate::seen::Seen;
 use crate::versions::History;
 use crate::weigh::Waits;
 use crate::witness::Witness;
@@ -100,8 +101,12 @@ pub struct Harvest {
     pub(crate) requeued: HashMap<String, u64>,
     /// Sets that are looked at as a whole although their changes are followed.
     pub(crate) again: HashSet<SetId>,
-    /// What each set's lists named in this process.
-    pub(crate) seen: HashMap<SetId, Option<Seen>>,
+    /// What each set's lists do not name, as far as they were read in this process; none where that cannot be known.
+    pub(crate) seen: HashMap<SetId, Option<Silence>>,
+    /// What was read and waits to be laid beside the catalog.
+    pub(crate) spool: Spool,
+    /// What was counted of it.
+    pub(crate) ahead: Ahead,
     /// Whether the Source was asked in this run what it offers, so that there is no sense in asking again.
     pub(crate) has_looked: bool,
     /// Documents that were read from their first entry to their end in this process.
@@ -274,6 +279,8 @@ impl Harvest {
             requeued: HashMap::new(),
             again: HashSet::new(),
             seen: HashMap::new(),
+            spool: Spool::default(),
+            ahead: Ahead::default(),
             has_looked,
             read_whole: HashSet::new(),
             unmodified: HashSet::new(),
@@ -369,7 +376,10 @@ impl Harvest {
 
     /// Commits a batch with the run's counters, so that they tell the truth after a crash.
     pub(crate) async fn commit(&mut self, mut batch: Batch) -> Result<(), HarvestError> {
-        batch.put_run(&self.run);
+        match self.ahead == Ahead::default() {
+            true => batch.put_run(&self.run),
+            false => batch.put_run(&self.ahead.taken_from(&self.run)),
+        }
         batch.put_last_seq(self.seq);
         let done = batch.pending_done();
         // While dispatching, what is settled is not asked for again.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use model::{DocumentRecord, PendingRecord, ResourceRecord, ResourceUri, SetId, Untold};
 
 use crate::decide::Decision;
-use crate::entry::{Context, Planned};
+use crate::entry::Planned;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::lag::PushLag;
@@ -89,42 +89,40 @@ impl Harvest {
     /// The moment of a change that its channel should have told, and that is news.
     pub(crate) fn untold(
         &self,
-        context: &Context,
         planned: &Planned,
         decision: Decision,
         record: Option<&ResourceRecord>,
         pending: Option<&PendingRecord>,
     ) -> Option<Timestamp> {
         let channels = &self.options.channels;
-        if channels.since.is_empty() || !context.changes || self.came_by_channel(&context.document) {
+        let listing = &planned.listing;
+        if channels.since.is_empty() || listing.change.is_none() || self.came_by_channel(&listing.document) {
             return None;
         }
-        planned.listing.change_time.filter(|change| {
-            channels.tells(&context.set, *change) && is_news(*change, decision, record, pending)
+        listing.change_time.filter(|change| {
+            channels.tells(&listing.set, *change) && is_news(*change, decision, record, pending)
         })
     }
 
-    /// Notes untold changes of a set, beside what is planned of them.
+    /// Notes untold changes with their sets, beside what is planned of them.
     pub(crate) async fn note_untold(
         &mut self,
         batch: &mut Batch,
-        set: &SetId,
-        found: Vec<(ResourceUri, Timestamp)>,
+        found: HashMap<SetId, Vec<(ResourceUri, Timestamp)>>,
     ) -> Result<(), HarvestError> {
-        if found.is_empty() {
-            return Ok(());
-        }
-        let uris: Vec<_> = found.iter().map(|(uri, _)| uri.clone()).collect();
-        let problems = self.problems_of(&uris).await?;
-        let Some(record) = self.sets.get_mut(set) else { return Ok(()) };
-        for ((_, change), problem) in found.into_iter().zip(problems) {
-            // It was told, and could not be done.
-            let known = problem.and_then(|problem| problem.listing).and_then(|listing| listing.as_of);
-            if known.is_none_or(|known| known < change) {
-                record.untold = Some(with(record.untold, change));
+        for (set, found) in found {
+            let uris: Vec<_> = found.iter().map(|(uri, _)| uri.clone()).collect();
+            let problems = self.problems_of(&uris).await?;
+            let Some(record) = self.sets.get_mut(&set) else { continue };
+            for ((_, change), problem) in found.into_iter().zip(problems) {
+                // It was told, and could not be done.
+                let known = problem.and_then(|problem| problem.listing).and_then(|listing| listing.as_of);
+                if known.is_none_or(|known| known < change) {
+                    record.untold = Some(with(record.untold, change));
+                }
             }
+            batch.put_set(&set, record);
         }
-        batch.put_set(set, record);
         Ok(())
     }
 

@@ -130,6 +130,11 @@ impl HarvestOptions {
 }
 
 impl Filter {
+    /// Whether every resource is wanted.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.include.is_none() && self.exclude.is_none()
+    }
+
     /// Whether a resource is wanted.
     pub fn takes(&self, uri: &str) -> bool {
         self.include.as_ref().is_none_or(|wanted| wanted.is_match(uri))

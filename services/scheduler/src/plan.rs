@@ -48,9 +48,14 @@ impl Harvest {
     /// Reads every queued document, in the order of time. A document that cannot be read costs its own entries only.
     pub(crate) async fn read_queued(&mut self) -> Result<(), HarvestError> {
         loop {
-            let documents = queue::next_documents(&self.catalog, self.run.id).await?;
+            let spool = &self.spool;
+            let documents = queue::next_documents(&self.catalog, self.run.id, |uri| spool.holds(uri)).await?;
             if documents.is_empty() {
-                return Ok(());
+                let is_last = !self.spool.is_asking();
+                Box::pin(self.lay()).await?;
+                if is_last {
+                    return Ok(());
+                }
             }
             for (uri, record) in documents {
                 self.show_document(&uri);

@@ -207,13 +207,6 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Now that a document was read from its beginning to its end, the problems with entries that were not met again are settled.
-    pub(crate) fn settle_entry_problems(&mut self, batch: &mut Batch) {
-        for (at, _) in self.entry_problems.drain() {
-            batch.delete_problem(&Subject::Entry(at));
-        }
-    }
-
     /// Forgets the problems with entries of a document that is of no use any more.
     pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
         if !self.has_problems {

@@ -11,18 +11,19 @@ use resourcesync::Capability;
 use crate::error::HarvestError;
 use crate::notices::is_notice;
 
-/// The documents to read next: lists before changes, changes in the order of time, whatever order an index has. To be asked
-/// again when these are read, since an index queues more.
+/// The documents to read next, but for those that are read and not planned yet: lists before changes, changes in the order of time, whatever order an index
+/// has. To be asked again when these are read, since an index queues more.
 pub(crate) async fn next_documents(
     catalog: &Catalog,
     run: RunId,
+    is_read: impl Fn(&str) -> bool,
 ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
     let (mut lists, mut changes) = (Vec::new(), Vec::new());
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
         // What a hub delivered is delivered again, and cannot be asked for.
-        if record.run == run && waiting && !is_notice(&record) {
+        if record.run == run && waiting && !is_notice(&record) && !is_read(&uri) {
             let queue = if record.tells_changes() { &mut changes } else { &mut lists };
             queue.push((uri, record));
         }

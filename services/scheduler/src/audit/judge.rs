@@ -97,7 +97,7 @@ fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
 }
 
 /// Whether a plain declaration is that of what is held, and the record holds together.
-pub(super) fn is_plainly_held(
+pub(crate) fn is_plainly_held(
     sha256: fixity::Sha256,
     length: Option<u64>,
     held: Option<&HeldBitstream>,

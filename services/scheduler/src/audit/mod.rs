@@ -12,42 +12,36 @@ mod judge;
 mod named;
 mod read;
 mod repair;
-mod words;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use catalog::{Batch, CatalogError, UnreadResource};
-use futures::StreamExt as _;
+use catalog::Batch;
 use model::{
-    Account, Action, AuditCounts, DifferenceKind, Holding, Lane, PendingRecord, Phase, ResourceRecord,
-    ResourceUri, Seq, SetId, SetRecord, Why,
+    Account, Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri,
+    Seq, SetId, SetRecord, Why,
 };
 use resourcesync::{Capability, Mode as ReadMode};
-use tokio::sync::mpsc;
 
 use crate::absent::is_newer;
+use crate::beside::{Beside, Counting, Known, Records, Word};
 use crate::decide::{self, Decision};
 use crate::discover;
 use crate::entry::{Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::options::Filter;
 use crate::plan::names;
 use crate::settle::subject;
 use crate::{continuity, ways};
 pub use differences::{Difference, Differences};
 use differences::{Found, Notes};
+pub(crate) use judge::is_plainly_held;
 use judge::{Finding, judge};
 use read::{Audited, Heard};
-use words::LastWord;
 
 /// Differences of each kind that are kept to be shown.
 const SHOWN: u64 = 5;
-/// Records that travel together.
-const BATCH: usize = 512;
-/// Batches that may wait to be looked at.
-const BATCHES_AHEAD: usize = 4;
+/// Resources that are compared before somebody may end it.
+const AT_ONCE: usize = 512;
 
 /// What an audit found.
 #[derive(Debug, Clone)]
@@ -73,15 +67,6 @@ struct Comparison {
     notes: Notes,
 }
 
-/// A record of the catalog, of which what is held was read.
-struct Known {
-    unread: UnreadResource,
-    holding: Holding,
-}
-
-/// Records of the catalog, in batches.
-type Records = mpsc::Receiver<Result<Vec<Known>, HarvestError>>;
-
 impl Harvest {
     /// Compares, and queues what differs where that is wished for. The catalog is not written otherwise.
     pub(crate) async fn audit(&mut self) -> Result<Audit, HarvestError> {
@@ -103,9 +88,9 @@ impl Harvest {
         let notes = Notes::new()?;
         let mut comparison =
             Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
-        let mut last_words = words.last_words().await?;
-        let mut records = self.records().await?;
-        Box::pin(self.compare_all(&mut comparison, &mut last_words, &mut records)).await?;
+        let records = Records::All(self.options.filter.clone());
+        let beside = Beside::begin(&self.catalog, words.sorted(Counting::Last).await?, records).await?;
+        Box::pin(self.compare_all(&mut comparison, beside)).await?;
         let Comparison { sets, counts, first, notes, .. } = comparison;
         let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
         self.run.counters.gaps += gaps;
@@ -162,69 +147,19 @@ impl Harvest {
         gaps
     }
 
-    /// The catalog's records of wanted resources, in the order of URIs. Tombstones too.
-    async fn records(&self) -> Result<Records, HarvestError> {
-        let mut scan = self.catalog.scan_resources_unread(BATCH).await?;
-        let filter = self.options.filter.clone();
-        // Two tasks: to read the records takes as long as to find them.
-        let (found, mut unread) = mpsc::channel(BATCHES_AHEAD);
-        tokio::spawn(async move {
-            while let Some(batch) = scan.next().await {
-                // Whoever listens no more has no use for it.
-                if found.send(batch).await.is_err() {
-                    return;
-                }
+    /// Looks at what is laid beside each other.
+    async fn compare_all(&self, comparison: &mut Comparison, mut beside: Beside) -> Result<(), HarvestError> {
+        let mut looked_at: usize = 0;
+        while let Some(met) = beside.next().await? {
+            if looked_at.is_multiple_of(AT_ONCE) {
+                self.check_stop()?;
             }
-        });
-        let (records, receiver) = mpsc::channel(BATCHES_AHEAD);
-        tokio::spawn(async move {
-            while let Some(batch) = unread.recv().await {
-                let known = batch.and_then(|batch| look_at(batch, &filter));
-                if records.send(known.map_err(HarvestError::from)).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(receiver)
-    }
-
-    /// Lays the words and the records beside each other.
-    async fn compare_all(
-        &self,
-        comparison: &mut Comparison,
-        last_words: &mut mpsc::Receiver<std::io::Result<Vec<LastWord>>>,
-        records: &mut Records,
-    ) -> Result<(), HarvestError> {
-        let (mut words, mut held) = (Vec::new().into_iter(), Vec::new().into_iter());
-        let (mut word, mut record) = (None, None);
-        loop {
-            while word.is_none() {
-                word = words.next();
-                if word.is_none() {
-                    self.check_stop()?;
-                    let Some(batch) = last_words.recv().await else { break };
-                    words = batch?.into_iter();
-                }
-            }
-            while record.is_none() {
-                record = held.next();
-                if record.is_none() {
-                    let Some(batch) = records.recv().await else { break };
-                    held = batch?.into_iter();
-                }
-            }
-            let order = match (&word, &record) {
-                (None, None) => return Ok(()),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(LastWord { uri, .. }), Some(Known { unread, .. })) => uri.as_str().cmp(unread.uri()?),
-            };
-            let said = if order.is_le() { word.take() } else { None };
-            let known = if order.is_ge() { record.take() } else { None };
-            if let Some(found) = self.compare_one(comparison, said, known)? {
+            looked_at += 1;
+            if let Some(found) = self.compare_one(comparison, met.words.only(), met.known)? {
                 comparison.note(self.left_alone(found).await?)?;
             }
         }
+        Ok(())
     }
 
     /// What is ignored differs and is left alone, as long as the Source says the same of it.
@@ -242,7 +177,7 @@ impl Harvest {
     fn compare_one(
         &self,
         comparison: &mut Comparison,
-        word: Option<LastWord>,
+        word: Option<&Word>,
         known: Option<Known>,
     ) -> Result<Option<Found>, HarvestError> {
         let held = known.as_ref().and_then(|known| known.holding.bitstream.as_ref());
@@ -255,7 +190,7 @@ impl Harvest {
                 None => Ok(None),
             };
         };
-        if word.plain.is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, held)) {
+        if word.plain().is_some_and(|(sha256, length)| judge::is_plainly_held(sha256, length, held)) {
             comparison.counts.agreeing += 1;
             return Ok(None);
         }
@@ -345,18 +280,6 @@ impl Comparison {
         }
         Ok(self.notes.add(&found)?)
     }
-}
-
-/// Reads what is held of each resource that is wanted.
-fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<Known>, CatalogError> {
-    let mut known = Vec::with_capacity(batch.len());
-    for unread in batch {
-        if filter.takes(unread.uri()?) {
-            let holding = unread.holding()?;
-            known.push(Known { unread, holding });
-        }
-    }
-    Ok(known)
 }
 
 /// Whether a set offers what tells everything of it.

@@ -9,8 +9,8 @@ use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode, Root, Summ
 use url::Url;
 
 use super::named::{Named, NamedPackages};
-use super::words::Words;
 use crate::absent::Lists;
+use crate::beside::Words;
 use crate::document::{expect_kind, take_header};
 use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
@@ -300,7 +300,8 @@ impl Harvest {
                 word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
                 // The lists know of it.
                 if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
-                    heard.words.add(&word, reading.number).await?;
+                    heard.words.add(&word, reading.number)?;
+                    heard.words.make_room().await?;
                 }
             }
             Err(error) => heard.miss(|| error.to_string()),

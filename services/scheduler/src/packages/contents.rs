@@ -115,7 +115,7 @@ impl Harvest {
         }
         for planned in planned {
             if planned.listing.change.is_none() {
-                self.note_named(&context.set, &planned.uri);
+                self.note_named(&context.document, &context.set, &planned.uri);
             }
         }
         Ok(true)

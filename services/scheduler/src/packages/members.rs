@@ -1,7 +1,5 @@
 //! Entries of a manifest: what each asks for is decided as for an entry of a list, and what its member brings is taken at once.
 
-use std::collections::HashMap;
-
 use catalog::Batch;
 use fixity::Computed;
 use model::{
@@ -16,6 +14,7 @@ use crate::entries::baseline_for_changes;
 use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::plans::Plans;
 use crate::settle::{Before, bitstream, subject};
 
 /// What becomes of one entry.
@@ -45,11 +44,10 @@ impl Harvest {
         let pending = self.catalog.pending_many(&uris).await?;
         let problems = self.problems_of(&uris).await?;
         let versions = self.versions_of(&uris).await?;
-        let mut plans: HashMap<ResourceUri, Option<PendingRecord>> =
-            uris.iter().cloned().zip(pending).filter(|(_, pending)| pending.is_some()).collect();
+        let mut plans = Plans::of(uris.iter().cloned().zip(pending));
         let mut steps = Vec::with_capacity(members.len());
         for ((planned, result), held) in members.into_iter().zip(records) {
-            let before = plans.get(&planned.uri).cloned().flatten();
+            let before = plans.get(&planned.uri).cloned();
             let uri = planned.uri.clone();
             steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
         }
@@ -57,7 +55,7 @@ impl Harvest {
         for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
             match step {
                 Step::Take { pending, stored, assurance } => {
-                    match plans.contains_key(&uri) {
+                    match plans.has_met(&uri) {
                         false => self.run.counters.planned += 1,
                         true => self.run.counters.moot += 1,
                     }
@@ -82,6 +80,8 @@ impl Harvest {
                 }
             }
         }
+        // Only resources whose members were not taken are planned by now.
+        plans.write(batch);
         Ok(())
     }
 
@@ -92,9 +92,8 @@ impl Harvest {
         uri: &ResourceUri,
         failure: Failure,
         before: Option<ProblemRecord>,
-        plan: Option<&mut Option<PendingRecord>>,
+        plan: Option<&mut PendingRecord>,
     ) {
-        let plan = plan.and_then(Option::as_mut);
         let mut problem = self.problem(before, failure.reason, failure.message.clone());
         problem.evidence = failure.evidence.clone();
         problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
@@ -103,7 +102,6 @@ impl Harvest {
         batch.put_problem(&subject(uri), &problem);
         if let Some(plan) = plan {
             plan.account.tried(&failure, self.clock.now());
-            batch.put_pending(uri, plan);
         }
     }
 
@@ -134,7 +132,7 @@ impl Harvest {
             match context.read(read) {
                 Ok(planned) => {
                     if planned.listing.change.is_none() {
-                        self.note_named(&context.set, &planned.uri);
+                        self.note_named(&context.document, &context.set, &planned.uri);
                     }
                     members.extend(is_wanted.then_some((planned, result)));
                 }

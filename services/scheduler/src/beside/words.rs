@@ -1,0 +1,377 @@
+//! What documents say of resources, one word for each entry, put in the order of URIs on the disk: so it can be laid beside the catalog, which
+//! has that order, in one pass and with the same memory whatever their number.
+
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashSet};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Cursor, Read, Seek, Write};
+
+use model::ResourceUri;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::word::{HEAD, Word, encode, encode_name, number_at};
+use crate::entry::Planned;
+
+/// Bytes of words that are sorted in memory. Twice as many are held while one portion is written and the next one fills.
+const PORTION: usize = 24 * 1024 * 1024;
+/// Room for the words that make a portion full.
+const SPARE: usize = 512 * 1024;
+/// So few bytes of words need no file.
+const FEW: usize = 1024 * 1024;
+/// Words that travel together.
+const BATCH: usize = 512;
+/// Batches that may wait to be looked at.
+pub(super) const BATCHES_AHEAD: usize = 4;
+
+/// Words as they come.
+#[derive(Debug)]
+pub(crate) struct Words {
+    portion: Portion,
+    limit: usize,
+    runs: Vec<File>,
+    /// The portion before, which is empty again when it is written.
+    writing: Option<JoinHandle<io::Result<(File, Portion)>>>,
+    /// Documents whose words do not count after all.
+    void: HashSet<usize>,
+}
+
+/// Words that are sorted in memory.
+#[derive(Debug, Default)]
+struct Portion {
+    bytes: Vec<u8>,
+    /// Where each word lies.
+    places: Vec<(usize, usize)>,
+}
+
+/// Which words on one resource count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// All of them, in the order in which they came.
+    All,
+    /// The last one: of two words the later one, unless it certainly speaks of an earlier moment.
+    Last,
+}
+
+/// Words in the order of URIs, some at a time.
+pub(crate) type Sorted = mpsc::Receiver<io::Result<Vec<Word>>>;
+
+impl Words {
+    pub(crate) fn new() -> Self {
+        Self::with(PORTION)
+    }
+
+    fn with(limit: usize) -> Self {
+        Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None, void: HashSet::new() }
+    }
+
+    /// Takes the word of an entry of the document with this number. Whoever adds makes room now and then.
+    pub(crate) fn add(&mut self, word: &Planned, document: usize) -> io::Result<()> {
+        self.portion.add(self.limit, |bytes| encode(bytes, word, document))
+    }
+
+    /// Takes a name that the document with this number gives.
+    pub(crate) fn add_name(&mut self, uri: &ResourceUri, document: usize) -> io::Result<()> {
+        self.portion.add(self.limit, |bytes| encode_name(bytes, uri, document))
+    }
+
+    /// Takes back all that the document with this number has said.
+    pub(crate) fn take_back(&mut self, document: usize) {
+        self.void.insert(document);
+    }
+
+    /// Puts the words on the disk that memory is full of.
+    pub(crate) async fn make_room(&mut self) -> io::Result<()> {
+        if self.portion.bytes.len() < self.limit {
+            return Ok(());
+        }
+        self.spill().await
+    }
+
+    /// The words in the order of URIs.
+    pub(crate) async fn sorted(mut self, counting: Counting) -> io::Result<Sorted> {
+        let is_few = self.runs.is_empty() && self.writing.is_none() && self.portion.bytes.len() <= FEW;
+        if !is_few {
+            self.spill().await?;
+            self.written().await?;
+        }
+        let (words, receiver) = mpsc::channel(BATCHES_AHEAD);
+        spawn_blocking(move || {
+            let merged = match is_few {
+                true => self.portion.sorted().and_then(|few| merge(vec![few], &self.void, counting, &words)),
+                false => {
+                    let file = |run| BufReader::with_capacity(128 * 1024, run);
+                    merge(self.runs.into_iter().map(file).collect(), &self.void, counting, &words)
+                }
+            };
+            if let Err(error) = merged {
+                // Whoever listens no more has no use for it.
+                let _ = words.blocking_send(Err(error));
+            }
+        });
+        Ok(receiver)
+    }
+
+    async fn spill(&mut self) -> io::Result<()> {
+        let empty = self.written().await?;
+        let full = std::mem::replace(&mut self.portion, empty);
+        if !full.places.is_empty() {
+            self.writing = Some(spawn_blocking(move || full.put_away()));
+        }
+        Ok(())
+    }
+
+    /// Waits for the portion before. Gives its room.
+    async fn written(&mut self) -> io::Result<Portion> {
+        let Some(writing) = self.writing.take() else { return Ok(Portion::default()) };
+        let (run, empty) = writing.await.map_err(io::Error::other)??;
+        self.runs.push(run);
+        Ok(empty)
+    }
+}
+
+impl Portion {
+    fn add(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        if self.bytes.len() > FEW && self.bytes.capacity() < limit {
+            // At once: a portion that doubles in size takes twice the memory at its end.
+            self.bytes.reserve_exact(limit + SPARE - self.bytes.len());
+        }
+        let begin = self.bytes.len();
+        write(&mut self.bytes)?;
+        self.places.push((begin, self.bytes.len()));
+        Ok(())
+    }
+
+    /// Puts it in the order of URIs; words on one resource stay in the order in which they came.
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let uri = |(begin, end): &(usize, usize)| {
+            let word = &bytes[*begin..*end];
+            &word[HEAD..HEAD + number_at(word, 0)]
+        };
+        self.places.sort_by(|a, b| uri(a).cmp(uri(b)));
+    }
+
+    /// Few words, sorted in memory.
+    fn sorted(mut self) -> io::Result<Cursor<Vec<u8>>> {
+        self.sort();
+        let mut sorted = Vec::with_capacity(self.bytes.len());
+        self.places.iter().for_each(|(begin, end)| sorted.extend_from_slice(&self.bytes[*begin..*end]));
+        Ok(Cursor::new(sorted))
+    }
+
+    /// Writes it to a file, sorted. Gives its room back.
+    fn put_away(mut self) -> io::Result<(File, Self)> {
+        self.sort();
+        let mut file = BufWriter::with_capacity(256 * 1024, tempfile::tempfile()?);
+        for (begin, end) in self.places.drain(..) {
+            file.write_all(&self.bytes[begin..end])?;
+        }
+        self.bytes.clear();
+        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        Ok((file, self))
+    }
+}
+
+/// The next word of a run.
+struct Next {
+    word: Word,
+    run: usize,
+}
+
+/// Lays sorted runs together, without what void documents have said.
+fn merge(
+    mut runs: Vec<impl Read>,
+    void: &HashSet<usize>,
+    counting: Counting,
+    to: &mpsc::Sender<io::Result<Vec<Word>>>,
+) -> io::Result<()> {
+    let mut heap = BinaryHeap::with_capacity(runs.len());
+    for (run, file) in runs.iter_mut().enumerate() {
+        heap.extend(read(file)?.map(|word| Next { word, run }));
+    }
+    let mut batch: Vec<Word> = Vec::with_capacity(BATCH);
+    while let Some(mut first) = heap.peek_mut() {
+        // Put in its place, the next word of the same run mostly stays where it is: many lists are in order.
+        let word = match read(&mut runs[first.run])? {
+            Some(next) => std::mem::replace(&mut first.word, next),
+            None => PeekMut::pop(first).word,
+        };
+        if void.contains(&word.document()) {
+            continue;
+        }
+        if let Some(last) = batch.last_mut().filter(|_| counting == Counting::Last)
+            && last.uri() == word.uri()
+        {
+            if !word.is_earlier(last)? {
+                *last = word;
+            }
+            continue;
+        }
+        if batch.len() == BATCH {
+            let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+            if to.blocking_send(Ok(full)).is_err() {
+                return Ok(());
+            }
+        }
+        batch.push(word);
+    }
+    // Whoever listens no more has no use for it.
+    let _ = to.blocking_send(Ok(batch));
+    Ok(())
+}
+
+fn read(run: &mut impl Read) -> io::Result<Option<Word>> {
+    let mut head = [0; HEAD];
+    match run.read_exact(&mut head) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut bytes = vec![0; number_at(&head, 0) + number_at(&head, 4)];
+    run.read_exact(&mut bytes)?;
+    Ok(Some(Word::new(head, bytes)))
+}
+
+impl Ord for Next {
+    /// The greatest is the one that comes first: by its URI, then by its run, since earlier runs were filled earlier.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.word.uri(), other.run).cmp(&(self.word.uri(), self.run))
+    }
+}
+
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Next {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Next {}
+
+#[cfg(test)]
+mod tests {
+    use fixity::Sha256;
+    use jiff::Timestamp;
+    use model::{Declaration, Listing, SetId};
+    use resourcesync::Change;
+
+    use super::*;
+    use crate::entry::Moment;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + second).unwrap()
+    }
+
+    fn word(uri: &str, content: &str, second: i64, change: Option<Change>) -> Planned {
+        let declaration = Declaration {
+            digests: vec![Sha256::of(content.as_bytes()).into()],
+            length: Some(content.len() as u64),
+            lastmod: Some(at(second)),
+            ..Declaration::default()
+        };
+        let listing = Listing {
+            document: "http://h/list".to_owned(),
+            set: SetId::new("http://h/caps"),
+            change,
+            change_time: change.map(|_| at(second)),
+            as_of: Some(at(second)),
+            latest: Some(at(second)),
+        };
+        let moment = Moment { latest: Some(at(second)), is_vague: false };
+        Planned { uri: uri.parse().unwrap(), declaration, listing, moment }
+    }
+
+    async fn sorted(limit: usize, words: &[Planned], counting: Counting) -> Vec<Word> {
+        let mut spool = Words::with(limit);
+        for word in words {
+            spool.add(word, 0).unwrap();
+            spool.make_room().await.unwrap();
+        }
+        let mut receiver = spool.sorted(counting).await.unwrap();
+        let mut all = Vec::new();
+        while let Some(batch) = receiver.recv().await {
+            all.extend(batch.unwrap());
+        }
+        all
+    }
+
+    async fn last_words(limit: usize, words: &[Planned]) -> Vec<Word> {
+        sorted(limit, words, Counting::Last).await
+    }
+
+    fn read_back(word: Word) -> Planned {
+        word.read(&[("http://h/list".to_owned(), SetId::new("http://h/caps"))]).unwrap()
+    }
+
+    #[tokio::test]
+    async fn words_come_in_the_order_of_uris_whatever_order_they_came_in_and_over_how_many_runs() {
+        let words: Vec<Planned> =
+            (0..2_000).map(|n| word(&format!("http://h/{}", n * 7_919 % 2_000), "x", 1, None)).collect();
+        for limit in [PORTION, 10_000, 1] {
+            let last = last_words(limit, &words).await;
+            assert_eq!(last.len(), 2_000, "{limit}");
+            assert!(last.windows(2).all(|pair| pair[0].uri() < pair[1].uri()), "{limit}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_several_words_the_last_counts_unless_it_speaks_of_an_earlier_moment() {
+        let uri = "http://h/a";
+        let words = [
+            word(uri, "listed", 5, None),
+            word(uri, "changed", 9, Some(Change::Updated)),
+            word(uri, "older", 7, Some(Change::Updated)),
+            word("http://h/b", "listed", 5, None),
+            word("http://h/b", "", 6, Some(Change::Deleted)),
+        ];
+        for limit in [PORTION, 1] {
+            let mut last = last_words(limit, &words).await;
+            assert_eq!(last.len(), 2);
+            assert_eq!(last[0].plain(), Some((Sha256::of(b"changed"), Some(7))));
+            assert_eq!(last[1].plain(), None, "a deletion is never plain");
+            let (b, a) = (last.pop().unwrap(), last.pop().unwrap());
+            assert_eq!(read_back(b).listing.change, Some(Change::Deleted), "{limit}");
+            let a = read_back(a);
+            assert_eq!((&a.declaration, &a.listing, a.moment), {
+                let expected = &words[1];
+                (&expected.declaration, &expected.listing, expected.moment)
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_document_said_that_is_taken_back_counts_as_never_said() {
+        for limit in [PORTION, 1] {
+            let mut spool = Words::with(limit);
+            spool.add(&word("http://h/a", "listed", 5, None), 0).unwrap();
+            spool.add(&word("http://h/a", "of a copy", 9, None), 1).unwrap();
+            spool.add(&word("http://h/b", "of a copy", 9, None), 1).unwrap();
+            spool.take_back(1);
+            spool.add(&word("http://h/c", "of the package", 9, None), 2).unwrap();
+            let last = spool.sorted(Counting::Last).await.unwrap().recv().await.unwrap().unwrap();
+            let said: Vec<_> =
+                last.iter().map(|word| (std::str::from_utf8(word.uri()).unwrap(), word.document())).collect();
+            assert_eq!(said, [("http://h/a", 0), ("http://h/c", 2)], "{limit}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_one_sha_256_and_nothing_else_is_plain() {
+        let md5 = fixity::parse_hashes("md5:900150983cd24fb0d6963f7d28e17f72").known;
+        let mut two = word("http://h/a", "x", 1, None);
+        two.declaration.digests.extend(md5);
+        let mut odd = word("http://h/b", "x", 1, None);
+        odd.declaration.unjudged.push("whirlpool:ab".to_owned());
+        let mut none = word("http://h/c", "x", 1, None);
+        none.declaration.digests.clear();
+        let last = last_words(PORTION, &[two, odd, none]).await;
+        assert!(last.iter().all(|word| word.plain().is_none()), "{last:?}");
+    }
+}

@@ -1,0 +1,170 @@
+//! One pass over words and records: what is met, what is settled by that, and what no list names.
+
+use std::io;
+
+use catalog::{Batch, PendingScan, ProblemScan};
+use futures::TryStreamExt as _;
+use model::{ResourceUri, SetId, Subject};
+
+use crate::audit::is_plainly_held;
+use crate::beside::{Met, Sayings, Word};
+use crate::entries::Entries;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+/// A pass over words and records.
+pub(super) struct Pass {
+    pub(super) documents: Vec<(String, SetId)>,
+    /// Sets whose silence means something.
+    pub(super) listening: Vec<(SetId, Sayings)>,
+    /// For each document, that of its set.
+    of_set: Vec<Option<usize>>,
+    pending: Marks,
+    next_pending: Option<ResourceUri>,
+    failed: Marks,
+    next_failed: Option<ResourceUri>,
+    pub(super) entries: Entries,
+    pub(super) batch: Batch,
+    pub(super) met: u64,
+}
+
+/// The resources that a scan meets, asked for in the order of their URIs.
+enum Marks {
+    Pending(PendingScan),
+    Failed(ProblemScan),
+    None,
+}
+
+impl Harvest {
+    /// Begins one.
+    pub(super) async fn begin_pass(
+        &self,
+        documents: Vec<(String, SetId)>,
+        listening: Vec<(SetId, Sayings)>,
+    ) -> Result<Pass, HarvestError> {
+        let place = |(_, set): &(String, SetId)| listening.iter().position(|(listening, _)| listening == set);
+        let of_set = documents.iter().map(place).collect();
+        let mut pending = match self.has_pending {
+            true => Marks::Pending(self.catalog.scan_pending(None).await?),
+            false => Marks::None,
+        };
+        let mut failed = match self.has_problems {
+            true => Marks::Failed(self.catalog.scan_resource_problems("", None).await?),
+            false => Marks::None,
+        };
+        let (next_pending, next_failed) = (pending.next().await?, failed.next().await?);
+        let (entries, batch) = (Entries::default(), Batch::new());
+        Ok(Pass {
+            documents,
+            listening,
+            of_set,
+            pending,
+            next_pending,
+            failed,
+            next_failed,
+            entries,
+            batch,
+            met: 0,
+        })
+    }
+}
+
+impl Pass {
+    /// How many entries are settled at once: each says what is held, and everything about it is as it was.
+    pub(super) fn settled(&self, met: &Met) -> Option<u64> {
+        let holding = met.known.as_ref().map(|known| &known.holding)?;
+        let is_settled = |word: &Word| {
+            let set = self.documents.get(word.document()).map(|(_, set)| set);
+            word.plain().is_some_and(|(sha256, length)| {
+                is_plainly_held(sha256, length, holding.bitstream.as_ref())
+                    && set.is_some_and(|set| holding.sets.contains(set))
+            })
+        };
+        let mut settled = 0;
+        for word in met.words.iter().filter(|word| !word.is_name()) {
+            if holding.absent.is_some() || !is_settled(word) {
+                return None;
+            }
+            settled += 1;
+        }
+        Some(settled)
+    }
+
+    /// Notes what the sets say of a resource by their silence.
+    pub(super) fn listen(&mut self, met: &Met, has_failed: bool) -> io::Result<()> {
+        if self.listening.is_empty() {
+            return Ok(());
+        }
+        let of_set = &self.of_set;
+        // Where not all words are at hand, one of the others may name it.
+        let is_named = |n: usize| {
+            let names = |word: &Word| !word.is_change() && of_set.get(word.document()) == Some(&Some(n));
+            met.words.is_cut_short() || met.goes_on || met.words.iter().any(names)
+        };
+        let held =
+            met.known.as_ref().map(|known| &known.holding).filter(|holding| holding.bitstream.is_some());
+        for (n, (set, sayings)) in self.listening.iter_mut().enumerate() {
+            if held.is_some_and(|holding| holding.sets.contains(set)) {
+                sayings.note_held(met.uri(), is_named(n))?;
+            }
+            if has_failed && !is_named(n) {
+                sayings.note_failed(met.uri())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What failed before and stands behind all that was met is named by no list.
+    pub(super) async fn end(&mut self) -> Result<(), HarvestError> {
+        while let Some(uri) = self.next_failed.take() {
+            self.note_failed(&uri)?;
+            self.next_failed = self.failed.next().await?;
+        }
+        Ok(())
+    }
+
+    /// Something that failed before is named by no list.
+    fn note_failed(&mut self, uri: &ResourceUri) -> io::Result<()> {
+        self.listening.iter_mut().try_for_each(|(_, sayings)| sayings.note_failed(uri.as_str().as_bytes()))
+    }
+
+    /// Whether something is planned for a resource.
+    pub(super) async fn is_pending(&mut self, uri: &[u8]) -> Result<bool, HarvestError> {
+        while self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() < uri) {
+            self.next_pending = self.pending.next().await?;
+        }
+        Ok(self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() == uri))
+    }
+
+    /// Whether a resource failed before. What failed, is not held, and stands before it is named by no list.
+    pub(super) async fn has_failed(&mut self, met: &Met) -> Result<bool, HarvestError> {
+        while let Some(uri) = self.next_failed.take_if(|next| next.as_str().as_bytes() < met.uri()) {
+            self.note_failed(&uri)?;
+            self.next_failed = self.failed.next().await?;
+        }
+        let has_failed = self.next_failed.take_if(|next| next.as_str().as_bytes() == met.uri()).is_some();
+        if has_failed {
+            self.next_failed = self.failed.next().await?;
+        }
+        Ok(has_failed)
+    }
+}
+
+impl Marks {
+    async fn next(&mut self) -> Result<Option<ResourceUri>, HarvestError> {
+        match self {
+            Self::Pending(scan) => Ok(scan.try_next().await?.map(|(uri, _)| uri)),
+            Self::Failed(scan) => {
+                while let Some((subject, _)) = scan.try_next().await? {
+                    if let Subject::Resource(uri) = subject
+                        && let Ok(uri) = ResourceUri::try_from(uri)
+                    {
+                        return Ok(Some(uri));
+                    }
+                }
+                Ok(None)
+            }
+            Self::None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is planned of the resources that a batch of entries names, while it is decided about them.
+
+use std::collections::HashMap;
+
+use catalog::Batch;
+use model::{PendingRecord, ResourceUri};
+
+/// Plans by their resources. Several entries may speak of one resource: each sees what the one before it planned, and only what the last one leaves is written.
+#[derive(Debug, Default)]
+pub(crate) struct Plans(HashMap<ResourceUri, Slot>);
+
+#[derive(Debug)]
+struct Slot {
+    plan: Option<PendingRecord>,
+    is_changed: bool,
+}
+
+impl Plans {
+    /// What is planned already.
+    pub(crate) fn of(known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>) -> Self {
+        let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
+        Self(planned.map(|(uri, plan)| (uri, Slot { plan: Some(plan), is_changed: false })).collect())
+    }
+
+    /// The plan for a resource.
+    pub(crate) fn get(&self, uri: &ResourceUri) -> Option<&PendingRecord> {
+        self.0.get(uri).and_then(|slot| slot.plan.as_ref())
+    }
+
+    /// The plan for a resource, to be changed.
+    pub(crate) fn get_mut(&mut self, uri: &ResourceUri) -> Option<&mut PendingRecord> {
+        let slot = self.0.get_mut(uri)?;
+        slot.is_changed = true;
+        slot.plan.as_mut()
+    }
+
+    /// Whether there is or was a plan for a resource.
+    pub(crate) fn has_met(&self, uri: &ResourceUri) -> bool {
+        self.0.contains_key(uri)
+    }
+
+    /// Plans something. Returns whether it takes the place of another plan.
+    pub(crate) fn put(&mut self, uri: ResourceUri, plan: PendingRecord) -> bool {
+        let before = self.0.insert(uri, Slot { plan: Some(plan), is_changed: true });
+        before.is_some_and(|slot| slot.plan.is_some())
+    }
+
+    /// Plans nothing any more. Returns whether there was a plan.
+    pub(crate) fn give_up(&mut self, uri: &ResourceUri) -> bool {
+        let Some(slot) = self.0.get_mut(uri) else { return false };
+        slot.is_changed = true;
+        slot.plan.take().is_some()
+    }
+
+    /// Writes what has changed.
+    pub(crate) fn write(self, batch: &mut Batch) {
+        for (uri, slot) in self.0.into_iter().filter(|(_, slot)| slot.is_changed) {
+            match slot.plan {
+                Some(plan) => batch.put_pending(&uri, &plan),
+                None => batch.delete_pending(&uri),
+            }
+        }
+    }
+}
