@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Account, Action, DocumentRecord, Lane, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
+    Account, Action, DocumentRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
     ResourceUri, SetId, SetRecord, Subject, Told, Validators,
 };
 use resourcesync::{Datetime, Entry, Item};
@@ -189,7 +189,7 @@ impl Harvest {
                 return;
             }
             Decision::Delete => Action::Delete,
-            Decision::Fetch | Decision::Ask => match Lane::of(&uri.to_url()) {
+            Decision::Fetch | Decision::Ask => match uri.lane() {
                 Ok(lane) => Action::Fetch { lane },
                 Err(error) => {
                     self.entry_problem(

@@ -4,8 +4,8 @@
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
 use model::{
-    Account, Action, Clock, Counters, Lane, Mode, PendingRecord, Phase, ProblemRecord, ResourceRecord,
-    ResourceUri, RunId, RunRecord, Why,
+    Account, Action, Clock, Counters, Mode, PendingRecord, Phase, ProblemRecord, ResourceRecord, ResourceUri,
+    RunId, RunRecord, Why,
 };
 
 use crate::error::HarvestError;
@@ -128,7 +128,7 @@ impl MendQueue<'_> {
 
 /// The plan that mends a resource.
 fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord>) -> Option<PendingRecord> {
-    let lane = Lane::of(&uri.to_url()).ok()?;
+    let lane = uri.lane().ok()?;
     let (declaration, listing, candidate) = match problem {
         Some(ProblemRecord { declaration: Some(declaration), listing: Some(listing), evidence, .. }) => {
             (declaration, listing, evidence.candidate)

@@ -2,7 +2,7 @@
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Account, Action, Lane, PendingRecord, Subject, Why};
+use model::{Account, Action, PendingRecord, Subject, Why};
 
 use crate::error::HarvestError;
 use crate::harvest::{Harvest, Left};
@@ -33,7 +33,7 @@ impl Harvest {
                 continue;
             };
             let Ok(uri) = model::ResourceUri::try_from(uri) else { continue };
-            let Ok(lane) = Lane::of(&uri.to_url()) else { continue };
+            let Ok(lane) = uri.lane() else { continue };
             if may_be_planned && self.catalog.pending(&uri).await?.is_some() {
                 continue;
             }

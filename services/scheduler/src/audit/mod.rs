@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use catalog::Batch;
 use model::{
-    Account, Action, AuditCounts, DifferenceKind, Lane, PendingRecord, Phase, ResourceRecord, ResourceUri,
-    Seq, SetId, SetRecord, Why,
+    Account, Action, AuditCounts, DifferenceKind, PendingRecord, Phase, ResourceRecord, ResourceUri, Seq,
+    SetId, SetRecord, Why,
 };
 use resourcesync::{Capability, Mode as ReadMode};
 
@@ -297,7 +297,7 @@ fn plan(
 ) -> Option<PendingRecord> {
     let action = match decision {
         Decision::Delete => Action::Delete,
-        Decision::Fetch | Decision::Ask => Action::Fetch { lane: Lane::of(&word.uri.to_url()).ok()? },
+        Decision::Fetch | Decision::Ask => Action::Fetch { lane: word.uri.lane().ok()? },
         Decision::Unchanged | Decision::Stale => return None,
     };
     let mend = kind == DifferenceKind::Differing;

@@ -3,8 +3,8 @@
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Account, Action, Assurance, Bitstream, Contents, Failure, Lane, MemberOutcome, MemberResult,
-    PackageRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
+    Account, Action, Assurance, Bitstream, Contents, Failure, MemberOutcome, MemberResult, PackageRecord,
+    PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use resourcesync::{Entry, Position};
 
@@ -170,7 +170,7 @@ impl Harvest {
         if decision != Decision::Fetch {
             return Step::Plan { planned, decision, failure: None };
         }
-        let lane = match Lane::of(&planned.uri.to_url()) {
+        let lane = match planned.uri.lane() {
             Ok(lane) => lane,
             // Nobody will ever ask for it, and it need not be: `apply` says what is wrong with it.
             Err(_) => return Step::Plan { planned, decision, failure: None },

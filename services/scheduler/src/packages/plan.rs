@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use catalog::Batch;
 use model::{
-    Declaration, DocumentRecord, Lane, PackageRecord, PackageState, ProblemReason, ResourceUri,
-    SettledPackage, Subject,
+    Declaration, DocumentRecord, PackageRecord, PackageState, ProblemReason, ResourceUri, SettledPackage,
+    Subject,
 };
 use resourcesync::{Datetime, Entry, Metadata};
 
@@ -182,7 +182,7 @@ fn tells_versions(declaration: &Declaration) -> bool {
 
 fn fetchable(uri: &str) -> Result<(), String> {
     let uri = ResourceUri::try_from(uri.to_owned()).map_err(|error| error.to_string())?;
-    Lane::of(&uri.to_url()).map(drop).map_err(|error| error.to_string())
+    uri.lane().map(drop).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ impl Harvest {
     ) -> Result<Option<Lane>, HarvestError> {
         // Both were looked at when the package was planned.
         let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
-        let Ok(lane) = Lane::of(&uri.to_url()) else { return Ok(None) };
+        let Ok(lane) = uri.lane() else { return Ok(None) };
         let (source, run, seq) = (self.source.clone(), self.run.id, record.seq);
         let (declaration, job_lane) = (record.declaration.clone(), lane.clone());
         match task {
