@@ -23,6 +23,10 @@ pub(crate) const MANIFEST: &str = "manifest.xml";
 /// What a manifest entry takes beside its URI, roughly.
 const ENTRY_BYTES: usize = 512;
 
+/// Room that is made for a pack at once, in bytes: that of some dozens of small members. One that grows from nothing is copied each time it
+/// doubles.
+const FIRST_ROOM: usize = 64 * 1024;
+
 /// How large a pack may become. It is held in memory until it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackLimits {
@@ -83,8 +87,9 @@ impl PackBuilder {
             at: Some(at.into()),
             ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
         };
-        let manifest = Writer::new(Vec::new(), &header).map_err(|e| failed(&source, pack, e))?;
-        let archive = ZipWriter::new(Cursor::new(Vec::new()));
+        let manifest =
+            Writer::new(Vec::with_capacity(FIRST_ROOM / 4), &header).map_err(|e| failed(&source, pack, e))?;
+        let archive = ZipWriter::new(Cursor::new(Vec::with_capacity(FIRST_ROOM)));
         Ok(Self { source, pack, limits, archive, manifest, bytes: 0, locations: Vec::new() })
     }
 

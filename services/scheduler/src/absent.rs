@@ -225,7 +225,7 @@ impl Harvest {
                 account: Account::of(Why::Absent),
             };
             batch.put_pending(uri, &pending);
-            self.has_pending = true;
+            self.reach.note(uri);
             self.run.counters.planned += 1;
         }
         Ok(())

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::candidate::{self, Step, next_step};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::reach::Reach;
 use crate::trouble;
 use crate::window::Window;
 
@@ -42,7 +43,7 @@ struct Pass {
 impl Harvest {
     /// Works off all pending records. Ends when none is left, or none can be reached.
     pub(crate) async fn dispatch(&mut self) -> Result<(), HarvestError> {
-        if !self.has_pending {
+        if !self.reach.is_anything_planned() {
             return Ok(());
         }
         self.is_bare = self.catalog.holds_no_resource().await?;
@@ -66,7 +67,7 @@ impl Harvest {
         }
         self.progress.send_modify(|progress| (progress.in_flight, progress.window) = (0, (0, 0)));
         self.close_queues(window.into_lanes()).await;
-        (self.has_pending, self.is_bare) = (false, false);
+        (self.reach, self.is_bare) = (Reach::Nowhere, false);
         Ok(())
     }
 

@@ -43,8 +43,8 @@ impl Harvest {
         let records = self.records_of(&uris).await?;
         let records =
             uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), record?))).collect();
-        let may_be_pending = if self.has_pending { uris } else { Vec::new() };
-        self.decide_all(batch, Entries { planned, records, may_be_pending }).await?;
+        uris.retain(|uri| self.reach.holds(uri));
+        self.decide_all(batch, Entries { planned, records, may_be_pending: uris }).await?;
         Ok(told)
     }
 
@@ -225,7 +225,7 @@ impl Harvest {
             mend: earlier.is_some_and(|plan| plan.mend),
             account,
         };
-        self.has_pending = true;
+        self.reach.note(&uri);
         match plans.put(uri, pending) {
             false => self.run.counters.planned += 1,
             true => self.run.counters.moot += 1,

@@ -26,6 +26,7 @@ use crate::lay::{Ahead, Spool};
 use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
 use crate::progress::{Documents, Progress};
+use crate::reach::Reach;
 use crate::versions::History;
 use crate::weigh::Waits;
 use crate::witness::Witness;
@@ -78,8 +79,8 @@ pub struct Harvest {
     pub(crate) seq: Seq,
     /// Whether what was read before was read with the same options, so that "not modified" means "nothing to do".
     pub(crate) may_trust_validators: bool,
-    /// Whether there may be pending records: none are left by a run that finished.
-    pub(crate) has_pending: bool,
+    /// For which resources there may be pending records: none are left by a run that finished.
+    pub(crate) reach: Reach,
     /// The latest change that the documents of each set tell of, as far as they were asked for in this process.
     pub(crate) told_to: HashMap<SetId, Timestamp>,
     /// Whether nothing is known of any resource but what is pending, so that no lookup tells anything: in a first harvest, from the beginning
@@ -267,7 +268,7 @@ impl Harvest {
             sets,
             seq,
             may_trust_validators,
-            has_pending: interrupted.is_some(),
+            reach: Reach::after(interrupted.is_some()),
             is_bare,
             left: Left::default(),
             told_to: HashMap::new(),

@@ -37,6 +37,7 @@ mod plans;
 mod problems;
 mod progress;
 mod queue;
+mod reach;
 mod read;
 mod requeue;
 mod restore;

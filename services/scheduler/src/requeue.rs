@@ -51,7 +51,7 @@ impl Harvest {
             };
             self.seq = pending.seq;
             batch.put_pending(&uri, &pending);
-            self.has_pending = true;
+            self.reach.note(&uri);
             self.run.counters.planned += 1;
             queued += 1;
             if queued % BATCH == 0 {

@@ -43,7 +43,7 @@ impl Harvest {
                 };
                 let candidate = candidate.and_then(|problem| problem.evidence.candidate);
                 batch.put_pending(uri, &PendingRecord { seq: self.next_seq(), candidate, ..plan });
-                self.has_pending = true;
+                self.reach.note(uri);
                 self.run.counters.planned += 1;
             } else if let Some(n) = absent_from
                 && let Some(mut record) = self.catalog.resource(uri).await?

@@ -44,7 +44,7 @@ impl Harvest {
     ) -> Result<Pass, HarvestError> {
         let place = |(_, set): &(String, SetId)| listening.iter().position(|(listening, _)| listening == set);
         let of_set = documents.iter().map(place).collect();
-        let mut pending = match self.has_pending {
+        let mut pending = match self.reach.is_anything_planned() {
             true => Marks::Pending(self.catalog.scan_pending(None).await?),
             false => Marks::None,
         };

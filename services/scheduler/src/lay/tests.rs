@@ -30,7 +30,8 @@ struct Case {
 }
 
 impl Case {
-    async fn of(spec: SourceSpec) -> Self {
+    /// A Source that was never harvested.
+    async fn fresh(spec: SourceSpec) -> Self {
         let folder = TempDir::new().unwrap();
         let target = StoreTarget::Directory(folder.path().to_owned());
         let options = StoreOptions { fsync: false, ..StoreOptions::default() };
@@ -38,7 +39,11 @@ impl Case {
         let offered = SimulatedSource::start(spec).await.unwrap();
         let set = SetId::new(offered.capability_list());
         let options = HarvestOptions { absent: AbsentPolicy::Delete, ..HarvestOptions::default() };
-        let case = Self { offered, store, set, options, _folder: folder };
+        Self { offered, store, set, options, _folder: folder }
+    }
+
+    async fn of(spec: SourceSpec) -> Self {
+        let case = Self::fresh(spec).await;
         let catalog = case.open().await;
         let mut batch = Batch::new();
         batch.put_set(&case.set, &SetRecord { has_baseline: true, ..SetRecord::default() });
@@ -149,6 +154,14 @@ async fn an_entry_of_what_is_held_costs_neither_a_look_up_nor_a_write() {
     }
     assert_eq!(asked[0], asked[1], "planning asks the same of the catalog, however many are held");
     assert!(asked[0].commits <= 12, "{asked:?}");
+}
+
+#[tokio::test]
+async fn the_first_harvest_of_lists_in_order_looks_for_no_plan_of_its_own() {
+    let case = Case::fresh(lists(3_000)).await;
+    let (counters, pending, asked) = case.plan().await;
+    assert_eq!((counters.listed, counters.planned, pending.len()), (3_000, 3_000, 3_000));
+    assert!(asked.looked_up < 30, "{asked:?}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ impl Harvest {
     /// For each set whose Resource List was read, and that offers a Resource Dump too: chooses the way that brings sooner what is
     /// pending now. What packages bring settles what the list asked for; the rest is asked for by itself.
     pub(crate) async fn choose_dumps(&mut self) -> Result<(), HarvestError> {
-        if self.options.prefer.is_some() || !self.has_pending {
+        if self.options.prefer.is_some() || !self.reach.is_anything_planned() {
             return Ok(());
         }
         let sets: Vec<(SetId, Vec<String>)> = self

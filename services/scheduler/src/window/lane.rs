@@ -12,6 +12,9 @@ pub(super) const LARGEST_JOB: usize = 256;
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;
 /// A job should last about this long, in milliseconds.
 const JOB_MILLIS: f64 = 2_000.0;
+/// Towards the end jobs become smaller, so that no slot waits long for another one's last job; but not shorter than this, in milliseconds:
+/// each costs a pack, three messages and a commit.
+const LAST_JOBS_MILLIS: f64 = 100.0;
 /// A crash may cost the work in flight: it is kept below this share of the run.
 const SHARE_IN_FLIGHT: u64 = 25;
 /// For so many slots of an origin, one job more than there are slots is out, so that the next one lies ready when one ends. More of them
@@ -52,12 +55,20 @@ pub(super) struct LaneState {
 
 impl LaneState {
     /// How many resources make a job: enough for a few seconds, few enough that a crash costs little of the run and
-    /// that all slots stay busy to its end.
-    pub(super) fn job_size(&self, planned: u64, jobs_per_lane: usize) -> usize {
+    /// that all slots stay busy to its end; `last` says that what is ready is all that is left.
+    pub(super) fn job_size(&self, planned: u64, jobs_per_lane: usize, last: bool) -> usize {
         let by_time =
             self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_lane) as u64);
-        by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB)
+        let size = by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB);
+        if last { size.min(self.last_size(jobs_per_lane)) } else { size }
+    }
+
+    /// How many resources make one of the last jobs: half of what would be each slot's share. A single slot waits for none.
+    fn last_size(&self, jobs_per_lane: usize) -> usize {
+        let Some(millis) = self.millis_per_resource.filter(|_| jobs_per_lane > 1) else { return LARGEST_JOB };
+        let worth_a_job = (LAST_JOBS_MILLIS / millis.max(0.001)).ceil() as usize;
+        self.ready.len().div_ceil(2 * jobs_per_lane).max(worth_a_job)
     }
 
     /// How many of the first `most` resources go into one message; at least one.

@@ -127,7 +127,7 @@ impl Window {
         let planned = self.planned;
         let jobs_per_lane = self.jobs_per_lane;
         let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
-            let size = state.job_size(planned, jobs_per_lane);
+            let size = state.job_size(planned, jobs_per_lane, last);
             let enough = state.ready.len() >= size || (last && !state.ready.is_empty());
             if state.down().is_some() || state.jobs >= most_jobs || !enough {
                 return None;

@@ -81,6 +81,33 @@ fn the_rest_goes_out_only_when_nothing_more_comes() {
     assert_eq!(window.next_job(true).unwrap().2.len(), 3);
 }
 
+/// Sizes of the jobs that are left, each done before the next one goes out, where a resource takes so many milliseconds.
+fn last_sizes(jobs_per_lane: usize, resources: usize, millis: u64) -> Vec<usize> {
+    let mut window = filled(jobs_per_lane, 10_000_000, resources);
+    let mut sizes = Vec::new();
+    while let Some((id, _, items)) = window.next_job(!sizes.is_empty()) {
+        sizes.push(items.len());
+        window.job_done(id, millis * items.len() as u64, items.len());
+    }
+    sizes
+}
+
+#[test]
+fn the_last_jobs_of_a_slow_origin_become_smaller_so_that_its_slots_end_together() {
+    let sizes = last_sizes(4, 4 * LARGEST_JOB, 20);
+    assert_eq!(sizes.iter().sum::<usize>(), 4 * LARGEST_JOB);
+    assert_eq!(sizes[1], 96, "an eighth of what is left");
+    assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+    assert_eq!(sizes[sizes.len() - 2], 5, "100 ms are worth a job, and less are not");
+    assert!(sizes.len() < 40, "{}", sizes.len());
+}
+
+#[test]
+fn the_last_jobs_of_a_fast_origin_and_those_of_one_slot_stay_large() {
+    assert_eq!(last_sizes(4, 4 * LARGEST_JOB, 0), [LARGEST_JOB; 4]);
+    assert_eq!(last_sizes(1, 400, 20), [256, 100, 44]);
+}
+
 #[test]
 fn a_resource_in_the_window_is_not_taken_twice_and_is_free_after_its_job() {
     let mut window = filled(4, 100, 1);

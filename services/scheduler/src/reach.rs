@@ -1,0 +1,90 @@
+//! How far plans reach: what is known of pending records without asking the catalog.
+
+use model::ResourceUri;
+
+/// For which resources something may be planned. Lists name resources in the order of their URIs more often than not, so what a run has
+/// planned already tells nothing of the entries that follow, and nobody looks in vain.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Reach {
+    /// For none.
+    #[default]
+    Nowhere,
+    /// For none whose URI comes after this one, in the order of their bytes.
+    UpTo(String),
+    /// For any: an earlier process planned.
+    Anywhere,
+}
+
+impl Reach {
+    /// What an earlier process left is not known.
+    pub(crate) fn after(is_interrupted: bool) -> Self {
+        if is_interrupted { Self::Anywhere } else { Self::Nowhere }
+    }
+
+    /// Whether anything may be planned at all.
+    pub(crate) fn is_anything_planned(&self) -> bool {
+        *self != Self::Nowhere
+    }
+
+    /// Whether something may be planned for a resource.
+    pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
+        match self {
+            Self::Nowhere => false,
+            Self::UpTo(last) => uri.as_str() <= last.as_str(),
+            Self::Anywhere => true,
+        }
+    }
+
+    /// Something is planned for a resource.
+    pub(crate) fn note(&mut self, uri: &ResourceUri) {
+        match self {
+            Self::Nowhere => *self = Self::UpTo(uri.as_str().to_owned()),
+            Self::UpTo(last) if uri.as_str() > last.as_str() => {
+                // Its room is used again: nothing is allocated for each entry of a sorted list.
+                last.clear();
+                last.push_str(uri.as_str());
+            }
+            Self::UpTo(_) | Self::Anywhere => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(name: &str) -> ResourceUri {
+        format!("http://h/{name}").parse().unwrap()
+    }
+
+    fn noted(names: &[&str]) -> Reach {
+        let mut reach = Reach::default();
+        names.iter().for_each(|name| reach.note(&uri(name)));
+        reach
+    }
+
+    #[test]
+    fn before_anything_is_planned_nothing_is() {
+        assert!(!noted(&[]).is_anything_planned());
+        assert!(!noted(&[]).holds(&uri("a")));
+    }
+
+    #[test]
+    fn what_comes_after_all_that_was_planned_is_not_planned_in_whatever_order_it_was() {
+        for names in [&["a", "c", "e"], &["e", "a", "c"]] {
+            let reach = noted(names);
+            assert!(reach.is_anything_planned());
+            let held = ["a", "b", "e", "e/"].map(|name| reach.holds(&uri(name)));
+            assert_eq!(held, [true, true, true, false], "{names:?}");
+        }
+    }
+
+    #[test]
+    fn of_what_an_earlier_process_planned_nothing_is_known() {
+        let mut reach = Reach::after(true);
+        reach.note(&uri("a"));
+        assert!(reach.is_anything_planned());
+        assert!(reach.holds(&uri("z")));
+        assert_eq!(Reach::after(false), Reach::Nowhere);
+    }
+}
