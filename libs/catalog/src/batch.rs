@@ -1,10 +1,11 @@
 //! A batch: changes of records that take effect together or not at all.
 
 use bytes::Bytes;
+use model::ChangeLogEntry;
 use serde::Serialize;
 use slatedb::WriteBatch;
 
-use crate::changes::Changes;
+use crate::changes::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
 use crate::meta::NEXT_CHANGE;
 
@@ -14,8 +15,10 @@ use crate::meta::NEXT_CHANGE;
 #[derive(Debug, Default)]
 pub struct Batch {
     writes: WriteBatch,
-    changes: Vec<Bytes>,
+    changes: Pages,
     len: usize,
+    /// Entries of the change log among them.
+    appended: usize,
     /// Pending records that are removed.
     pub(crate) pending_done: u64,
     /// Whether what is known of a resource is written.
@@ -79,10 +82,15 @@ impl Batch {
         }
     }
 
-    pub(crate) fn append(&mut self, entry: &<Changes as KeySpace>::Record) {
-        let entry = self.json(entry);
-        self.changes.push(entry);
+    pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
+        self.changes.append(entry);
         self.len += 1;
+        self.appended += 1;
+    }
+
+    /// How many rows of the database it changes.
+    pub(crate) fn rows(&self) -> usize {
+        self.len - self.appended + self.changes.len()
     }
 
     /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
@@ -91,10 +99,9 @@ impl Batch {
             return Err(too_long);
         }
         let mut writes = self.writes;
-        if !self.changes.is_empty() {
-            for entry in self.changes {
-                writes.put_bytes(Changes::key(*next_change).bytes().clone(), entry);
-                *next_change += 1;
+        if self.appended > 0 {
+            for (key, page) in self.changes.numbered(next_change) {
+                writes.put_bytes(key.bytes().clone(), page);
             }
             let number = json(&mut self.scratch, next_change);
             writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number);

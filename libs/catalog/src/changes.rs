@@ -1,20 +1,38 @@
-//! The change log: what happened to resources here, in order. Only appended to. Keyed by a number that counts up.
+//! The change log: what happened to resources here, in order. Only appended to. Each entry has a number, which counts up.
+//!
+//! What is committed together lies in pages: a row of the database for each entry would cost several times what the entry says.
 
-use futures::{StreamExt, TryStreamExt, future};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, future, stream};
 use model::{ChangeLogEntry, ResourceUri};
 
+use crate::change_page::Page;
 use crate::keyspace::{Key, KeySpace};
 use crate::scan::{ChangeScan, Scan};
 use crate::{Batch, CatalogError, Lookups};
 
-/// `c<number>`, 8 bytes, big endian
+/// A page takes no further entry when it has so many bytes: those of a block of the database.
+const FULL: usize = 8 * 1024;
+
+/// `c<number>`, 8 bytes, big endian: the number of the last entry of a page, so that a scan from any entry begins at its page.
 pub(crate) enum Changes {}
+
+/// Entries that wait to be committed, as they will be stored.
+#[derive(Debug, Default)]
+pub(crate) struct Pages(Vec<OpenPage>);
+
+/// The beginning of a JSON array.
+#[derive(Debug)]
+struct OpenPage {
+    entries: u64,
+    json: Vec<u8>,
+}
 
 impl KeySpace for Changes {
     const PREFIX: u8 = b'c';
     const NAME: &'static str = "change log entry";
     type Name = u64;
-    type Record = ChangeLogEntry;
+    type Record = Page;
 
     fn read_name(name: &[u8]) -> Result<u64, String> {
         let bytes = name.try_into().map_err(|_| format!("its key has {} bytes instead of 8", name.len()))?;
@@ -40,7 +58,18 @@ impl Lookups {
     /// # Errors
     /// When the store fails; the scan itself fails where an entry cannot be read.
     pub async fn scan_changes(&self, from: u64) -> Result<ChangeScan, CatalogError> {
-        self.scan::<Changes>(b"", from.checked_sub(1).map(Changes::key)).await
+        let pages = self.scan::<Changes>(b"", from.checked_sub(1).map(Changes::key)).await?;
+        let lookups = self.clone();
+        let entries = pages.and_then(move |(last, page)| {
+            let page = page.numbered(last).ok_or_else(|| {
+                let why = "it has more entries than there are numbers up to its own";
+                lookups.corrupt::<Changes>(&last.to_be_bytes(), why)
+            });
+            future::ready(page.map(|entries| stream::iter(entries.map(Ok))))
+        });
+        Ok(Scan::new(
+            entries.try_flatten().try_filter(move |(number, _)| future::ready(*number >= from)).boxed(),
+        ))
     }
 
     /// What happened to one resource, oldest first.
@@ -56,9 +85,72 @@ impl Lookups {
     }
 }
 
+impl Pages {
+    pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
+        let page = match self.0.last_mut() {
+            Some(page) if page.json.len() < FULL => page,
+            _ => self.0.push_mut(OpenPage { entries: 0, json: Vec::new() }),
+        };
+        page.json.push(if page.entries == 0 { b'[' } else { b',' });
+        // An entry is a struct of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
+        serde_json::to_writer(&mut page.json, entry).expect("entries serialise to JSON");
+        page.entries += 1;
+    }
+
+    /// The pages as they are stored, their entries numbered from `*next` on.
+    pub(crate) fn numbered(self, next: &mut u64) -> impl Iterator<Item = (Key<Changes>, Bytes)> {
+        self.0.into_iter().map(|OpenPage { entries, mut json }| {
+            json.push(b']');
+            *next += entries;
+            (Changes::key(*next - 1), json.into())
+        })
+    }
+
+    /// How many rows of the database they take.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 impl Batch {
     /// Appends to the change log; the number is given at the commit.
     pub fn append_change(&mut self, entry: &ChangeLogEntry) {
         self.append(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{ChangeEvent, RunId};
+
+    use super::*;
+
+    fn created() -> ChangeEvent {
+        ChangeEvent::Created { sha256: fixity::Computed::of(b"x").sha256() }
+    }
+
+    fn entry(n: usize) -> ChangeLogEntry {
+        let uri = format!("http://h/{n}").parse().unwrap();
+        let document = "http://h/list.xml".to_owned();
+        ChangeLogEntry::new(uri, created(), jiff::Timestamp::UNIX_EPOCH, RunId::fresh(), document)
+    }
+
+    #[test]
+    fn entries_fill_pages_and_each_keeps_its_number() {
+        let entries: Vec<_> = (0..1_000).map(entry).collect();
+        let mut pages = Pages::default();
+        entries.iter().for_each(|entry| pages.append(entry));
+        let rows = pages.len();
+        assert!((5..50).contains(&rows), "{rows}");
+        let mut next = 7;
+        let mut read = Vec::new();
+        for (key, json) in pages.numbered(&mut next) {
+            assert!(json.len() < 2 * FULL);
+            let last = Changes::read_name(&key.bytes()[1..]).unwrap();
+            let page: Page = serde_json::from_slice(&json).unwrap();
+            read.extend(page.numbered(last).unwrap());
+        }
+        assert_eq!(next, 1_007);
+        assert!(read.into_iter().eq((7..).zip(entries)));
     }
 }

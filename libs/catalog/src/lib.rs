@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod batch;
+mod change_page;
 mod changes;
 mod clock;
 mod config;

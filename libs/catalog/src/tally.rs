@@ -9,7 +9,7 @@ pub struct Asked {
     pub looked_up: u64,
     /// Batches that were committed.
     pub commits: u64,
-    /// Changes of records in them.
+    /// Rows of the database that they changed: a record each, or a page of the change log.
     pub written: u64,
 }
 

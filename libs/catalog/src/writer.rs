@@ -124,14 +124,14 @@ impl Catalog {
             flushing: Mutex::new(()),
             in_doubt: AtomicBool::new(false),
         };
-        if catalog.check_schema().await?.is_none() {
+        if catalog.check_schema().await? != Some(SCHEMA) {
             catalog.write_schema().await?;
         }
         *catalog.next_change.lock().await = catalog.meta(NEXT_CHANGE).await?.unwrap_or_default();
         Ok(catalog)
     }
 
-    /// Marks a fresh catalog. The mark goes into a file at once, where [`CatalogReader::refuse_newer`] looks.
+    /// Marks a fresh catalog, or one that an earlier version wrote: from now on that one would misread it. The mark goes into a file at once, where [`CatalogReader::refuse_newer`] looks.
     async fn write_schema(&self) -> Result<(), CatalogError> {
         let mut batch = Batch::new();
         batch.put_meta(SCHEMA_KEY, &SCHEMA);
@@ -145,7 +145,7 @@ impl Catalog {
         let mut next_change = self.next_change.lock().await;
         self.check()?;
         let mut numbered = *next_change;
-        self.lookups.tally().commit(batch.len());
+        self.lookups.tally().commit(batch.rows());
         let writes = batch.into_writes(&mut numbered).map_err(|too_long| CatalogError::KeyTooLong {
             path: self.path().to_owned(),
             key: too_long.key,

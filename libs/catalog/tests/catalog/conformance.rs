@@ -22,6 +22,8 @@ pub(crate) async fn all(store: Store) {
     a_walk_finds_what_is_asked_for_and_nothing_else(&store).await;
     what_was_committed_survives_a_crash_and_nothing_else(&store).await;
     the_change_log_counts_on_over_openings(&store).await;
+    the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store).await;
+    a_change_log_without_pages_is_read_and_goes_on_with_them(&store).await;
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
     a_reader_of_nothing_creates_nothing(&store).await;
     a_scan_shows_the_state_it_began_with(&store).await;
@@ -237,6 +239,54 @@ async fn the_change_log_counts_on_over_openings(store: &Store) {
     let of_a: Vec<_> = catalog.changes_of(&uri("a")).await.unwrap().try_collect().await.unwrap();
     assert_eq!(of_a.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 4]);
     catalog.close().await.unwrap();
+}
+
+async fn the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(store: &Store) {
+    let catalog = open(store, "catalogs/pages").await;
+    let before = catalog.asked().written;
+    for commit in 0..3 {
+        let mut batch = Batch::new();
+        (0..200).for_each(|n| batch.append_change(&change(&format!("{commit}/{n}"))));
+        catalog.commit(batch).await.unwrap();
+    }
+    assert!(catalog.asked().written - before < 60, "rows of 600 entries");
+    for from in [0, 1, 50, 199, 200, 201, 599, 600] {
+        let scan = catalog.scan_changes(from).await.unwrap();
+        let numbers: Vec<u64> = scan.map_ok(|(number, _)| number).try_collect().await.unwrap();
+        assert!(numbers.into_iter().eq(from..600), "{from}");
+    }
+    let of_one: Vec<_> = catalog.changes_of(&uri("2/7")).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(of_one.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [407]);
+    catalog.close().await.unwrap();
+}
+
+async fn a_change_log_without_pages_is_read_and_goes_on_with_them(store: &Store) {
+    open(store, "catalogs/old").await.close().await.unwrap();
+    let old = Db::open("catalogs/old", Arc::clone(store)).await.unwrap();
+    old.put(b"mschema", b"1").await.unwrap();
+    old.put(b"mnext-change", b"2").await.unwrap();
+    for number in 0..2_u64 {
+        let key = [b"c".as_slice(), &number.to_be_bytes()].concat();
+        old.put(key, serde_json::to_vec(&change(&number.to_string())).unwrap()).await.unwrap();
+    }
+    old.flush_with_options(memtable_flush()).await.unwrap();
+    old.close().await.unwrap();
+
+    let catalog = open(store, "catalogs/old").await;
+    let mut batch = Batch::new();
+    ["2", "3"].iter().for_each(|path| batch.append_change(&change(path)));
+    catalog.commit(batch).await.unwrap();
+    let scan = catalog.scan_changes(1).await.unwrap();
+    let all: Vec<_> = scan.map_ok(|(number, entry)| (number, entry.uri)).try_collect().await.unwrap();
+    assert_eq!(all, [1, 2, 3].map(|number: u64| (number, uri(&number.to_string()))));
+    catalog.close().await.unwrap();
+    let raw = Db::open("catalogs/old", Arc::clone(store)).await.unwrap();
+    assert_eq!(
+        raw.get(b"mschema").await.unwrap().unwrap(),
+        catalog::SCHEMA.to_string(),
+        "an older version is told"
+    );
+    raw.close().await.unwrap();
 }
 
 async fn a_reader_sees_the_writers_commits_and_writes_nothing(store: &Store) {
