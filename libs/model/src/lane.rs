@@ -1,6 +1,6 @@
 //! Lanes: one per origin, since politeness is owed to an origin.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -28,7 +28,12 @@ impl Lane {
     /// When the URL has no host, so that no server could be asked.
     pub fn of(url: &Url) -> Result<Self, LaneError> {
         match (url.host_str(), url.port_or_known_default()) {
-            (Some(host), Some(port)) => Ok(Self(format!("{}://{host}:{port}", url.scheme()))),
+            (Some(host), Some(port)) => {
+                // Asked for with each request: its room is made once.
+                let mut lane = String::with_capacity(url.scheme().len() + host.len() + "://:65535".len());
+                write!(lane, "{}://{host}:{port}", url.scheme()).expect("a text takes what is written");
+                Ok(Self(lane))
+            }
             _ => Err(LaneError(url.to_string())),
         }
     }

@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub use ipnet::IpNet as Network;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 mod class;
+mod resolver;
 
 pub use class::AddressClass;
 use class::AddressClass::{Loopback, Private, Public, Shared};
+pub(crate) use resolver::{Resolver, Unresolved};
 
 /// Which addresses may be reached, checked after names are looked up, and on every redirect.
 ///
@@ -40,10 +40,6 @@ pub(crate) struct Guard {
     /// The classes of the addresses that an entry's name first had.
     first_seen: Mutex<HashMap<String, BTreeSet<AddressClass>>>,
 }
-
-/// Looks names up and leaves out what may not be reached. The connection is made to what is left, without another
-/// look-up: a name that changes its address in between gains nothing.
-struct GuardedResolver(Arc<Guard>);
 
 impl AddressPolicy {
     /// Every address may be reached.
@@ -108,11 +104,6 @@ impl Guard {
         Self { policy, first_seen: Mutex::default() }
     }
 
-    /// A resolver that gives out only what may be reached; none where everything may.
-    pub(crate) fn resolver(self: &Arc<Self>) -> Option<Arc<dyn Resolve>> {
-        self.policy.public_only.then(|| Arc::new(GuardedResolver(Arc::clone(self))) as Arc<dyn Resolve>)
-    }
-
     /// Checks a host that is given as an address and so is never looked up. Names pass: they are checked when
     /// they are.
     ///
@@ -136,6 +127,9 @@ impl Guard {
     /// # Errors
     /// [`Refused`] when the name has addresses, but none of these.
     fn reachable(&self, name: &str, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
+        if !self.policy.public_only {
+            return Ok(addresses);
+        }
         let own = self.own_classes(&key(name), &addresses);
         let (reachable, refused): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| {
             self.policy.allows(address.ip()) || own.contains(&AddressClass::of(address.ip()))
@@ -158,18 +152,6 @@ impl Guard {
             classes.filter(|class| matches!(class, Private | Shared | Loopback)).collect()
         });
         classes.clone()
-    }
-}
-
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let guard = Arc::clone(&self.0);
-        Box::pin(async move {
-            // The port is the URL's, which the HTTP library puts in.
-            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let reachable = guard.reachable(name.as_str(), addresses).map_err(io::Error::other)?;
-            Ok(Box::new(reachable.into_iter()) as Addrs)
-        })
     }
 }
 

@@ -3,41 +3,47 @@
 use std::error::Error;
 use std::io;
 
-use crate::address_guard::Refused;
+use hyper_util::client::legacy;
+
+use crate::address_guard::{Refused, Unresolved};
+use crate::connector::NotInTime;
 use crate::{ConnectFault, ErrorKind, Phase, WebError};
 
 /// A fault before the head of an answer was there.
-pub(crate) fn before_answer(error: reqwest::Error) -> WebError {
-    let error = error.without_url();
-    WebError::new(kind(&error)).detail(root(&error))
+pub(crate) fn before_answer(error: &legacy::Error) -> WebError {
+    WebError::new(kind(error, error.is_connect())).detail(root(error))
 }
 
-/// What a fault's chain of causes tells.
-fn kind(error: &reqwest::Error) -> ErrorKind {
-    if error.is_builder() {
-        return ErrorKind::BadUrl;
-    }
+/// What a fault's chain of causes tells; `connecting` where there was no connection yet.
+fn kind(error: &(dyn Error + 'static), connecting: bool) -> ErrorKind {
     if find::<Refused>(error).is_some() {
         return ErrorKind::RefusedAddress;
     }
     // The name is looked up and TLS is spoken while connecting: what is more special is asked first.
-    if error.is_dns() {
+    if find::<Unresolved>(error).is_some() {
         return ErrorKind::Dns;
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return ErrorKind::Tls { certificate: matches!(tls, rustls::Error::InvalidCertificate(_)) };
     }
-    if error.is_connect() {
-        if error.is_timeout() {
-            return ErrorKind::Timeout(Phase::Connect);
+    match (connecting, is_timeout(error)) {
+        (true, true) => ErrorKind::Timeout(Phase::Connect),
+        (true, false) => {
+            ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault))
         }
-        return ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault));
+        (false, true) => ErrorKind::Timeout(Phase::FirstByte),
+        // A connection that was there and ended, or spoke something else than HTTP.
+        (false, false) => ErrorKind::Interrupted,
     }
-    if error.is_timeout() {
-        return ErrorKind::Timeout(Phase::FirstByte);
-    }
-    // A connection that was there and ended, or spoke something else than HTTP.
-    ErrorKind::Interrupted
+}
+
+/// Whether it was us who lost patience, or the kernel.
+fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        cause.is::<NotInTime>()
+            || cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout)
+            || cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::TimedOut)
+    })
 }
 
 fn connect_fault(error: &io::Error) -> ConnectFault {

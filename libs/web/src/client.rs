@@ -13,8 +13,8 @@ use crate::observer::Observer;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
 use crate::terms::{Agreed, Terms};
-use crate::transport::Transport;
-use crate::{ErrorKind, WebConfig, WebError, classify};
+use crate::transport::{Carrier, Transport};
+use crate::{ErrorKind, WebConfig, WebError, network};
 
 /// Rests that are kept for a listener who is busy.
 const RESTS_KEPT: usize = 256;
@@ -24,9 +24,7 @@ const RESTS_KEPT: usize = 256;
 pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>);
 
 pub(crate) struct Inner {
-    pub(crate) http: reqwest::Client,
-    /// What carries requests instead of the network, if anything does.
-    pub(crate) transport: Option<Arc<dyn Transport>>,
+    pub(crate) carrier: Carrier,
     pub(crate) config: WebConfig,
     pub(crate) guard: Arc<Guard>,
     pub(crate) politeness: Politeness,
@@ -103,30 +101,21 @@ impl Client {
         }
         let agreed = Agreed::new(&config, Terms::default()).map_err(refuse)?;
         let guard = Arc::new(Guard::new(config.addresses.clone()));
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(config.connect_timeout)
-            .pool_max_idle_per_host(config.per_origin)
-            // Redirects and retries are ours: each request is counted, and made within its origin's budget.
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .no_proxy();
-        if transport.is_some() {
-            // It never connects: reading the system's certificates would be in vain.
-            builder = builder.tls_certs_only([]);
-        }
-        if let Some(resolver) = guard.resolver() {
-            builder = builder.dns_resolver(resolver);
-        }
-        let http = builder.build().map_err(|error| refuse(classify::root(&error)))?;
+        let carrier = match transport {
+            // The network is left alone: reading the system's certificates would be in vain.
+            Some(transport) => Carrier::Inside(transport),
+            None => {
+                let network = network::new(&config, &guard).map_err(|error| refuse(error.to_string()))?;
+                Carrier::Network(Box::new(network))
+            }
+        };
         let politeness = Politeness::new(Limits {
             at_a_time: config.per_origin,
             per_second: config.requests_per_second,
             patience: config.retry_budget,
         });
         let inner = Arc::new(Inner {
-            http,
-            transport,
+            carrier,
             config,
             guard,
             politeness,

@@ -116,7 +116,7 @@ impl WebError {
 
     /// What was asked for, and which way led to the answer or the fault.
     pub(crate) fn on(mut self, way: &Way) -> Self {
-        self.0.at = (way.url != way.final_url).then(|| way.final_url.clone());
+        self.0.at.clone_from(&way.moved);
         self.0.url = Some(way.url.clone());
         self.0.redirects.clone_from(&way.redirects);
         self.0.requests = way.requests;

@@ -1,11 +1,12 @@
 //! Answers that are of no use.
 
+use http::Response;
 use http::header::CONTENT_RANGE;
 
 use crate::{ContentRange, ErrorKind, GetRequest, Range, WebError};
 
 /// Why an answer that is no redirect is of no use; none if it is.
-pub(crate) fn of(answer: &reqwest::Response, request: &GetRequest) -> Option<WebError> {
+pub(crate) fn of<B>(answer: &Response<B>, request: &GetRequest) -> Option<WebError> {
     let status = answer.status().as_u16();
     match status {
         304 if request.validators.is_empty() => Some(WebError::new(ErrorKind::Unasked(status))),

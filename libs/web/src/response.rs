@@ -10,9 +10,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, H
 use model::{Evidence, Validators};
 use url::Url;
 
+use crate::pieces::Pieces;
 use crate::politeness::Permit;
 use crate::send::Answer;
-use crate::{ContentRange, ErrorKind, Exchange, Phase, WebError, classify, headers, redacted};
+use crate::{ContentRange, ErrorKind, Exchange, Phase, WebError, headers, redacted};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -30,7 +31,7 @@ pub struct Response {
 }
 
 enum Body {
-    Open { answer: reqwest::Response, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
+    Open { pieces: Pieces, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
     Ended,
     Broken(WebError),
 }
@@ -39,20 +40,26 @@ enum Body {
 pub(crate) struct Way {
     /// What was asked for.
     pub(crate) url: Url,
-    /// Where it came from.
-    pub(crate) final_url: Url,
+    /// Where redirects led; none when there were none.
+    pub(crate) moved: Option<Url>,
     /// What sent the request on, in order.
     pub(crate) redirects: Vec<Url>,
     pub(crate) requests: u32,
 }
 
+impl Way {
+    /// Where it came from.
+    fn final_url(&self) -> &Url {
+        self.moved.as_ref().unwrap_or(&self.url)
+    }
+}
+
 impl Response {
     pub(crate) fn new(answer: Answer, way: Way, stall_timeout: Duration) -> Self {
-        let Answer { http: mut answer, permit, exchange, .. } = answer;
-        let headers = std::mem::take(answer.headers_mut());
-        let status = answer.status().as_u16();
-        let body = Body::Open { answer, exchange, _permit: permit };
-        Self { status, headers, way, stall_timeout, received: 0, body }
+        let Answer { http, permit, exchange, .. } = answer;
+        let (head, pieces) = http.into_parts();
+        let body = Body::Open { pieces, exchange, _permit: permit };
+        Self { status: head.status.as_u16(), headers: head.headers, way, stall_timeout, received: 0, body }
     }
 
     /// The same, of a request for the head alone: what its length tells of does not come.
@@ -72,7 +79,7 @@ impl Response {
 
     /// The URL that answered: the last one after redirects.
     pub fn final_url(&self) -> &Url {
-        &self.way.final_url
+        self.way.final_url()
     }
 
     /// The URLs that sent the request on, in order; empty when the first one answered.
@@ -129,9 +136,9 @@ impl Response {
 
     /// What a problem with this answer is to be judged by: where it came from, its status, and what the server said of it.
     pub fn evidence(&self) -> Evidence {
-        let Way { url, final_url, redirects, .. } = &self.way;
+        let Way { moved, redirects, .. } = &self.way;
         Evidence {
-            final_url: (url != final_url).then(|| redacted(final_url)),
+            final_url: moved.as_ref().map(redacted),
             redirects: redirects.iter().map(redacted).collect(),
             status: Some(self.status),
             headers: headers::that_matter(&self.headers),
@@ -149,12 +156,12 @@ impl Response {
     /// # Errors
     /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, WebError> {
-        let (answer, exchange) = match &mut self.body {
-            Body::Open { answer, exchange, .. } => (answer, exchange),
+        let (pieces, exchange) = match &mut self.body {
+            Body::Open { pieces, exchange, .. } => (pieces, exchange),
             Body::Ended => return Ok(None),
             Body::Broken(error) => return Err(error.clone()),
         };
-        let error = match tokio::time::timeout(self.stall_timeout, answer.chunk()).await {
+        let error = match tokio::time::timeout(self.stall_timeout, pieces.next()).await {
             Ok(Ok(Some(piece))) => {
                 self.received += piece.len() as u64;
                 if let Some(exchange) = exchange {
@@ -170,8 +177,8 @@ impl Response {
                 return Ok(None);
             }
             Ok(Ok(None)) => WebError::new(ErrorKind::Interrupted).detail(self.progress()),
-            Ok(Err(error)) => {
-                let detail = format!("{}, {}", self.progress(), classify::root(&error.without_url()));
+            Ok(Err(why)) => {
+                let detail = format!("{}, {why}", self.progress());
                 WebError::new(ErrorKind::Interrupted).detail(detail)
             }
             Err(_elapsed) => {
@@ -207,7 +214,7 @@ impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response")
             .field("status", &self.status)
-            .field("final_url", &crate::redacted(&self.way.final_url))
+            .field("final_url", &crate::redacted(self.final_url()))
             .field("received", &self.received)
             .finish_non_exhaustive()
     }
@@ -226,6 +233,12 @@ fn tells_versions_apart(modified: &str, sent: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_shared_and_sent_between_threads() {
+        fn is_both<T: Send + Sync>() {}
+        is_both::<Response>();
+    }
 
     #[test]
     fn a_modification_of_the_second_of_the_answer_does_not_tell_versions_apart() {

@@ -4,21 +4,24 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HeaderMap, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Request, Response};
 use model::Lane;
 use tokio::time::Instant;
 use url::Url;
 
 use crate::client::Inner;
+use crate::pieces::Pieces;
 use crate::politeness::{Permit, Resting, Signal};
 use crate::retry_after::retry_after;
-use crate::{
-    Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, classify, redacted, transport,
-};
+use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, redacted, uri};
+
+/// What is sent where nobody says what media type is wanted.
+const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// The head of an answer, whose body is still to come.
 pub(crate) struct Answer {
-    pub(crate) http: reqwest::Response,
+    pub(crate) http: Response<Pieces>,
     pub(crate) permit: Permit,
     pub(crate) exchange: Option<Box<dyn Exchange>>,
     pub(crate) retry_after: Option<Duration>,
@@ -44,7 +47,7 @@ impl Client {
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
-        let Inner { http, transport, config, politeness, observer, .. } = &*self.0;
+        let Inner { carrier, config, politeness, observer, .. } = &*self.0;
         let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
         if !matches!(at.scheme(), "http" | "https") {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
@@ -62,12 +65,18 @@ impl Client {
         headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         let authorized = agreed.credentials.add_to(&mut headers, &lane);
-        let asking = match method {
-            Method::Get => http.get(at.clone()),
-            Method::Head => http.head(at.clone()),
-            Method::Post(body) => http.post(at.clone()).body(body.clone()),
+        if let Some(value) = uri::authorization(at) {
+            headers.entry(AUTHORIZATION).or_insert(value);
+        }
+        headers.entry(ACCEPT).or_insert(ANYTHING);
+        let uri = uri::uri(at).map_err(|error| bad_url(error.to_string()))?;
+        let (method, body) = match method {
+            Method::Get => (http::Method::GET, Bytes::new()),
+            Method::Head => (http::Method::HEAD, Bytes::new()),
+            Method::Post(body) => (http::Method::POST, body.clone()),
         };
-        let prepared = asking.headers(headers).build().map_err(classify::before_answer)?;
+        let mut prepared = Request::new(body);
+        (*prepared.method_mut(), *prepared.uri_mut(), *prepared.headers_mut()) = (method, uri, headers);
         let permit = politeness
             .enter(&lane, spacing.max(agreed.pace), agreed.places.as_deref())
             .await
@@ -76,13 +85,7 @@ impl Client {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
         let mut exchange = observer.get().map(|observer| observer.begin(&lane));
         let sent = Instant::now();
-        let asked = async {
-            match transport {
-                None => http.execute(prepared).await.map_err(classify::before_answer),
-                Some(transport) => transport::carry(transport.as_ref(), prepared).await,
-            }
-        };
-        let answered = tokio::time::timeout(config.first_byte_timeout, asked).await;
+        let answered = tokio::time::timeout(config.first_byte_timeout, carrier.carry(prepared)).await;
         if let Some(exchange) = &mut exchange {
             let status = answered.as_ref().ok().and_then(|answer| answer.as_ref().ok());
             exchange.answered(status.map(|answer| answer.status().as_u16()), sent.elapsed());

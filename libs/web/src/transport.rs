@@ -1,13 +1,17 @@
-//! What carries requests in place of the network.
+//! What carries requests: the network, or something in place of it.
 
 use std::fmt::Debug;
 use std::io;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use http_body_util::Full;
 
-use crate::{ConnectFault, ErrorKind, WebError};
+use crate::network::Network;
+use crate::pieces::Pieces;
+use crate::{ConnectFault, ErrorKind, WebError, classify};
 
 /// An answer that did not come over the network: its head, and its body piece by piece.
 pub type Carried = http::Response<BoxStream<'static, io::Result<Bytes>>>;
@@ -24,29 +28,40 @@ pub trait Transport: Debug + Send + Sync {
     fn carry(&self, request: http::Request<()>) -> BoxFuture<'_, io::Result<Carried>>;
 }
 
-/// Sends a request that is ready for the network over `transport`.
-pub(crate) async fn carry(
-    transport: &dyn Transport,
-    prepared: reqwest::Request,
-) -> Result<reqwest::Response, WebError> {
-    let failed = |kind, why: String| WebError::new(kind).detail(why);
-    let mut request = http::Request::new(());
-    *request.method_mut() = prepared.method().clone();
-    *request.uri_mut() = prepared
-        .url()
-        .as_str()
-        .parse()
-        .map_err(|error: http::uri::InvalidUri| failed(ErrorKind::BadUrl, error.to_string()))?;
-    *request.headers_mut() = prepared.headers().clone();
-    match transport.carry(request).await {
-        Ok(answer) => Ok(answer.map(reqwest::Body::wrap_stream).into()),
-        Err(error) => {
-            let kind = match error.kind() {
-                io::ErrorKind::ConnectionRefused => ErrorKind::Connect(ConnectFault::Refused),
-                io::ErrorKind::HostUnreachable => ErrorKind::Connect(ConnectFault::Unreachable),
-                _ => ErrorKind::Interrupted,
-            };
-            Err(failed(kind, error.to_string()))
+/// What carries a client's requests.
+pub(crate) enum Carrier {
+    Network(Box<Network>),
+    Inside(Arc<dyn Transport>),
+}
+
+impl Carrier {
+    /// Carries one request, to the head of its answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) async fn carry(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<Pieces>, WebError> {
+        match self {
+            Self::Network(network) => match network.request(request.map(Full::new)).await {
+                Ok(answer) => Ok(answer.map(Pieces::Network)),
+                Err(error) => Err(classify::before_answer(&error)),
+            },
+            Self::Inside(transport) => match transport.carry(request.map(drop)).await {
+                Ok(answer) => Ok(answer.map(|body| Pieces::Inside(Mutex::new(body)))),
+                Err(error) => Err(inside(&error)),
+            },
         }
     }
+}
+
+/// What a transport's fault is.
+fn inside(error: &io::Error) -> WebError {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorKind::Connect(ConnectFault::Refused),
+        io::ErrorKind::HostUnreachable => ErrorKind::Connect(ConnectFault::Unreachable),
+        _ => ErrorKind::Interrupted,
+    };
+    WebError::new(kind).detail(error.to_string())
 }

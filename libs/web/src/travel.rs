@@ -51,26 +51,27 @@ impl Client {
     /// [`WebError`] when the answer's status is not 2xx, or none came. It may have been heard all the same: whether it can be sent again
     /// is the caller's business.
     pub async fn post(&self, request: PostRequest) -> Result<Response, WebError> {
-        let mut at = request.url.clone();
+        let mut moved = None;
         let mut trail = Trail::default();
         let mut requests = 0;
-        let result = self.carry(&request, &mut at, &mut trail, &mut requests).await;
-        let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
+        let result = self.carry(&request, &mut moved, &mut trail, &mut requests).await;
+        let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
         match result {
             Ok(answer) => Ok(Response::new(answer, way, self.config().stall_timeout)),
             Err(error) => Err(error.on(&way)),
         }
     }
 
-    /// Carries a body to where it is taken.
+    /// Carries a body to where it is taken, and tells where redirects have led.
     async fn carry(
         &self,
         request: &PostRequest,
-        at: &mut Url,
+        moved: &mut Option<Url>,
         trail: &mut Trail,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         loop {
+            let at = moved.as_ref().unwrap_or(&request.url);
             let errand = Some(request.errand);
             let answer =
                 self.send(at, request.headers(), Method::Post(&request.body), errand, requests).await?;
@@ -86,7 +87,7 @@ impl Client {
                     let detail = "it leads from https to http, and the body is not for everybody";
                     return Err(WebError::new(ErrorKind::BadRedirect).detail(detail));
                 }
-                Ok(Some(next)) => *at = next,
+                Ok(Some(next)) => *moved = Some(next),
                 Ok(None) => {
                     return Err(WebError::new(ErrorKind::Status(status))
                         .answered(status, answer.http.headers())
@@ -104,12 +105,12 @@ impl Client {
         request: GetRequest,
         errand: Option<Errand>,
     ) -> Result<Response, WebError> {
-        let mut at = request.url.clone();
+        let mut moved = None;
         let mut trail = Trail::default();
         let mut requests = 0;
         let is_head = request.head;
-        let result = self.walk(&request, errand, &mut at, &mut trail, &mut requests).await;
-        let way = Way { url: request.url, final_url: at, redirects: trail.into_passed(), requests };
+        let result = self.walk(&request, errand, &mut moved, &mut trail, &mut requests).await;
+        let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
         match result {
             Ok(answer) => {
                 let response = Response::new(answer, way, self.config().stall_timeout);
@@ -119,17 +120,18 @@ impl Client {
         }
     }
 
-    /// Goes from `at` to the answer that is no redirect.
+    /// Goes to the answer that is no redirect, and tells where redirects have led.
     async fn walk(
         &self,
         request: &GetRequest,
         errand: Option<Errand>,
-        at: &mut Url,
+        moved: &mut Option<Url>,
         trail: &mut Trail,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         let method = if request.head { Method::Head } else { Method::Get };
         loop {
+            let at = moved.as_ref().unwrap_or(&request.url);
             let answer = self.send(at, request.headers(), method, errand, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
@@ -141,7 +143,7 @@ impl Client {
                 }
                 // The answer and its place go before the next place is asked for: no request waits with one in hand.
                 Ok(Some(next)) => {
-                    *at = next;
+                    *moved = Some(next);
                     continue;
                 }
                 Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),

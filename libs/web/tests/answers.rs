@@ -42,10 +42,31 @@ async fn a_body_and_its_description_arrive() {
 
     let [seen] = &server.requests()[..] else { panic!("one request was expected") };
     assert_eq!(seen.header("user-agent"), Some(WebConfig::default().user_agent_header().as_str()));
-    for absent in ["accept-encoding", "if-none-match", "if-modified-since", "range", "cookie", "referer"] {
+    assert_eq!(seen.header("accept"), Some("*/*"));
+    assert_eq!(seen.header("host"), Some(server.url().trim_start_matches("http://")));
+    for absent in [
+        "accept-encoding",
+        "authorization",
+        "content-length",
+        "if-none-match",
+        "if-modified-since",
+        "range",
+        "cookie",
+        "referer",
+    ] {
         assert_eq!(seen.header(absent), None, "{absent}");
     }
     server.assert_followed();
+}
+
+#[tokio::test]
+async fn the_media_type_that_is_wanted_is_asked_for_and_no_other() {
+    let server = ScriptedServer::start().await.unwrap();
+    server.push("/a", Reply::ok("abc"));
+    let asked = GetRequest { accept: Some("text/html"), ..request(&server.uri("/a")) };
+    client().get(asked).await.unwrap();
+    let sent: Vec<_> = server.requests()[0].headers.get_all("accept").iter().cloned().collect();
+    assert_eq!(sent, ["text/html"]);
 }
 
 #[tokio::test]

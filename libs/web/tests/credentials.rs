@@ -79,6 +79,19 @@ async fn the_operators_credential_wins_over_one_that_a_url_carries() {
 }
 
 #[tokio::test]
+async fn user_and_password_of_a_url_are_sent_to_its_server_and_not_where_it_sends_us_on_to() {
+    let [ours, other] = two_servers().await;
+    ours.push("/a", Reply::status(302).header("location", other.uri("/b")));
+    other.push("/b", Reply::ok("abc"));
+    let url = ours.uri("/a").replace("http://", "http://Aladdin:open%20sesame@");
+    client(vec![]).get(request(&url)).await.unwrap();
+    let seen = &ours.requests()[0];
+    assert_eq!(seen.header("authorization"), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+    assert_eq!((seen.path.as_str(), seen.header("host")), ("/a", ours.url().strip_prefix("http://")));
+    assert_eq!(other.requests()[0].header("authorization"), None);
+}
+
+#[tokio::test]
 async fn neither_errors_nor_the_client_show_it() {
     let [ours, other] = two_servers().await;
     ours.always("/refused", Reply::status(401).header("www-authenticate", "Bearer"));

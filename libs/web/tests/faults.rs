@@ -136,7 +136,8 @@ async fn plain_http_where_tls_is_expected_is_refused() {
 #[tokio::test]
 async fn urls_that_no_server_can_be_asked_for_are_refused_without_a_request() {
     let client = client();
-    for url in ["ftp://example.org/a", "mailto:a@example.org", "data:,abc", "file:///etc/passwd"] {
+    let endless = format!("http://example.org/{}", "a".repeat(70_000));
+    for url in ["ftp://example.org/a", "mailto:a@example.org", "data:,abc", "file:///etc/passwd", &endless] {
         let error = client.get(request(url)).await.unwrap_err();
         assert_eq!((error.kind(), error.requests()), (ErrorKind::BadUrl, 0), "{error}");
         assert_eq!((error.reason(), error.disposition()), (ProblemReason::BadUri, Disposition::Refuse));

@@ -72,11 +72,12 @@ pub(crate) async fn fetch(
         }
         match receive(&mut response, &mut receiving, config.largest_bytes).await {
             Ok(()) => {
+                let validators = response.validators();
                 let final_url = (*response.final_url() != url).then(|| web::redacted(response.final_url()));
                 let fresh = Fresh {
                     media_type: response.media_type(),
-                    modified: modified::believed(&response.validators(), now),
-                    validators: response.validators(),
+                    modified: modified::believed(&validators, now),
+                    validators,
                     final_url,
                     body: receiving.finish().await?,
                 };

@@ -5,8 +5,8 @@ fn error(kind: ErrorKind) -> WebError {
     WebError::new(kind).on(&way(url, &[]))
 }
 
-fn way(final_url: Url, redirects: &[Url]) -> Way {
-    Way { url: final_url.clone(), final_url, redirects: redirects.to_vec(), requests: 1 }
+fn way(url: Url, redirects: &[Url]) -> Way {
+    Way { url, moved: None, redirects: redirects.to_vec(), requests: 1 }
 }
 
 fn again(kind: ErrorKind) -> bool {
@@ -99,10 +99,9 @@ fn the_text_says_what_where_and_what_to_do_without_secrets() {
 
 #[test]
 fn a_redirected_failure_names_both_urls_and_keeps_the_evidence() {
-    let url = "http://example.org/a?token=t".parse().unwrap();
-    let at: Url = "http://other.org/b?sig=1".parse().unwrap();
-    let mut way = way(at, &[url]);
-    way.url = way.redirects[0].clone();
+    let url: Url = "http://example.org/a?token=t".parse().unwrap();
+    let at = "http://other.org/b?sig=1".parse().unwrap();
+    let way = Way { moved: Some(at), ..way(url.clone(), &[url]) };
     let failure = WebError::new(ErrorKind::Status(410)).on(&way).into_failure();
     assert!(
         failure

@@ -35,9 +35,11 @@ pub(crate) async fn say(connection: &mut TcpStream, text: &str) {
     connection.write_all(text.as_bytes()).await.unwrap();
 }
 
-async fn read_head(connection: &mut TcpStream) {
+/// The head of the next request; empty when none comes any more.
+pub(crate) async fn read_head(connection: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && connection.read_buf(&mut head).await.is_ok_and(|read| read > 0) {}
+    String::from_utf8(head).unwrap()
 }
 
 /// Waits between attempts that no test notices.
