@@ -19,6 +19,8 @@ pub struct Plan {
     pub site: SiteSpec,
     /// Requests that a process sends to one origin at a time.
     pub per_origin: usize,
+    /// Whether every message is written and read on its way, as between the services of a fleet, or handed over as it is.
+    pub by_wire: bool,
     /// What happens, in its order.
     pub steps: Vec<Step>,
 }
@@ -106,7 +108,8 @@ impl Plan {
         let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
         let site = draw.site(seed);
         let per_origin = draw.of(&[1, 2, 4]);
-        let mut plan = Self { seed, site, per_origin, steps: Vec::new() };
+        let by_wire = seed.is_multiple_of(2);
+        let mut plan = Self { seed, site, per_origin, by_wire, steps: Vec::new() };
         // Some Sources are honest and some runs quiet, so that what is found in others is not hidden behind noise.
         let trouble = draw.of(&[0, 1, 2, 3]);
         for _ in 0..draw.up_to(2, 9) {
@@ -259,8 +262,11 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: {:?}, {} requests to an origin at a time",
-            self.seed, self.site, self.per_origin
+            "seed {}: {:?}, {} requests to an origin at a time, messages {}",
+            self.seed,
+            self.site,
+            self.per_origin,
+            if self.by_wire { "by wire" } else { "handed over as they are" }
         )?;
         for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "  {number}. {step}")?;

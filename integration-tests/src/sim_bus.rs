@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MemoryBus, MessageId, Place, Published,
-    Queue, Receipt,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MemoryBus, MessageId, Payload, Place,
+    Published, Queue, Receipt,
 };
-use bytes::Bytes;
 use model::{Lane, SourceId};
 use tokio::sync::watch;
 
@@ -69,7 +68,7 @@ impl Bus for SimBus {
         self.inner.lanes()
     }
 
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         let source = queue.source().clone();
         let begun = self.effects.begin(format!("publish {id}")).await;
         if begun.is_one_of(self.effects.rates.refused, 1) {

@@ -140,13 +140,19 @@ impl World {
     pub fn sync(&mut self, sync: &Sync) -> Ended {
         self.site.set_faults(sync.http.clone());
         let effects = self.process(sync.halt, sync.rates);
-        let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));
+        let bus = Arc::new(SimBus::new(self.bus(), Arc::clone(&effects)));
         let harvesting = self.harvest(sync, &effects, &bus);
         let ended = self.live(&effects, harvesting);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
         self.site.set_faults(Vec::new());
         self.note_kept(sync);
         ended
+    }
+
+    /// The bus of one process.
+    fn bus(&self) -> MemoryBus {
+        let bus = MemoryBus::new(BUS_CAPACITY);
+        if self.plan.by_wire { bus.by_wire() } else { bus }
     }
 
     fn note_kept(&mut self, sync: &Sync) {
@@ -159,7 +165,7 @@ impl World {
     fn take_over(&mut self, first: &Sync, second: &Step) -> Ended {
         self.site.set_faults(first.http.clone());
         let effects = self.process(first.halt, first.rates);
-        let bus = Arc::new(SimBus::new(MemoryBus::new(BUS_CAPACITY), Arc::clone(&effects)));
+        let bus = Arc::new(SimBus::new(self.bus(), Arc::clone(&effects)));
         let runtime = runtime();
         let mut harvesting = Box::pin(self.harvest(first, &effects, &bus));
         let clock = Arc::clone(&self.clock);

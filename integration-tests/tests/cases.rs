@@ -26,7 +26,7 @@ fn listed(resources: u32) -> SiteSpec {
 }
 
 fn plan(site: SiteSpec, steps: Vec<Step>) -> Plan {
-    Plan { seed: 1, site, per_origin: 2, steps }
+    Plan { seed: 1, site, per_origin: 2, by_wire: true, steps }
 }
 
 #[track_caller]

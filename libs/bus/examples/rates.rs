@@ -33,7 +33,7 @@ async fn main() -> Result<(), BusError> {
 
     let begin = Instant::now();
     stream::iter(0..MESSAGES)
-        .map(|n| bus.publish(queue.clone(), MessageId::new(format!("m{n}")), payload.clone()))
+        .map(|n| bus.publish(queue.clone(), MessageId::new(format!("m{n}")), payload.clone().into()))
         .buffer_unordered(SIDE_BY_SIDE)
         .try_for_each(|_| std::future::ready(Ok(())))
         .await?;

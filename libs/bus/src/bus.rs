@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use model::{Lane, SourceId};
 use tokio::sync::watch;
 
-use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Place, Queue};
+use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Payload, Place, Queue};
 
 /// The longest payload that any bus takes, in bytes: a NATS server's default of 1 MiB, less room for headers.
 pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
@@ -84,9 +83,11 @@ pub trait Bus: Debug + Send + Sync {
     /// Queues a message. A queue that is full makes its publishers wait until something in it is acknowledged; queues do not
     /// wait for each other. Whoever both feeds a queue and drains what comes of it must not await this without draining.
     ///
+    /// A bus within one process need not write it, and takes no longer one than any other.
+    ///
     /// # Errors
     /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`]; [`BusError::Unavailable`].
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError>;
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError>;
 
     /// Takes up to `max` messages, as soon as there is one; none when `wait` is over. Messages to be handed out again come
     /// first. One that was handed out too often is moved to its Source's dead letters instead, here and now.

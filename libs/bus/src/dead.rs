@@ -1,10 +1,9 @@
 //! Messages that were given up, kept for a person to look at.
 
-use bytes::Bytes;
 use model::SourceId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bus, BusError, Message, MessageId, Queue};
+use crate::{Bus, BusError, Message, MessageId, Payload, Queue};
 
 /// The most of a payload that is kept. Even with every byte escaped, the letter stays under the bus's limit.
 const KEPT: usize = 128 * 1024;
@@ -44,13 +43,15 @@ impl model::Message for DeadLetter {
 impl DeadLetter {
     /// The letter for `message`.
     pub fn new(message: &Message, why: impl Into<String>) -> Self {
+        // A person reads it: as it goes over a wire, whether it did or not.
+        let payload = message.payload.to_bytes();
         Self {
             id: message.id.clone(),
             subject: message.queue.subject(),
             attempts: message.attempt,
             why: why.into(),
-            length: message.payload.len(),
-            payload: DeadPayload::of(&message.payload),
+            length: payload.len(),
+            payload: DeadPayload::of(&payload),
         }
     }
 
@@ -71,8 +72,8 @@ impl DeadLetter {
         Ok(())
     }
 
-    /// Where the letter goes, under which name, and as bytes. A message that is buried twice makes one letter.
-    pub(crate) fn addressed(&self, source: &SourceId) -> (Queue, MessageId, Bytes) {
+    /// Where the letter goes, under which name, and as what. A message that is buried twice makes one letter.
+    pub(crate) fn addressed(&self, source: &SourceId) -> (Queue, MessageId, Payload) {
         let queue = Queue::Dead { source: source.clone() };
         (queue, self.id.of_letter(), model::encode(self).into())
     }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use crate::MAX_PAYLOAD;
 
-    fn message(payload: impl Into<Bytes>) -> Message {
+    fn message(payload: impl Into<Payload>) -> Message {
         let queue = Queue::Verify { source: "s".parse().unwrap() };
         Message { id: MessageId::new("verify-1"), queue, payload: payload.into(), attempt: 3 }
     }
@@ -115,7 +116,7 @@ mod tests {
         let letter = DeadLetter::new(&message("{\"a\":1}"), "no such kind");
         assert_eq!(letter.payload, DeadPayload::Text("{\"a\":1}".to_owned()));
         assert_eq!((letter.subject.as_str(), letter.attempts, letter.length), ("verify.s", 3, 7));
-        let letter = DeadLetter::new(&message(&[0xff, 0][..]), "no text");
+        let letter = DeadLetter::new(&message(vec![0xff, 0]), "no text");
         assert_eq!(letter.payload, DeadPayload::Base64("/wA=".to_owned()));
     }
 
@@ -123,7 +124,7 @@ mod tests {
     fn the_letter_of_the_largest_message_fits_the_bus() {
         for filling in ["\u{1}", "ä", "\""] {
             let payload = filling.repeat(MAX_PAYLOAD / filling.len());
-            let letter = DeadLetter::new(&message(payload.clone()), "why");
+            let letter = DeadLetter::new(&message(payload.clone().into_bytes()), "why");
             assert_eq!(letter.length, payload.len());
             assert!(matches!(letter.payload, DeadPayload::Text(_)), "{filling:?}");
             assert!(model::encode(&letter).len() <= MAX_PAYLOAD, "{filling:?}");

@@ -6,19 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
-use crate::{BusError, MessageId, Queue};
+use crate::{BusError, MessageId, Payload, Queue};
 
 /// What a worker gets to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Message {
     /// The name it was published under.
     pub id: MessageId,
     /// Where it was published.
     pub queue: Queue,
     /// What was published.
-    pub payload: Bytes,
+    pub payload: Payload,
     /// Which delivery this is, from 1.
     pub attempt: u32,
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bus::{Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Place, Published, Queue};
-use bytes::Bytes;
+use bus::{
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
+};
 use model::{Lane, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -142,7 +143,7 @@ impl Bus for CountedBus {
         self.bus.spare_place(lane).await
     }
 
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         self.bus.publish(queue, id, payload).await
     }
 
@@ -187,7 +188,7 @@ mod tests {
         }
         let queue = Queue::Verify { source: source.clone() };
         let id = queue.message_of(JobId::fresh());
-        bus.publish(queue, id, Bytes::from_static(b"x")).await.unwrap();
+        bus.publish(queue, id, "x".into()).await.unwrap();
         let pull =
             async |filter: Filter| bus.pull(&filter, 1, Duration::from_secs(1)).await.unwrap().remove(0);
         pull(Filter::Verify).await.nak(Duration::ZERO).await.unwrap();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Declaration, Failure, JobId, Lane, Location, ResourceUri, RunId, Seq, SourceId, Terms, Validators,
+    Declaration, Failure, JobId, Lane, Location, ResourceUri, RunId, Seq, SourceId, Terms, Validators, size,
 };
 
 /// Resources of one origin, to be fetched one after the other.
@@ -133,8 +133,8 @@ impl Message for FetchJob {
     const KIND: &'static str = "fetch-job";
     const VERSION: u16 = 1;
 
-    fn size(&self) -> usize {
-        512 * (1 + self.items.len())
+    fn size(&self) -> Option<usize> {
+        Some(size::fetch_job(self))
     }
 }
 
@@ -142,8 +142,8 @@ impl Message for VerifyJob {
     const KIND: &'static str = "verify-job";
     const VERSION: u16 = 1;
 
-    fn size(&self) -> usize {
-        1024 * (1 + self.items.len())
+    fn size(&self) -> Option<usize> {
+        Some(size::verify_job(self))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::wire::Message;
 use crate::{
     Assurance, Damage, GivenUp, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId,
-    StoredBitstream,
+    StoredBitstream, size,
 };
 
 /// What came of one job's resources.
@@ -123,7 +123,7 @@ impl Message for Outcomes {
     const KIND: &'static str = "outcomes";
     const VERSION: u16 = 1;
 
-    fn size(&self) -> usize {
-        1024 * (1 + self.items.len())
+    fn size(&self) -> Option<usize> {
+        Some(size::outcomes(self))
     }
 }

@@ -6,16 +6,19 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::size;
+
 /// A message that services exchange.
-pub trait Message: Serialize + DeserializeOwned {
+pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name on the wire.
     const KIND: &'static str;
     /// Its version. A change that an older reader would misunderstand raises it.
     const VERSION: u16;
 
-    /// How many bytes it takes on the wire, roughly: room for so many is made before it is written.
-    fn size(&self) -> usize {
-        256
+    /// No less than the bytes it takes on the wire, and not many more, where that is told sooner than it is written: room for so many is
+    /// made before, and what stays within a process need not be written to be weighed.
+    fn size(&self) -> Option<usize> {
+        None
     }
 }
 
@@ -73,13 +76,21 @@ struct EnvelopeBody<T> {
     body: T,
 }
 
+/// Room that is made for a message of which nobody knows how long it is.
+const USUAL: usize = 256;
+
 /// The message as bytes.
 pub fn encode<T: Message>(message: &T) -> Vec<u8> {
     let envelope = EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message };
-    let mut bytes = Vec::with_capacity(message.size());
+    let mut bytes = Vec::with_capacity(message.size().unwrap_or(USUAL));
     // Our messages are structs of strings, numbers and lists: no map with non-text keys, no failing Serialize.
     serde_json::to_writer(&mut bytes, &envelope).expect("messages serialise to JSON");
     bytes
+}
+
+/// How many bytes [`encode`] would give. It takes about as long, and no memory.
+pub fn length<T: Message>(message: &T) -> usize {
+    size::written(&EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message })
 }
 
 /// The message in `bytes`.
@@ -161,6 +172,7 @@ mod tests {
     fn a_message_survives_the_wire() {
         let job = job();
         assert_eq!(decode::<FetchJob>(&encode(&job)).unwrap(), job);
+        assert_eq!(length(&job), encode(&job).len());
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use bus::{Bus, Queue, Work};
-use bytes::Bytes;
+use bus::{Bus, Payload, Queue, Work};
 use fleet::Credentials;
 use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
@@ -82,13 +81,13 @@ impl Fetcher {
         Self { stop, ..self }
     }
 
-    /// Works one message: decodes the job, fetches, stores, sends it on. It may be acknowledged when this says so.
-    pub async fn work(&self, payload: Bytes) -> Work {
+    /// Works one message: reads the job, fetches, stores, sends it on. It may be acknowledged when this says so.
+    pub async fn work(&self, payload: Payload) -> Work {
         Work::from_result(self.try_work(&payload).await)
     }
 
-    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
-        let job: FetchJob = match model::decode(payload) {
+    async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
+        let job = match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
                 return self.try_package(payload).await;
             }
@@ -97,20 +96,21 @@ impl Fetcher {
         let _in_hand = self.metrics.begin();
         // A credential that is missing may be there when this service is started anew, or with another one.
         let fetcher = self.on(&job.terms).map_err(Work::later)?;
-        let done = fetcher.fetch(job).await.map_err(Work::later)?;
+        let done = Arc::new(fetcher.fetch(&job).await.map_err(Work::later)?);
         let queue = Queue::Verify { source: done.source.clone() };
-        bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(Work::later)?;
         self.metrics.count(&done);
         Ok(())
     }
 
-    async fn try_package(&self, payload: &[u8]) -> Result<(), Work> {
-        let job: PackageJob = model::decode(payload).map_err(Work::poison)?;
+    async fn try_package(&self, payload: &Payload) -> Result<(), Work> {
+        let job = payload.read::<PackageJob>().map_err(Work::poison)?;
         let _in_hand = self.metrics.begin();
         let fetcher = self.on(&job.terms).map_err(Work::later)?;
-        let done = fetcher.fetch_package(job).await.map_err(Work::later)?;
+        let done = fetcher.fetch_package(Arc::unwrap_or_clone(job)).await.map_err(Work::later)?;
+        let done = Arc::new(done);
         let queue = Queue::Outcomes { source: done.source.clone() };
-        bus::send(&*self.bus, queue, done.id, &done).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(Work::later)?;
         self.metrics.count_package(&done);
         Ok(())
     }
@@ -120,10 +120,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// Only when the store fails: then nothing of this delivery counts, and the job is to be done again.
-    pub async fn fetch(&self, job: FetchJob) -> Result<VerifyJob, StoreError> {
-        let FetchJob { id, source, run, lane, items, .. } = job;
+    pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
+        let FetchJob { id, source, run, lane, terms: _, items } = job;
         let start = Instant::now();
-        let mut sink = Sink::new(&self.store, &source, &self.config, self.clock.now());
+        let mut sink = Sink::new(&self.store, source, &self.config, self.clock.now());
         let mut results = Vec::with_capacity(items.len());
         let mut requests = 0;
         let mut unanswered = 0;
@@ -151,14 +151,18 @@ impl Fetcher {
         for (n, stored) in sink.finish().await? {
             results[n] = FetchedResult::Stored(stored);
         }
-        let fetched = items.into_iter().zip(results).map(|(item, result)| {
-            let FetchItem { uri, seq, declaration, listed_until, .. } = item;
-            Fetched { uri, seq, declaration, listed_until, result }
-        });
-        let items = fetched.collect();
+        let items = items.iter().zip(results).map(|(item, result)| fetched(item, result)).collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(VerifyJob { id, source, run, lane, items, requests, elapsed_ms })
+        let (source, lane) = (source.clone(), lane.clone());
+        Ok(VerifyJob { id: *id, source, run: *run, lane, items, requests, elapsed_ms })
     }
+}
+
+/// An item with what came of it. The job itself stays whole: it may be handed out again.
+fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
+    let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _ } = item;
+    let (uri, declaration) = (uri.clone(), declaration.clone());
+    Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }
 }
 
 /// How many requests in a row the origin left without an answer. One that asks for patience is left alone at once.

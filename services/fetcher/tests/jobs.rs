@@ -57,7 +57,7 @@ impl Case {
     }
 
     async fn fetch(&self, items: Vec<FetchItem>) -> VerifyJob {
-        self.fetcher().fetch(self.job(items)).await.expect("a store in memory does not fail")
+        self.fetcher().fetch(&self.job(items)).await.expect("a store in memory does not fail")
     }
 
     async fn fetch_one(&self, path: &str) -> (FetchedResult, u64) {

@@ -338,12 +338,12 @@ async fn a_job_on_the_queue_is_answered_among_the_outcomes() {
         async move {
             stop.cancel();
             assert_eq!(message.id.job(), Some(job_at.id));
-            let outcome: PackageOutcome = model::decode(&message.payload).unwrap();
+            let outcome: PackageOutcome = Arc::unwrap_or_clone(message.payload.read().unwrap());
             assert!(matches!(outcome.result, PackageResult::Stored(_)), "{outcome:?}");
             Work::Done
         }
     });
     answered.await.unwrap();
     let odd = br#"{"kind":"package-job","version":1,"body":{}}"#;
-    assert!(matches!(fetcher.work(odd[..].into()).await, Work::Poison { .. }));
+    assert!(matches!(fetcher.work(odd.to_vec().into()).await, Work::Poison { .. }));
 }

@@ -156,7 +156,7 @@ async fn jobs_and_ranges_together_keep_to_the_limit_and_everybody_has_a_turn() {
         let uri = case.server.serve(&format!("/{n}"), File::new(body.clone(), "\"v1\""));
         let job = job(&uri, n as u64, Some(body.len()));
         let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
-        bus::send(&*case.bus, queue, job.id, &job).await.unwrap();
+        bus::send(&*case.bus, queue, job.id, Arc::new(job)).await.unwrap();
     }
     let outcomes = Filter::Outcomes("case".parse().unwrap());
     case.bus.open(ConsumerSpec::new(outcomes.clone(), 100, Duration::from_secs(60), 5)).await.unwrap();
@@ -172,7 +172,7 @@ async fn jobs_and_ranges_together_keep_to_the_limit_and_everybody_has_a_turn() {
     let mut done = 0;
     while done < PACKAGES {
         for delivery in case.bus.pull(&outcomes, 10, Duration::from_secs(60)).await.unwrap() {
-            let outcome: PackageOutcome = model::decode(&delivery.payload).unwrap();
+            let outcome: PackageOutcome = Arc::unwrap_or_clone(delivery.payload.read().unwrap());
             assert!(matches!(outcome.result, PackageResult::Stored(_)), "{outcome:?}");
             delivery.ack().await.unwrap();
             done += 1;

@@ -181,7 +181,7 @@ impl Harvest {
 
     async fn send(&self, mut job: FetchJob) -> Result<(), HarvestError> {
         self.add_validators(&mut job.items).await?;
-        self.queue_job(&job).await
+        self.queue_job(job).await
     }
 
     /// Candidates go where fetched bitstreams go: to the verifier.
@@ -189,7 +189,7 @@ impl Harvest {
         let (source, run) = (self.source.clone(), self.run.id);
         let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
         let queue = Queue::Verify { source: job.source.clone() };
-        bus::send(&*self.bus, queue, id, &job).await?;
+        bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The queues of a run: opened when they are needed, closed when nothing is left for them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, Queue};
@@ -33,8 +34,9 @@ impl Harvest {
     }
 
     /// Queues a job.
-    pub(crate) async fn queue_job(&self, job: &FetchJob) -> Result<(), HarvestError> {
-        self.queue_fetch(&job.lane, job.id, job).await
+    pub(crate) async fn queue_job(&self, job: FetchJob) -> Result<(), HarvestError> {
+        let (lane, id) = (job.lane.clone(), job.id);
+        self.queue_fetch(&lane, id, job).await
     }
 
     /// Queues a job of any kind for the fetchers, in a lane that is open.
@@ -42,11 +44,11 @@ impl Harvest {
         &self,
         lane: &Lane,
         id: JobId,
-        job: &M,
+        job: M,
     ) -> Result<(), HarvestError> {
         self.open_lane(lane).await?;
         let queue = Queue::Fetch { lane: lane.clone(), source: self.source.clone() };
-        bus::send(&*self.bus, queue, id, job).await?;
+        bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
         let listed = self.bus.lanes().borrow().contains_key(lane);
         if !listed {
             // Another Source that used this origin has closed the lane meanwhile.

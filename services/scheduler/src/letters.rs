@@ -155,8 +155,8 @@ impl Harvest {
 
 /// The letter in a delivery. One that cannot be read is taken for the message that was given up.
 pub(crate) fn read(delivery: &Delivery) -> DeadLetter {
-    model::decode(&delivery.payload)
-        .unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))
+    let read = delivery.payload.read().map(Arc::unwrap_or_clone);
+    read.unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))
 }
 
 fn name_of(id: &MessageId) -> &str {

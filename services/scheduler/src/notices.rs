@@ -139,8 +139,8 @@ impl Harvest {
 
     /// Plans one, and says whether that was all there is to it. Whoever asks acknowledges it.
     async fn plan_notice(&mut self, delivery: &Delivery) -> Result<bool, HarvestError> {
-        let notice: Notice = match model::decode(&delivery.payload) {
-            Ok(notice) => notice,
+        let notice: Notice = match delivery.payload.read() {
+            Ok(notice) => Arc::unwrap_or_clone(notice),
             Err(error) => {
                 // Only a gateway writes here: somebody should see that.
                 DeadLetter::bury(&*self.bus, delivery, &error.to_string()).await?;

@@ -1,6 +1,6 @@
 //! Harvests of a Source whose catalog is laid down by hand, and notices on a bus.
 
-use bus::{Bus, MemoryBus, MessageId, Queue};
+use bus::{Bus, MemoryBus, MessageId, Payload, Queue};
 use catalog::{Catalog, CatalogConfig};
 use jiff::Timestamp;
 use model::{
@@ -143,7 +143,7 @@ impl Case {
             body: changes("change-notification", from, until, entries).into_bytes(),
         };
         let queue = Queue::Notices { source: self.source.clone() };
-        self.bus.publish(queue, MessageId::new(name), model::encode(&notice).into()).await.unwrap();
+        self.bus.publish(queue, MessageId::new(name), Payload::of(Arc::new(notice))).await.unwrap();
     }
 
     /// How many notices nobody has acknowledged.

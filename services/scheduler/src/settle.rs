@@ -1,5 +1,7 @@
 //! Settling: outcomes become records, one atomic batch at a time, and only then are they acknowledged.
 
+use std::sync::Arc;
+
 use bus::{Bus, DeadLetter, Delivery};
 use catalog::Batch;
 use futures::future::try_join_all;
@@ -347,10 +349,11 @@ pub(crate) fn told(pending: &PendingRecord) -> (Account, String) {
 /// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for
 /// ever; what it spoke of is still pending, and its letter tells of it.
 async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, HarvestError> {
-    match model::decode(&delivery.payload) {
-        Ok(outcomes) => Ok(Some(outcomes)),
+    match delivery.payload.read() {
+        // All of it is needed. What came over a wire is nobody else's; what a bus keeps to hand it out again is copied.
+        Ok(outcomes) => Ok(Some(Arc::unwrap_or_clone(outcomes))),
         // Of a package that was settled meanwhile: its record says what is still to be done.
-        Err(_) if model::decode::<PackageOutcome>(&delivery.payload).is_ok() => {
+        Err(_) if delivery.payload.read::<PackageOutcome>().is_ok() => {
             delivery.ack().await?;
             Ok(None)
         }
@@ -447,7 +450,7 @@ mod tests {
         assert!(decode(&bus, &delivery).await.unwrap().is_none());
         assert_eq!(bus.depth(&outcomes).await.unwrap(), Depth::default());
         let buried = bus.pull(&dead, 1, Duration::ZERO).await.unwrap().pop().expect("a dead letter");
-        let letter: DeadLetter = model::decode(&buried.payload).unwrap();
+        let letter = buried.payload.read::<DeadLetter>().unwrap();
         assert_eq!(letter.id.as_str(), "a");
         assert!(letter.why.starts_with("these are no outcomes: "), "{}", letter.why);
     }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{Bus, Filter, Queue, Work};
-use bytes::Bytes;
+use bus::{Bus, Filter, Payload, Queue, Work};
 use fixity::Verdict;
 use model::{Clock, PackageOutcome, PackageResult, UnpackJob, UnpackTask};
 use store::{Store, StoreError};
@@ -62,12 +61,12 @@ impl Unpacker {
     }
 
     /// Works one message, which was handed out for the `attempt`th time. It may be acknowledged when this says so.
-    pub async fn work(&self, payload: Bytes, attempt: u32) -> Work {
+    pub async fn work(&self, payload: Payload, attempt: u32) -> Work {
         Work::from_result(self.try_work(&payload, attempt).await)
     }
 
-    async fn try_work(&self, payload: &[u8], attempt: u32) -> Result<(), Work> {
-        let job: UnpackJob = model::decode(payload).map_err(Work::poison)?;
+    async fn try_work(&self, payload: &Payload, attempt: u32) -> Result<(), Work> {
+        let job = payload.read::<UnpackJob>().map_err(Work::poison)?;
         tracing::debug!(package.uri = %job.uri, task = ?job.task, "an unpack job begins");
         let mut answers =
             Answers { unpacker: self, job: &job, attempt, started: Instant::now(), begun: false };
@@ -156,10 +155,11 @@ impl Answers<'_> {
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let queue = Queue::Outcomes { source: source.clone() };
         let outcome = PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms, result };
+        let outcome = Arc::new(outcome);
         let bus = &*self.unpacker.bus;
         match part {
-            None => bus::send(bus, queue, id, &outcome).await?,
-            Some(part) => bus::send_part(bus, queue, id, part, &outcome).await?,
+            None => bus::send(bus, queue, id, Arc::clone(&outcome)).await?,
+            Some(part) => bus::send_part(bus, queue, id, part, Arc::clone(&outcome)).await?,
         };
         self.begun = true;
         self.unpacker.metrics.count(&outcome.result);

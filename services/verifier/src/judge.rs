@@ -6,8 +6,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bus::{Bus, Queue, Work};
-use bytes::Bytes;
+use bus::{Bus, Payload, Queue, Work};
 use fixity::Verdict;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -41,15 +40,15 @@ impl Verifier {
     }
 
     /// Works one message. It may be acknowledged when this says so.
-    pub async fn work(&self, payload: Bytes) -> Work {
+    pub async fn work(&self, payload: Payload) -> Work {
         Work::from_result(self.try_work(&payload).await)
     }
 
-    async fn try_work(&self, payload: &[u8]) -> Result<(), Work> {
-        let job: VerifyJob = model::decode(payload).map_err(Work::poison)?;
-        let outcomes = self.judge(job).await.map_err(Work::later)?;
+    async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
+        let job = payload.read::<VerifyJob>().map_err(Work::poison)?;
+        let outcomes = Arc::new(self.judge(&job).await.map_err(Work::later)?);
         let queue = Queue::Outcomes { source: outcomes.source.clone() };
-        bus::send(&*self.bus, queue, outcomes.id, &outcomes).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, outcomes.id, Arc::clone(&outcomes)).await.map_err(Work::later)?;
         self.metrics.count(&outcomes);
         Ok(())
     }
@@ -58,12 +57,12 @@ impl Verifier {
     ///
     /// # Errors
     /// Only when the store cannot be asked: then nothing is judged, and the job is to be done again.
-    pub async fn judge(&self, job: VerifyJob) -> Result<Outcomes, StoreError> {
+    pub async fn judge(&self, job: &VerifyJob) -> Result<Outcomes, StoreError> {
         let VerifyJob { id, source, run, lane, items, requests, elapsed_ms } = job;
         let mut packs = HashSet::new();
         let mut judged = Vec::with_capacity(items.len());
         // The last member of a pack tells whether all of it is there: look at that one first.
-        let order = last_members_first(&items);
+        let order = last_members_first(items);
         let mut missing = HashSet::new();
         for n in order {
             let is_there = match &items[n].result {
@@ -75,23 +74,25 @@ impl Verifier {
                 missing.insert(n);
             }
         }
-        for (n, fetched) in items.into_iter().enumerate() {
+        for (n, fetched) in items.iter().enumerate() {
             let Fetched { uri, seq, declaration, listed_until, result } = fetched;
             let result = match result {
                 FetchedResult::Stored(_) | FetchedResult::Kept(_) if missing.contains(&n) => {
-                    OutcomeResult::Failed(not_there(&uri))
+                    OutcomeResult::Failed(not_there(uri))
                 }
                 FetchedResult::Stored(stored) | FetchedResult::Kept(stored) => {
                     let verdict = fixity::judge(&declaration.digests, declaration.length, &stored.computed);
-                    outcome_of(&uri, verdict, stored, listed_until)
+                    outcome_of(uri, verdict, stored.clone(), *listed_until)
                 }
                 FetchedResult::NotModified => OutcomeResult::NotModified,
                 FetchedResult::Deferred => OutcomeResult::Deferred,
-                FetchedResult::Failed(failure) => OutcomeResult::Failed(failure),
+                FetchedResult::Failed(failure) => OutcomeResult::Failed(failure.clone()),
             };
-            judged.push(Outcome { uri, seq, result });
+            judged.push(Outcome { uri: uri.clone(), seq: *seq, result });
         }
-        Ok(Outcomes { id, source, run, lane, items: judged, requests, elapsed_ms })
+        let (source, lane) = (source.clone(), lane.clone());
+        let (requests, elapsed_ms) = (*requests, *elapsed_ms);
+        Ok(Outcomes { id: *id, source, run: *run, lane, items: judged, requests, elapsed_ms })
     }
 
     /// Whether the store has the bitstream, asked once for each pack.

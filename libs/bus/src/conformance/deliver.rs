@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Names, Pace, none, one, publish};
-use crate::{Bus, BusError, ConsumerSpec, DeadLetter, Filter, MAX_PAYLOAD, Queue};
+use model::WireError;
+
+use super::{Names, Pace, Parcel, none, one, publish};
+use crate::{Bus, BusError, ConsumerSpec, DeadLetter, DeadPayload, Filter, MAX_PAYLOAD, Queue};
 
 /// Clocks of client and server may differ by this much within one delay.
 const CLOCK: Duration = Duration::from_millis(10);
@@ -16,7 +18,7 @@ pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn B
     bus.open(names.spec(4, pace)).await.unwrap();
     publish(bus, &names.fetch, names.id("a")).await;
     let delivery = one(bus, &names.filter, pace).await;
-    assert_eq!(delivery.payload, format!("payload of {}", names.id("a")));
+    assert_eq!(delivery.payload.to_bytes(), format!("payload of {}", names.id("a")));
     assert_eq!((&delivery.id, &delivery.queue, delivery.attempt), (&names.id("a"), &names.fetch, 1));
     none(bus, &names.filter, pace).await;
     delivery.ack().await.unwrap();
@@ -60,6 +62,32 @@ pub async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
     assert!(matches!(&refused, Err(BusError::NotOpen { filter }) if *filter == names.filter), "{refused:?}");
 }
 
+/// Whoever reads a message, and however often it was handed out before, reads what was sent, and takes it for nothing else.
+pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("message_is_read_as_it_was_sent_at_every_delivery", pace);
+    bus.open(names.spec(4, pace)).await.unwrap();
+    let sent = Parcel { filling: "ä \"quoted\" \u{1}".to_owned() };
+    bus.publish(names.fetch.clone(), names.id("a"), sent.clone().payload()).await.unwrap();
+    for attempt in 1..=3 {
+        let wait = pace.ack_wait + pace.soon;
+        let delivery = bus.pull(&names.filter, 1, wait).await.unwrap().pop().expect("it comes");
+        assert_eq!(delivery.attempt, attempt);
+        assert_eq!(*delivery.payload.read::<Parcel>().unwrap(), sent);
+        assert_eq!(delivery.payload.to_bytes(), model::encode(&sent));
+        let refused = delivery.payload.read::<DeadLetter>();
+        assert!(
+            matches!(&refused, Err(WireError::Unexpected { found, .. }) if found == "parcel"),
+            "{refused:?}"
+        );
+        match attempt {
+            1 => delivery.nak(Duration::ZERO).await.unwrap(),
+            2 => drop(delivery),
+            _ => delivery.ack().await.unwrap(),
+        }
+    }
+    none(bus, &names.filter, pace).await;
+}
+
 /// Names make publishing safe to repeat, also when the first message was already worked on.
 pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("second_message_of_one_name_is_left_out", pace);
@@ -68,9 +96,11 @@ pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) 
     let again = || bus.publish(names.fetch.clone(), names.id("a"), "again".into());
     assert!(again().await.unwrap().duplicate);
     let delivery = one(bus, &names.filter, pace).await;
-    assert_ne!(delivery.payload, "again");
+    assert_ne!(delivery.payload.to_bytes(), "again");
     delivery.ack().await.unwrap();
     assert!(again().await.unwrap().duplicate);
+    let parcel = Parcel { filling: "again".to_owned() }.payload();
+    assert!(bus.publish(names.fetch.clone(), names.id("a"), parcel).await.unwrap().duplicate);
     none(bus, &names.filter, pace).await;
 }
 
@@ -171,7 +201,8 @@ pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, p
     bus.open(ConsumerSpec::new(names.filter.clone(), 4, pace.ack_wait, 2)).await.unwrap();
     let dead = Filter::Dead(names.source.clone());
     bus.open(ConsumerSpec::new(dead.clone(), 4, pace.ack_wait, 10)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
+    let sent = Parcel { filling: "of no use".to_owned() };
+    bus.publish(names.fetch.clone(), names.id("a"), sent.clone().payload()).await.unwrap();
     for attempt in 1..=2 {
         let delivery = one(bus, &names.filter, pace).await;
         assert_eq!(delivery.attempt, attempt);
@@ -180,14 +211,17 @@ pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, p
     none(bus, &names.filter, pace).await;
     let delivery = one(bus, &dead, pace).await;
     assert_eq!(delivery.queue, Queue::Dead { source: names.source.clone() });
-    let letter: DeadLetter = model::decode(&delivery.payload).unwrap();
-    assert_eq!((&letter.id, letter.subject, letter.attempts), (&names.id("a"), names.fetch.subject(), 2));
+    let letter = delivery.payload.read::<DeadLetter>().unwrap();
+    assert_eq!((&letter.id, &letter.subject, letter.attempts), (&names.id("a"), &names.fetch.subject(), 2));
     assert!(letter.why.contains("2 times"), "{}", letter.why);
+    // Whole or not, it is kept as a person can read it.
+    let written = String::from_utf8(model::encode(&sent)).unwrap();
+    assert_eq!((letter.length, &letter.payload), (written.len(), &DeadPayload::Text(written)));
     delivery.ack().await.unwrap();
     none(bus, &names.filter, pace).await;
 }
 
-/// A payload at the limit passes, one over it is refused before it is sent.
+/// A payload at the limit passes, one over it is refused before it is sent, whether it was written already or not.
 pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("too_large_a_message_is_refused", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -197,6 +231,18 @@ pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
     // Refused is not published: the name is free.
     assert!(!of_size(MAX_PAYLOAD).await.unwrap().duplicate);
     let delivery = one(bus, &names.filter, pace).await;
-    assert_eq!(delivery.payload.len(), MAX_PAYLOAD);
+    assert_eq!(delivery.payload.to_bytes().len(), MAX_PAYLOAD);
+    delivery.ack().await.unwrap();
+    let parcel = |bytes: usize| {
+        bus.publish(names.fetch.clone(), names.id("parcel"), Parcel::of_length(bytes).payload())
+    };
+    let refused = parcel(MAX_PAYLOAD + 1).await;
+    assert!(
+        matches!(refused, Err(BusError::TooLarge { bytes, .. }) if bytes == MAX_PAYLOAD + 1),
+        "{refused:?}"
+    );
+    assert!(!parcel(MAX_PAYLOAD).await.unwrap().duplicate);
+    let delivery = one(bus, &names.filter, pace).await;
+    assert_eq!(*delivery.payload.read::<Parcel>().unwrap(), Parcel::of_length(MAX_PAYLOAD));
     delivery.ack().await.unwrap();
 }

@@ -8,17 +8,18 @@ mod flow;
 mod lanes;
 mod places;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use model::{Lane, SourceId};
+use serde::{Deserialize, Serialize};
 
 pub use deliver::*;
 pub use flow::*;
 pub use lanes::*;
 pub use places::*;
 
-use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Queue};
+use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Payload, Queue};
 
 /// How fast the bus under test is expected to be, and how large its queues are.
 #[derive(Debug, Clone)]
@@ -47,6 +48,7 @@ macro_rules! conformance {
             message_published_before_the_consumer_opens_is_not_lost
             pull_waits_for_a_message_to_come
             pull_without_a_consumer_is_refused
+            message_is_read_as_it_was_sent_at_every_delivery
             second_message_of_one_name_is_left_out
             refused_message_comes_back_after_its_delay_and_not_before
             dropped_message_comes_back_as_the_next_attempt
@@ -123,8 +125,35 @@ impl Names {
     }
 }
 
+/// A message that never was bytes before it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Parcel {
+    filling: String,
+}
+
+impl Parcel {
+    /// One of so many bytes on the wire.
+    fn of_length(bytes: usize) -> Self {
+        let around = model::length(&Self { filling: String::new() });
+        Self { filling: "x".repeat(bytes - around) }
+    }
+
+    fn payload(self) -> Payload {
+        Payload::of(Arc::new(self))
+    }
+}
+
+impl model::Message for Parcel {
+    const KIND: &'static str = "parcel";
+    const VERSION: u16 = 1;
+
+    fn size(&self) -> Option<usize> {
+        Some(100 + 6 * self.filling.len())
+    }
+}
+
 async fn publish(bus: &dyn Bus, queue: &Queue, id: MessageId) {
-    let payload = Bytes::from(format!("payload of {id}"));
+    let payload = format!("payload of {id}").into();
     let published = bus.publish(queue.clone(), id.clone(), payload).await.expect("published");
     assert!(!published.duplicate, "{id} counts as a duplicate");
 }

@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream::Stream};
 use async_trait::async_trait;
-use bytes::Bytes;
 use model::{Lane, SourceId};
 use service::Vars;
 use tokio::sync::watch;
@@ -35,7 +34,7 @@ pub use self::link::Health;
 use self::link::{Failure, Link};
 use self::names::{Names, Stage};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Place, Published, Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
 };
 
 /// The bus of a fleet: every promise of [`Bus`], over processes and their ends. Cheap to clone.
@@ -127,8 +126,8 @@ impl Bus for JetStreamBus {
         self.0.lanes.subscribe()
     }
 
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
-        self.0.publish(queue, id, payload).await
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
+        self.0.publish(queue, id, payload.to_bytes()).await
     }
 
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {

@@ -160,7 +160,7 @@ impl Shared {
                 receipt.term().await?;
                 continue;
             };
-            let message = Message { id: id_of(&raw, number), queue, payload: raw.payload, attempt };
+            let message = Message { id: id_of(&raw, number), queue, payload: raw.payload.into(), attempt };
             if attempt > spec.max_deliver() {
                 worn.push((message, receipt));
             } else {
@@ -191,7 +191,7 @@ impl Shared {
         let message = Message { attempt: message.attempt - 1, ..message };
         let (letter, why) = DeadLetter::worn(&message);
         let (queue, id, payload): (Queue, _, _) = letter.addressed(message.queue.source());
-        self.publish(queue, id, payload).await?;
+        self.publish(queue, id, payload.to_bytes()).await?;
         dead::log(&message, &why);
         receipt.term().await
     }

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use model::{Lane, SourceId};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -23,15 +22,19 @@ use self::seen::SeenIds;
 use self::stage::{Handed, Stage, Stored};
 use crate::dead::{self, DeadLetter};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MAX_PAYLOAD, MessageId, Place, Published,
-    Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
 };
 
 /// The bus inside one process: every promise of [`Bus`], but what it holds ends with the process.
 ///
 /// Sources take turns within a lane. A worker that drops a message is noticed at once.
+///
+/// Messages are handed over as they are, and nothing is written: a reader gets the very message that was sent.
 #[derive(Debug, Clone)]
-pub struct MemoryBus(Arc<Shared>);
+pub struct MemoryBus {
+    shared: Arc<Shared>,
+    by_wire: bool,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -52,7 +55,15 @@ impl MemoryBus {
     /// Nobody waits for dead letters to be read: when there are more, the oldest goes, and the log says so.
     pub fn new(capacity: usize) -> Self {
         let lanes = watch::Sender::new(Lanes::default());
-        Self(Arc::new(Shared { capacity: capacity.max(1), state: Mutex::default(), lanes }))
+        let shared = Shared { capacity: capacity.max(1), state: Mutex::default(), lanes };
+        Self { shared: Arc::new(shared), by_wire: false }
+    }
+
+    /// Writes every message that is sent through it, and hands it over as bytes, as the bus of a fleet does: for tests, which see so
+    /// what a wire would make of it.
+    #[must_use]
+    pub fn by_wire(self) -> Self {
+        Self { by_wire: true, ..self }
     }
 }
 
@@ -127,17 +138,17 @@ impl State {
 #[async_trait]
 impl Bus for MemoryBus {
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
-        let mut state = self.0.state();
+        let mut state = self.shared.state();
         let stage = state.stage(spec.filter().clone());
         stage.open(spec.clone());
         stage.notify();
         // Under the lock, so that lanes are announced in the order in which they were opened and closed.
-        self.0.set_lane(&spec.filter().clone(), Some(spec));
+        self.shared.set_lane(&spec.filter().clone(), Some(spec));
         Ok(())
     }
 
     async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
-        let mut state = self.0.state();
+        let mut state = self.shared.state();
         if let Entry::Occupied(entry) = state.stages.entry(filter.clone()) {
             if !entry.get().is_empty() {
                 return Ok(false);
@@ -149,30 +160,29 @@ impl Bus for MemoryBus {
                 stage.close();
                 stage.notify();
             }
-            self.0.set_lane(filter, None);
+            self.shared.set_lane(filter, None);
         }
         Ok(true)
     }
 
     fn lanes(&self) -> watch::Receiver<Lanes> {
-        self.0.lanes.subscribe()
+        self.shared.lanes.subscribe()
     }
 
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
-        if payload.len() > MAX_PAYLOAD {
-            return Err(BusError::TooLarge { queue, bytes: payload.len(), limit: MAX_PAYLOAD });
-        }
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
+        let payload = if self.by_wire { payload.written() } else { payload };
+        payload.fits(&queue)?;
         let never_full = matches!(queue, Queue::Dead { .. });
         loop {
             let changed = {
-                let mut state = self.0.state();
+                let mut state = self.shared.state();
                 if state.seen.contains(&id, Instant::now()) {
                     return Ok(Published { duplicate: true });
                 }
                 let stage = state.stage(queue.filter());
-                if never_full || stage.count(queue.source()) < self.0.capacity {
+                if never_full || stage.count(queue.source()) < self.shared.capacity {
                     state.seen.insert(id.clone(), Instant::now());
-                    state.put(Stored { id, queue, payload, deliveries: 0 }, self.0.capacity);
+                    state.put(Stored { id, queue, payload, deliveries: 0 }, self.shared.capacity);
                     return Ok(Published { duplicate: false });
                 }
                 // Made under the lock, so that no change is missed.
@@ -187,7 +197,7 @@ impl Bus for MemoryBus {
         loop {
             let (changed, due) = {
                 let now = Instant::now();
-                let mut state = self.0.state();
+                let mut state = self.shared.state();
                 let not_open = || BusError::NotOpen { filter: filter.clone() };
                 let stage = state.stages.get_mut(filter).ok_or_else(not_open)?;
                 let Handed { deliveries, buried } = stage.take(max, now).ok_or_else(not_open)?;
@@ -196,12 +206,12 @@ impl Bus for MemoryBus {
                     stage.notify();
                 }
                 for stored in buried {
-                    state.bury(stored, self.0.capacity);
+                    state.bury(stored, self.shared.capacity);
                 }
                 if !deliveries.is_empty() || now >= end || max == 0 {
                     drop(state);
                     let wrap = |(key, message)| {
-                        let receipt = MemoryReceipt::new(Arc::clone(&self.0), filter.clone(), key);
+                        let receipt = MemoryReceipt::new(Arc::clone(&self.shared), filter.clone(), key);
                         Delivery::new(message, Box::new(receipt))
                     };
                     return Ok(deliveries.into_iter().map(wrap).collect());
@@ -220,10 +230,10 @@ impl Bus for MemoryBus {
         let mut taken = None;
         loop {
             let changed = {
-                let mut state = self.0.state();
+                let mut state = self.shared.state();
                 let stage = state.stage(filter.clone());
                 if taken.is_none() && stage.take_place(limit) {
-                    taken = Some(MemoryPlace::new(Arc::clone(&self.0), filter.clone()));
+                    taken = Some(MemoryPlace::new(Arc::clone(&self.shared), filter.clone()));
                 }
                 if stage.has_room(limit)
                     && let Some(taken) = taken
@@ -238,14 +248,14 @@ impl Bus for MemoryBus {
 
     async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
         let filter = Filter::Fetch(lane.clone());
-        let is_taken = self.0.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
-        Ok(is_taken.then(|| Place::new(MemoryPlace::new(Arc::clone(&self.0), filter))))
+        let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
+        Ok(is_taken.then(|| Place::new(MemoryPlace::new(Arc::clone(&self.shared), filter))))
     }
 
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
         loop {
             let changed = {
-                let state = self.0.state();
+                let state = self.shared.state();
                 match state.stages.get(filter) {
                     Some(stage) if !stage.is_empty() => stage.changed(),
                     _ => return Ok(()),
@@ -256,7 +266,7 @@ impl Bus for MemoryBus {
     }
 
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError> {
-        let mut state = self.0.state();
+        let mut state = self.shared.state();
         let fetch = state.stages.iter_mut().filter(|(filter, _)| matches!(filter, Filter::Fetch(_)));
         Ok(fetch
             .map(|(_, stage)| {
@@ -268,11 +278,11 @@ impl Bus for MemoryBus {
     }
 
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError> {
-        Ok(self.0.state().stages.get(filter).map(Stage::depth).unwrap_or_default())
+        Ok(self.shared.state().stages.get(filter).map(Stage::depth).unwrap_or_default())
     }
 
     async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
-        let state = self.0.state();
+        let state = self.shared.state();
         let stages =
             state.stages.iter().filter(|(filter, _)| !matches!(filter, Filter::Notices(_) | Filter::Dead(_)));
         Ok(stages.map(|(_, stage)| stage.count(source)).sum())

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use model::SourceId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -13,7 +12,7 @@ use tokio::time::Instant;
 use super::later;
 use super::turns::Turns;
 use crate::place::{places_within, spare_within};
-use crate::{ConsumerSpec, Depth, Message, MessageId, Queue};
+use crate::{ConsumerSpec, Depth, Message, MessageId, Payload, Queue};
 
 /// The queues of one filter.
 #[derive(Debug, Default)]
@@ -33,7 +32,7 @@ pub(super) struct Stage {
 pub(super) struct Stored {
     pub(super) id: MessageId,
     pub(super) queue: Queue,
-    pub(super) payload: Bytes,
+    pub(super) payload: Payload,
     /// How often it was handed out.
     pub(super) deliveries: u32,
 }

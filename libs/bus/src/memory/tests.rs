@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::JobId;
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::MemoryBus;
 use super::seen::WINDOW;
 use crate::conformance::Pace;
-use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Queue};
+use crate::{Bus, ConsumerSpec, Delivery, Filter, MAX_PAYLOAD, MessageId, Queue};
 
 const CAPACITY: usize = 16;
 const ACK_WAIT: Duration = Duration::from_secs(10);
@@ -26,6 +28,55 @@ async fn setup(_test: &str) -> (Arc<dyn Bus>, Pace) {
 }
 
 crate::conformance! { #[tokio::test(start_paused = true)] setup }
+
+/// The same, with every message written on its way.
+mod by_wire {
+    use super::*;
+
+    async fn setup(test: &str) -> (Arc<dyn Bus>, Pace) {
+        let (_, pace) = super::setup(test).await;
+        (Arc::new(MemoryBus::new(CAPACITY).by_wire()), pace)
+    }
+
+    crate::conformance! { #[tokio::test(start_paused = true)] setup }
+}
+
+/// A message that must not be written.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Sealed;
+
+impl Serialize for Sealed {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        panic!("a message that stays in its process is written")
+    }
+}
+
+impl model::Message for Sealed {
+    const KIND: &'static str = "sealed";
+    const VERSION: u16 = 1;
+
+    fn size(&self) -> Option<usize> {
+        Some(MAX_PAYLOAD)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stays_in_the_process_is_never_written_and_is_the_very_message_that_was_sent() {
+    let bus = MemoryBus::new(CAPACITY);
+    bus.open(spec(Filter::Verify, 10)).await.unwrap();
+    let (sent, job) = (Arc::new(Sealed), JobId::fresh());
+    crate::send(&bus, verify("s"), job, Arc::clone(&sent)).await.unwrap();
+    crate::send_part(&bus, verify("s"), job, 1, Arc::clone(&sent)).await.unwrap();
+    for delivery in 1..=2 {
+        let pulled = bus.pull(&Filter::Verify, 10, Duration::ZERO).await.unwrap();
+        assert_eq!(pulled.len(), 2, "delivery {delivery}");
+        for message in pulled {
+            assert!(Arc::ptr_eq(&message.payload.read::<Sealed>().unwrap(), &sent));
+            assert!(message.payload.read::<crate::DeadLetter>().is_err());
+            message.nak(Duration::ZERO).await.unwrap();
+        }
+    }
+}
 
 fn verify(source: &str) -> Queue {
     Queue::Verify { source: source.parse().unwrap() }

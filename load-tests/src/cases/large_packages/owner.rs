@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -89,7 +90,7 @@ impl Owner {
         let filter = Filter::Outcomes(self.source.clone());
         let mut said = self.bus.pull(&filter, 1, PATIENCE).await?;
         let outcome = said.pop().context("nobody has opened the package")?;
-        let result = model::decode::<PackageOutcome>(&outcome.payload)?.result;
+        let result = outcome.payload.read::<PackageOutcome>()?.result.clone();
         outcome.ack().await?;
         match result {
             PackageResult::Opened(contents) => Ok(contents),
@@ -135,7 +136,7 @@ impl Owner {
             stored: self.stored.clone(),
             task,
         };
-        bus::send(&self.bus, queue, job.id, &job).await?;
+        bus::send(&self.bus, queue, job.id, Arc::new(job)).await?;
         Ok(())
     }
 }

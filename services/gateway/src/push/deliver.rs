@@ -1,6 +1,8 @@
 //! A hub delivers: what it brings is judged by its bytes alone, queued, and only then answered (CN-4).
 
-use ::bus::{BusError, MessageId, Queue};
+use std::sync::Arc;
+
+use ::bus::{BusError, MessageId, Payload, Queue};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -103,7 +105,7 @@ impl Callbacks {
             body,
         };
         let queue = Queue::Notices { source: subscription.source.clone() };
-        let publishing = self.0.bus.publish(queue, id, model::encode(&notice).into());
+        let publishing = self.0.bus.publish(queue, id, Payload::of(Arc::new(notice)));
         match timeout(self.0.limits.queue_time, publishing).await {
             Ok(Ok(published)) => {
                 let verdict = if published.duplicate { Verdict::Doubled } else { Verdict::Queued };

@@ -126,7 +126,7 @@ impl Case {
         self.bus.open(ConsumerSpec::new(filter.clone(), 10, Duration::from_secs(60), 5)).await.unwrap();
         let mut notices = Vec::new();
         for delivery in self.bus.pull(&filter, 10, Duration::from_millis(10)).await.unwrap() {
-            notices.push(model::decode(&delivery.payload).unwrap());
+            notices.push(Arc::unwrap_or_clone(delivery.payload.read().unwrap()));
             delivery.ack().await.unwrap();
         }
         notices

@@ -1,5 +1,7 @@
 //! What came of a job about a package: each message is settled in one atomic batch before it is acknowledged.
 
+use std::sync::Arc;
+
 use bus::Delivery;
 use catalog::Batch;
 use jiff::SignedDuration;
@@ -27,8 +29,8 @@ impl Harvest {
     ) -> Result<(), HarvestError> {
         let (mut packages, mut others) = (Vec::new(), Vec::new());
         for delivery in deliveries {
-            match model::decode::<PackageOutcome>(&delivery.payload) {
-                Ok(outcome) => packages.push((delivery, outcome)),
+            match delivery.payload.read::<PackageOutcome>() {
+                Ok(outcome) => packages.push((delivery, Arc::unwrap_or_clone(outcome))),
                 Err(_) => others.push(delivery),
             }
         }

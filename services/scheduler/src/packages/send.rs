@@ -1,6 +1,7 @@
 //! What is to be done for a package next, and the jobs that say so.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use bus::Queue;
 use catalog::Batch;
@@ -149,7 +150,7 @@ impl Harvest {
                 let held = record.settled.as_ref().map(|settled| settled.validators.clone());
                 let (held, terms) = (held.unwrap_or_default(), self.options.terms.clone());
                 let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
-                self.queue_fetch(&lane, id, &job).await?;
+                self.queue_fetch(&lane, id, job).await?;
             }
             Task::Unpack(task) => {
                 let Some(stored) = stored(record).cloned() else { return Ok(None) };
@@ -159,7 +160,7 @@ impl Harvest {
                     UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },
                 };
                 let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
-                bus::send(&*self.bus, queue, id, &job).await?;
+                bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
             }
         }
         Ok(Some(lane))

@@ -129,8 +129,8 @@ impl Case {
         let filter = Filter::Outcomes(self.source.clone());
         let mut said = Vec::new();
         for delivery in self.bus.pull(&filter, 1_000, wait).await.unwrap() {
-            assert!(delivery.payload.len() < bus::MAX_PAYLOAD);
-            let outcome: PackageOutcome = model::decode(&delivery.payload).unwrap();
+            assert!(delivery.payload.to_bytes().len() < bus::MAX_PAYLOAD);
+            let outcome: PackageOutcome = Arc::unwrap_or_clone(delivery.payload.read().unwrap());
             self.names.lock().unwrap().push(delivery.id.to_string());
             said.push(outcome.result);
             delivery.ack().await.unwrap();

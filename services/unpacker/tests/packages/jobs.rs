@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bus::Work;
-use bytes::Bytes;
 use fixity::Sha256;
 use model::{Disposition, Location, PackageId, PackageResult, ProblemReason, UnpackTask};
 use store::Store;
@@ -154,7 +153,7 @@ async fn a_job_that_is_worked_again_under_its_name_is_heard_once() {
 #[tokio::test]
 async fn what_makes_no_sense_is_poison() {
     let case = Case::new().await;
-    assert!(matches!(case.unpacker().work(Bytes::from_static(b"{}"), 1).await, Work::Poison { .. }));
+    assert!(matches!(case.unpacker().work("{}".into(), 1).await, Work::Poison { .. }));
     let mut stored = case.put(zip()).await;
     stored.location = Location::Object { sha256: stored.computed.sha256() };
     let (work, said) = case.work(&case.job(&stored, UnpackTask::default())).await;

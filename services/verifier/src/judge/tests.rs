@@ -1,4 +1,5 @@
 use bus::MemoryBus;
+use bytes::Bytes;
 use fixity::{Computed, Sha256};
 use model::{Declaration, Disposition, JobId, ProblemReason, RunId, Seq};
 
@@ -44,7 +45,7 @@ async fn judge_listed(
         elapsed_ms: 1,
     };
     let verifier = Verifier::new(store, Arc::new(MemoryBus::new(4)));
-    verifier.judge(job).await.unwrap().items.remove(0).result
+    verifier.judge(&job).await.unwrap().items.remove(0).result
 }
 
 fn declares(content: &[u8]) -> Declaration {

@@ -3,12 +3,11 @@
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use model::Lane;
 use tokio::sync::watch;
 
 use super::*;
-use crate::{Lanes, Place, Published, Receipt};
+use crate::{Lanes, Payload, Place, Published, Receipt};
 
 /// A bus that fails when told to, as a server does that cannot be reached.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ impl Bus for Failing {
     fn lanes(&self) -> watch::Receiver<Lanes> {
         self.bus.lanes()
     }
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         self.bus.publish(queue, id, payload).await
     }
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {

@@ -77,7 +77,7 @@ async fn halt_in_one_lane_stops_them_all() {
     publish_fetch(&bus, 0, "halts").await;
     publish_fetch(&bus, 1, "slow").await;
     let ended = run_lanes(Arc::clone(&bus), CancellationToken::new(), |message| async move {
-        if message.payload == "halts" {
+        if message.payload.to_bytes() == "halts" {
             return Work::Halt { why: "no room".to_owned() };
         }
         sleep(Duration::from_secs(3)).await;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bus::{
     BusError, ConsumerSpec, DeadLetter, Delivery, Depth, JetStreamBus, JetStreamConfig, Lanes, Message,
-    MessageId, Published, Queue,
+    MessageId, Payload, Published, Queue,
 };
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -67,7 +67,9 @@ enum Harm {
     /// Decides about each message by its name.
     Decide(Decide),
     /// Queues the first slice job again, when the second package is opened.
-    Repeat { slice: OnceLock<(Queue, Bytes)>, opened: AtomicUsize, repeated: AtomicUsize },
+    Repeat { slice: OnceLock<(Queue, Payload)>, opened: AtomicUsize, repeated: AtomicUsize },
+    /// Does none, and counts the messages that are handed over whole, and those that are bytes.
+    Watch { whole: AtomicUsize, written: AtomicUsize },
     /// Cuts the payloads of the first so many.
     Damage(AtomicUsize),
     /// Loses all that come within this time after the first. Nothing else happens meanwhile, so time passes at once.
@@ -98,12 +100,18 @@ impl Harming {
     }
 
     /// What is left of a payload; nothing where the message is lost.
-    fn harm(&self, payload: Bytes) -> Option<Bytes> {
+    fn harm(&self, payload: Payload) -> Option<Payload> {
         match &self.harm {
             Harm::Decide(_) | Harm::Repeat { .. } => Some(payload),
+            Harm::Watch { whole, written } => {
+                let seen = if payload.is_written() { written } else { whole };
+                seen.fetch_add(1, Ordering::SeqCst);
+                Some(payload)
+            }
             Harm::Damage(left) => {
                 let hit = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-                Some(if hit.is_ok() { payload.slice(..payload.len() / 2) } else { payload })
+                let half = |bytes: Bytes| bytes.slice(..bytes.len() / 2);
+                Some(if hit.is_ok() { half(payload.to_bytes()).into() } else { payload })
             }
             Harm::Lose { time, first, lost, healed } => {
                 let begin = first.get_or_init(|| {
@@ -124,7 +132,7 @@ impl Harming {
 
     fn lost(&self) -> usize {
         match &self.harm {
-            Harm::Decide(_) | Harm::Repeat { .. } | Harm::Damage(_) => 0,
+            Harm::Decide(_) | Harm::Repeat { .. } | Harm::Watch { .. } | Harm::Damage(_) => 0,
             Harm::Lose { lost, .. } => lost.load(Ordering::SeqCst),
         }
     }
@@ -141,7 +149,7 @@ impl Bus for Harming {
     fn lanes(&self) -> watch::Receiver<Lanes> {
         self.bus.lanes()
     }
-    async fn publish(&self, queue: Queue, id: MessageId, payload: Bytes) -> Result<Published, BusError> {
+    async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         let concerned = queue.subject().starts_with(self.stage);
         if let Harm::Repeat { slice, opened, repeated } = &self.harm {
             match &queue {
@@ -245,6 +253,20 @@ impl Bench {
     }
 }
 
+/// That the bus writes nothing on its way either is for its own tests.
+#[tokio::test]
+async fn no_job_and_no_outcome_of_a_harvest_in_one_process_is_written() {
+    for stage in ["fetch", "verify", "outcomes"] {
+        let bench = Bench::new().await;
+        let harm = Harm::Watch { whole: AtomicUsize::new(0), written: AtomicUsize::new(0) };
+        let bus = Arc::new(Harming { bus: memory(), stage, harm });
+        assert!(bench.harvest(Arc::clone(&bus) as Arc<dyn Bus>).await.in_sync());
+        let Harm::Watch { whole, written } = &bus.harm else { panic!("it watches") };
+        assert!(whole.load(Ordering::SeqCst) > 0, "{stage}: nothing was sent");
+        assert_eq!(written.load(Ordering::SeqCst), 0, "{stage}");
+    }
+}
+
 async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'static str, bus: Arc<dyn Bus>) {
     let bench = Bench::new().await;
     let report = bench.harvest(Harming::damaging_on(Arc::clone(&bus), stage, 1)).await;
@@ -318,7 +340,7 @@ async fn the_letter_of_an_earlier_job_is_a_problem_of_one_run_and_of_no_resource
     let bus = Arc::new(MemoryBus::new(BUS_CAPACITY));
     let source = SourceId::of_entry(&Url::parse(&bench.source.url()).unwrap());
     let (id, queue) = (MessageId::new(format!("fetch-{}", model::JobId::fresh())), Queue::Verify { source });
-    let message = Message { id: id.clone(), queue, payload: Bytes::from_static(&[0xff, 0x00]), attempt: 3 };
+    let message = Message { id: id.clone(), queue, payload: vec![0xff, 0x00].into(), attempt: 3 };
     DeadLetter::bury(&*bus, &message, "it was never any good").await.unwrap();
 
     let report = bench.harvest(bus).await;

@@ -1,0 +1,149 @@
+//! How long messages are on the wire at most, told without writing them: a message that stays within a process is only weighed, and
+//! most are far from any limit.
+//!
+//! Each constant shows what stands around the values, with the longest numbers and moments there are. Failures are few, and are
+//! written to be measured.
+
+use std::io;
+
+use fixity::{Computed, Digest};
+use serde::Serialize;
+
+use crate::{
+    Declaration, FetchItem, FetchJob, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes,
+    StoredBitstream, Terms, Validators, VerifyJob,
+};
+
+const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
+const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true},"#.len();
+const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
+const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":},"#.len();
+const OUTCOMES: usize = r#"{"kind":"outcomes","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
+const OUTCOME: usize = r#"{"uri":,"seq":18446744073709551615,"result":},"#.len();
+const RESULT: usize = r#"{"verified":{"stored":,"assurance":"digest"}}"#.len();
+const STORED: usize = r#"{"location":,"computed":,"media_type":,"validators":,"modified":"-009999-01-02T01:59:59.999999999Z","final_url":}"#.len();
+const OBJECT: usize =
+    r#"{"kind":"object","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}"#.len();
+const MEMBER: usize = r#"{"kind":"package","source":,"package":"01ARZ3NDEKTSV4RRFFQ69G5FAV","offset":18446744073709551615,"stored_length":18446744073709551615,"method":"deflated"}"#.len();
+const COMPUTED: usize = r#"{"length":18446744073709551615,"digests":[]}"#.len();
+const DECLARATION: usize = r#"{"digests":[],"unjudged":[],"length":18446744073709551615,"media_type":,"encoding":,"lastmod":"-009999-01-02T01:59:59.999999999Z"}"#.len();
+const VALIDATORS: usize = r#"{"etag":,"last_modified":}"#.len();
+
+pub(crate) fn fetch_job(job: &FetchJob) -> usize {
+    let FetchJob { id: _, source, run: _, lane, terms, items } = job;
+    let terms = if *terms == Terms::default() { 0 } else { written(terms) };
+    let items: usize = items.iter().map(fetch_item).sum();
+    FETCH_JOB + text(source.as_str()) + text(lane.as_str()) + terms + items
+}
+
+pub(crate) fn verify_job(job: &VerifyJob) -> usize {
+    let VerifyJob { id: _, source, run: _, lane, items, requests: _, elapsed_ms: _ } = job;
+    let items: usize = items.iter().map(fetched).sum();
+    VERIFY_JOB + text(source.as_str()) + text(lane.as_str()) + items
+}
+
+pub(crate) fn outcomes(outcomes: &Outcomes) -> usize {
+    let Outcomes { id: _, source, run: _, lane, items, requests: _, elapsed_ms: _ } = outcomes;
+    let items: usize = items.iter().map(outcome).sum();
+    OUTCOMES + text(source.as_str()) + text(lane.as_str()) + items
+}
+
+fn fetch_item(item: &FetchItem) -> usize {
+    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, mend: _ } = item;
+    FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held)
+}
+
+fn fetched(fetched: &Fetched) -> usize {
+    let Fetched { uri, seq: _, declaration: declared, listed_until: _, result } = fetched;
+    let result = match result {
+        FetchedResult::Stored(of) | FetchedResult::Kept(of) => stored(of),
+        FetchedResult::NotModified | FetchedResult::Deferred => 0,
+        FetchedResult::Failed(failure) => written(failure),
+    };
+    FETCHED + text(uri.as_str()) + declaration(declared) + RESULT + result
+}
+
+fn outcome(outcome: &Outcome) -> usize {
+    let Outcome { uri, seq: _, result } = outcome;
+    let result = match result {
+        OutcomeResult::Verified { stored: of, assurance: _ } => stored(of),
+        OutcomeResult::NotModified | OutcomeResult::Deferred => 0,
+        OutcomeResult::Failed(failure) => written(failure),
+    };
+    OUTCOME + text(uri.as_str()) + RESULT + result
+}
+
+fn stored(stored: &StoredBitstream) -> usize {
+    let StoredBitstream {
+        location: place,
+        computed: of,
+        media_type,
+        validators: given,
+        modified: _,
+        final_url,
+    } = stored;
+    STORED + location(place) + computed(of) + optional(media_type) + validators(given) + optional(final_url)
+}
+
+fn location(location: &Location) -> usize {
+    match location {
+        Location::Object { sha256: _ } => OBJECT,
+        Location::Pack { source, .. } | Location::Package { source, .. } => MEMBER + text(source.as_str()),
+    }
+}
+
+fn computed(computed: &Computed) -> usize {
+    COMPUTED + digests(computed.digests())
+}
+
+fn declaration(declaration: &Declaration) -> usize {
+    let Declaration { digests: declared, unjudged, length: _, media_type, encoding, lastmod: _ } =
+        declaration;
+    let unjudged: usize = unjudged.iter().map(|digest| text(digest) + 1).sum();
+    DECLARATION + digests(declared) + unjudged + optional(media_type) + optional(encoding)
+}
+
+fn validators(validators: &Validators) -> usize {
+    let Validators { etag, last_modified } = validators;
+    VALIDATORS + optional(etag) + optional(last_modified)
+}
+
+/// `"<algorithm>:<hexadecimal digits>",` each.
+fn digests(digests: &[Digest]) -> usize {
+    digests.iter().map(|digest| 4 + digest.algorithm().as_str().len() + 2 * digest.bytes().len()).sum()
+}
+
+fn optional(value: &Option<String>) -> usize {
+    value.as_deref().map_or(0, text)
+}
+
+/// A text in its quotes. Of what JSON escapes, control characters take six bytes at most, quotes and backslashes two.
+fn text(text: &str) -> usize {
+    let control = text.bytes().filter(|byte| *byte < 0x20).count();
+    let quoted = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
+    2 + text.len() + 5 * control + quoted
+}
+
+/// How long a value is on the wire, to the byte: it is written, and kept nowhere.
+pub(crate) fn written(value: &impl Serialize) -> usize {
+    struct Length(usize);
+
+    impl io::Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut length = Length(0);
+    // As for a message: nothing of ours fails to be written.
+    serde_json::to_writer(&mut length, value).expect("messages serialise to JSON");
+    length.0
+}
+
+#[cfg(test)]
+mod tests;
