@@ -1,7 +1,6 @@
 //! A batch: changes of records that take effect together or not at all.
 
 use bytes::Bytes;
-use model::ChangeLogEntry;
 use serde::Serialize;
 use slatedb::WriteBatch;
 
@@ -15,10 +14,10 @@ use crate::meta::NEXT_CHANGE;
 #[derive(Debug, Default)]
 pub struct Batch {
     writes: WriteBatch,
-    changes: Pages,
-    len: usize,
-    /// Entries of the change log among them.
-    appended: usize,
+    /// Entries of the change log.
+    pub(crate) changes: Pages,
+    /// All other changes.
+    records: usize,
     /// Pending records that are removed.
     pub(crate) pending_done: u64,
     /// Whether what is known of a resource is written.
@@ -45,12 +44,12 @@ impl Batch {
 
     /// How many changes were collected.
     pub fn len(&self) -> usize {
-        self.len
+        self.records + self.changes.entries()
     }
 
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// How many pending records it removes.
@@ -71,26 +70,20 @@ impl Batch {
         if self.accepts(&key) {
             let value = self.json(value);
             self.writes.put_bytes(key.bytes().clone(), value);
-            self.len += 1;
+            self.records += 1;
         }
     }
 
     pub(crate) fn delete<S: KeySpace>(&mut self, key: Key<S>) {
         if self.accepts(&key) {
             self.writes.delete(key.bytes());
-            self.len += 1;
+            self.records += 1;
         }
-    }
-
-    pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
-        self.changes.append(entry);
-        self.len += 1;
-        self.appended += 1;
     }
 
     /// How many rows of the database it changes.
     pub(crate) fn rows(&self) -> usize {
-        self.len - self.appended + self.changes.len()
+        self.records + self.changes.rows()
     }
 
     /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
@@ -99,7 +92,7 @@ impl Batch {
             return Err(too_long);
         }
         let mut writes = self.writes;
-        if self.appended > 0 {
+        if self.changes.entries() > 0 {
             for (key, page) in self.changes.numbered(next_change) {
                 writes.put_bytes(key.bytes().clone(), page);
             }
@@ -120,7 +113,7 @@ impl Batch {
         }
         // The whole batch is refused: what goes together is not committed in part.
         self.too_long = Some(TooLong { key: keyspace::show::<S>(&key.bytes()[..80]), length });
-        self.len += 1;
+        self.records += 1;
         false
     }
 }

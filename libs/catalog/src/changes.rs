@@ -19,7 +19,10 @@ pub(crate) enum Changes {}
 
 /// Entries that wait to be committed, as they will be stored.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Vec<OpenPage>);
+pub(crate) struct Pages {
+    open: Vec<OpenPage>,
+    entries: usize,
+}
 
 /// The beginning of a JSON array.
 #[derive(Debug)]
@@ -87,19 +90,20 @@ impl Lookups {
 
 impl Pages {
     pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
-        let page = match self.0.last_mut() {
+        let page = match self.open.last_mut() {
             Some(page) if page.json.len() < FULL => page,
-            _ => self.0.push_mut(OpenPage { entries: 0, json: Vec::new() }),
+            _ => self.open.push_mut(OpenPage { entries: 0, json: Vec::new() }),
         };
         page.json.push(if page.entries == 0 { b'[' } else { b',' });
         // An entry is a struct of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
         serde_json::to_writer(&mut page.json, entry).expect("entries serialise to JSON");
         page.entries += 1;
+        self.entries += 1;
     }
 
     /// The pages as they are stored, their entries numbered from `*next` on.
     pub(crate) fn numbered(self, next: &mut u64) -> impl Iterator<Item = (Key<Changes>, Bytes)> {
-        self.0.into_iter().map(|OpenPage { entries, mut json }| {
+        self.open.into_iter().map(|OpenPage { entries, mut json }| {
             json.push(b']');
             *next += entries;
             (Changes::key(*next - 1), json.into())
@@ -107,15 +111,20 @@ impl Pages {
     }
 
     /// How many rows of the database they take.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    pub(crate) fn rows(&self) -> usize {
+        self.open.len()
+    }
+
+    /// How many entries there are.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
     }
 }
 
 impl Batch {
     /// Appends to the change log; the number is given at the commit.
     pub fn append_change(&mut self, entry: &ChangeLogEntry) {
-        self.append(entry);
+        self.changes.append(entry);
     }
 }
 
@@ -140,7 +149,7 @@ mod tests {
         let entries: Vec<_> = (0..1_000).map(entry).collect();
         let mut pages = Pages::default();
         entries.iter().for_each(|entry| pages.append(entry));
-        let rows = pages.len();
+        let rows = pages.rows();
         assert!((5..50).contains(&rows), "{rows}");
         let mut next = 7;
         let mut read = Vec::new();
