@@ -94,11 +94,7 @@ impl GetRequest {
         let mut headers = HeaderMap::new();
         put(&mut headers, IF_NONE_MATCH, self.validators.etag.as_deref());
         put(&mut headers, IF_MODIFIED_SINCE, self.validators.last_modified.as_deref());
-        if let Some(Ok(accept)) =
-            self.accept.map(|text| HeaderValue::from_maybe_shared(Bytes::from_static(text.as_bytes())))
-        {
-            headers.insert(ACCEPT, accept);
-        }
+        put(&mut headers, ACCEPT, self.accept);
         if let Some(range) = &self.range
             && (range.if_range.is_none() || put(&mut headers, IF_RANGE, range.if_range.as_deref()))
         {
