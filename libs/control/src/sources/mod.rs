@@ -83,6 +83,23 @@ impl Sources {
         self.table.view().await
     }
 
+    /// Whether there is such a Source now. A view that has it is taken at its word; one that has not may be a moment behind, and so only the store
+    /// says no.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn is_there(&self, id: &SourceId, view: &View<SourceSpec>) -> Result<bool, ControlError> {
+        if view.get(id).is_some() {
+            return Ok(true);
+        }
+        match self.get(id).await {
+            // What a later version has written is there, too.
+            Ok(_) | Err(ControlError::Unreadable { .. }) => Ok(true),
+            Err(ControlError::Absent { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether the bucket can be read.
     pub(crate) async fn probe(&self) -> Result<(), ControlError> {
         self.table.probe().await

@@ -1,7 +1,7 @@
 use async_nats::jetstream;
 use control::{Control, ControlError, Revision, Schedule};
 
-use crate::support::{config, control, soon, source, spec};
+use crate::support::{self, config, control, soon, source, spec};
 
 #[tokio::test]
 async fn a_source_is_created_read_changed_and_deleted() {
@@ -82,4 +82,15 @@ async fn a_value_of_a_later_release_is_told_and_hides_no_other() {
         "{error}"
     );
     assert!(control.sources().create(&spec(2)).await.is_err(), "and it is not overwritten");
+}
+
+/// The view of another namespace never hears of it, as one that is behind has not heard yet.
+#[tokio::test]
+async fn a_source_that_a_view_does_not_have_yet_is_there() {
+    let (control, behind) = (control().await, support::control().await.sources().view().await.unwrap());
+    let sources = control.sources();
+    assert!(!sources.is_there(&source(1), &behind).await.unwrap());
+    sources.create(&spec(1)).await.unwrap();
+    assert!(behind.get(&source(1)).is_none());
+    assert!(sources.is_there(&source(1), &behind).await.unwrap());
 }

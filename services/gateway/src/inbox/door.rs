@@ -96,12 +96,13 @@ pub(super) fn too_many(who: &str, seconds: u64) -> Refusal {
 /// Whose inbox a path names: one of a Source that is there, or the one for all.
 ///
 /// # Errors
-/// [`Refusal::not_found`].
-pub(super) fn whose(gateway: &Gateway, named: &Named) -> Result<Option<SourceId>, Refusal> {
+/// [`Refusal::not_found`]; that the control store cannot be asked.
+pub(super) async fn whose(gateway: &Gateway, named: &Named) -> Result<Option<SourceId>, Refusal> {
     let Some(source) = source(named)? else { return Ok(None) };
-    match gateway.views().sources.get(&source) {
-        Some(_) => Ok(Some(source)),
-        None => Err(Refusal::not_found(format!("there is no source {source}, and so no inbox of it"))),
+    // A sender takes a 404 for the last word, also right after the Source was added.
+    match gateway.control().sources().is_there(&source, &gateway.views().sources).await? {
+        true => Ok(Some(source)),
+        false => Err(Refusal::not_found(format!("there is no source {source}, and so no inbox of it"))),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn list(
 ) -> Result<Response, Refusal> {
     let reader = reader(&both, &headers)?;
     let (gateway, inbox) = &both;
-    let source = whose(gateway, &named)?;
+    let source = whose(gateway, &named).await?;
     let limit = page::limit(params.limit)?;
     let after: Option<NotificationId> =
         params.after.map(|after| after.parse()).transpose().map_err(|_| {
@@ -80,7 +80,7 @@ pub(super) async fn one(
 ) -> Result<Response, Refusal> {
     let reader = reader(&both, &headers)?;
     let (gateway, inbox) = &both;
-    let source = whose(gateway, &named)?;
+    let source = whose(gateway, &named).await?;
     let id = notification(&named)?;
     let notification = inbox.inboxes().get(source.as_ref(), &id).await?;
     if let Reader::Sender(sender) = &reader

@@ -62,7 +62,7 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
     let (known, _place) = let_in(both, &headers).await?;
     // Whoever has shown a token may know which inboxes there are.
     if known.is_some() {
-        whose(gateway, named)?;
+        whose(gateway, named).await?;
     }
     let media_type = media_type(&headers)?;
     let limit = inbox.settings().body_bytes;
@@ -75,7 +75,7 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
         Some(sender) => sender,
         None => by_origin(both, &notification)?,
     };
-    let source = whose(gateway, named)?;
+    let source = whose(gateway, named).await?;
     // What is JSON is text.
     let body = String::from_utf8(bytes).map_err(|error| Refusal::internal(error.to_string()))?;
     let received_at = gateway.now();
