@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -190,6 +191,12 @@ async fn a_second_harvest_of_the_same_destination_does_no_harm_to_the_first() {
 async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     let source = source(small(400).latency(Duration::from_millis(5))).await;
     let copy = Destination::directory();
+    // Python knows how to send a signal; it is there for other tests anyway. It waits for the number of the process, so that none has to be started
+    // while the harvest runs on.
+    let python = Venv::peers().unwrap().program("python");
+    let interrupt = "import os, signal; os.kill(int(input()), signal.SIGINT)";
+    let mut interrupting =
+        Command::new(python).args(["-c", interrupt]).stdin(Stdio::piped()).spawn().unwrap();
     let mut command = copy.command("sync", &[&source.well_known()]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -198,10 +205,8 @@ async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
         source.requests().resources >= 100
     })
     .await;
-    // Python knows how to send a signal; it is there for other tests anyway.
-    let python = Venv::peers().unwrap().program("python");
-    let interrupt = format!("import os, signal; os.kill({}, signal.SIGINT)", child.id());
-    assert!(Command::new(python).args(["-c", &interrupt]).status().unwrap().success());
+    writeln!(interrupting.stdin.take().unwrap(), "{}", child.id()).unwrap();
+    assert!(interrupting.wait().unwrap().success());
     let stopped = Run::ended(&command, &child.wait_with_output().unwrap()).exits(3);
     assert!(stopped.complaint().contains("again"), "{stopped}");
     every_file_is_whole(&source, &copy);
