@@ -10,7 +10,7 @@ use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, CompressionCodec, DbReaderOptions,
     GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
 };
-use slatedb::db_cache::foyer::{FoyerCache, FoyerCacheOptions};
+use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
 use slatedb::db_cache::{DbCache, SplitCache};
 
 const MIB: usize = 1024 * 1024;
@@ -143,8 +143,8 @@ impl CacheBudget {
     /// that needs it.
     pub fn new(block_bytes: usize, index_bytes: usize) -> Self {
         let room = |bytes: usize| {
-            let options = FoyerCacheOptions { max_capacity: bytes as u64, shards: 2 };
-            Some(Arc::new(FoyerCache::new_with_opts(options)) as Arc<dyn DbCache>)
+            let options = MokaCacheOptions { max_capacity: bytes as u64, ..MokaCacheOptions::default() };
+            Some(Arc::new(MokaCache::new_with_opts(options)) as Arc<dyn DbCache>)
         };
         let split =
             SplitCache::new().with_block_cache(room(block_bytes)).with_meta_cache(room(index_bytes)).build();
