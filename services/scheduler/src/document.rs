@@ -47,7 +47,20 @@ struct Sorted {
 }
 
 impl Harvest {
+    /// Reads a document to its end, or as far as it can be read.
     pub(crate) async fn read_document(
+        &mut self,
+        uri: &str,
+        record: DocumentRecord,
+        stream: DocumentStream,
+        horizon: Horizon,
+    ) -> Result<(), HarvestError> {
+        self.read_parts(uri, record, stream, horizon).await?;
+        // From here on the catalog is asked for all that is planned.
+        self.committed().await
+    }
+
+    async fn read_parts(
         &mut self,
         uri: &str,
         record: DocumentRecord,
@@ -136,6 +149,9 @@ impl Harvest {
         let count = items.len() as u64;
         let position = reading.record.packages;
         let Sorted { resources, documents, packages } = reading.sort(items);
+        if reading.is_spooled || !documents.is_empty() || !packages.is_empty() {
+            self.committed().await?;
+        }
         let Some(context) = &reading.context else { return Ok(true) };
         let mut batch = Batch::new();
         Box::pin(self.plan_packages(&mut batch, uri, &reading.record, position, packages)).await?;
@@ -162,7 +178,7 @@ impl Harvest {
         let (planned, version) = (reading.planned, reading.version.clone());
         reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
         batch.put_document(uri, &reading.record);
-        self.commit(batch).await?;
+        self.commit_behind(batch).await?;
         // Names that it gives, if not more.
         self.make_room().await;
         Ok(true)

@@ -40,6 +40,10 @@ impl Harvest {
         let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
         uris.sort_unstable();
         uris.dedup();
+        let is_asked = !self.is_bare || self.has_ignored || uris.iter().any(|uri| self.reach.holds(uri));
+        if is_asked {
+            self.committed().await?;
+        }
         let records = self.records_of(&uris).await?;
         let records =
             uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), record?))).collect();
@@ -96,7 +100,7 @@ impl Harvest {
     ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending } = entries;
         let pending = self.catalog.pending_many(&may_be_pending).await?;
-        let mut plans = Plans::of(may_be_pending.into_iter().zip(pending));
+        let mut plans = Plans::of(may_be_pending.into_iter().zip(pending), planned.len());
         let problems = match self.has_ignored {
             true => {
                 self.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())

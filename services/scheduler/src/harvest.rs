@@ -21,6 +21,7 @@ use web::Client;
 use crate::absent::Guard;
 use crate::audit::Audit;
 use crate::beside::Silence;
+use crate::commit::Underway;
 use crate::error::HarvestError;
 use crate::lay::{Ahead, Spool};
 use crate::options::HarvestOptions;
@@ -30,7 +31,7 @@ use crate::reach::Reach;
 use crate::versions::History;
 use crate::weigh::Waits;
 use crate::witness::Witness;
-use crate::{notices, queue, trouble};
+use crate::{notices, queue};
 
 /// Everything a harvest works with. One per Source, since a catalog has one writer.
 pub struct Parts {
@@ -64,7 +65,9 @@ pub struct Parts {
 pub struct Harvest {
     pub(crate) source: SourceId,
     pub(crate) entry: Url,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Arc<Catalog>,
+    /// A commit that goes on while the next one is made ready; at most one.
+    pub(crate) underway: Option<Underway>,
     pub(crate) store: Store,
     pub(crate) view: Option<View>,
     pub(crate) client: Client,
@@ -254,7 +257,8 @@ impl Harvest {
         let mut harvest = Self {
             source,
             entry,
-            catalog,
+            catalog: Arc::new(catalog),
+            underway: None,
             store,
             view,
             client,
@@ -373,30 +377,6 @@ impl Harvest {
     pub(crate) fn next_seq(&mut self) -> Seq {
         self.seq = self.seq.next();
         self.seq
-    }
-
-    /// Commits a batch with the run's counters, so that they tell the truth after a crash.
-    pub(crate) async fn commit(&mut self, mut batch: Batch) -> Result<(), HarvestError> {
-        match self.ahead == Ahead::default() {
-            true => batch.put_run(&self.run),
-            false => batch.put_run(&self.ahead.taken_from(&self.run)),
-        }
-        batch.put_last_seq(self.seq);
-        let done = batch.pending_done();
-        // While dispatching, what is settled is not asked for again.
-        self.is_bare &= self.run.phase == Phase::Dispatching || !batch.puts_resources();
-        let trouble = trouble::lasting(&self.store);
-        tokio::select! {
-            result = self.catalog.commit(batch) => result?,
-            trouble = trouble => return Err(HarvestError::Trouble(trouble)),
-        }
-        self.count_lags();
-        let planned = self.run.counters.planned;
-        self.left.pending =
-            (self.left.pending + planned.saturating_sub(self.left.planned)).saturating_sub(done);
-        self.left.planned = planned;
-        self.show();
-        Ok(())
     }
 
     pub(crate) fn show(&self) {

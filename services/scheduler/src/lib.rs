@@ -7,6 +7,7 @@ mod again;
 mod audit;
 mod beside;
 mod candidate;
+mod commit;
 mod continuity;
 mod decide;
 mod discover;

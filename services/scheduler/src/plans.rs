@@ -16,10 +16,15 @@ struct Slot {
 }
 
 impl Plans {
-    /// What is planned already.
-    pub(crate) fn of(known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>) -> Self {
+    /// What is planned already; with room for as many plans as entries may ask for, since they are large to be moved.
+    pub(crate) fn of(
+        known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>,
+        entries: usize,
+    ) -> Self {
+        let mut plans = HashMap::with_capacity(entries);
         let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
-        Self(planned.map(|(uri, plan)| (uri, Slot { plan: Some(plan), is_changed: false })).collect())
+        plans.extend(planned.map(|(uri, plan)| (uri, Slot { plan: Some(plan), is_changed: false })));
+        Self(plans)
     }
 
     /// The plan for a resource.

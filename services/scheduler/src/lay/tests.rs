@@ -164,6 +164,33 @@ async fn the_first_harvest_of_lists_in_order_looks_for_no_plan_of_its_own() {
     assert!(asked.looked_up < 30, "{asked:?}");
 }
 
+/// Entries come to be planned by the 500, and what one portion asks for may not be committed yet when the next one is looked at.
+#[tokio::test]
+async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_plan() {
+    let case = Case::fresh(SourceSpec::default().resources(0)).await;
+    let (mut harvest, lookups) = case.harvest().await;
+    let (uri, record) = next_unread(&harvest).await.unwrap();
+    let entry = |n: u64, length: u64| {
+        format!(r#"<url><loc>http://e.org/{n:05}</loc><rs:md length="{length}"/></url>"#)
+    };
+    // Every hundredth speaks of the resource that stands 500 entries before it.
+    let entries =
+        (0..5_000).map(|n| if n >= 500 && n % 100 == 0 { entry(n - 500 + 1, 2) } else { entry(n, 1) });
+    let list = format!(
+        r#"<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/"><rs:md capability="resourcelist" at="2026-01-01T00:00:00Z"/>{}</urlset>"#,
+        entries.collect::<String>()
+    );
+    let horizon = crate::entry::Horizon::at(harvest.clock.now());
+    let options = horizon.options(resourcesync::Mode::Tolerant);
+    let stream = crate::read::open_bytes(list.into_bytes(), uri.parse().unwrap(), options);
+    harvest.read_document(&uri, record, stream, horizon).await.unwrap();
+    let counters = &harvest.run.counters;
+    assert_eq!((counters.listed, counters.planned, counters.moot), (5_000, 4_955, 45));
+    assert_eq!(lookups.count_pending().await.unwrap(), 4_955);
+    let again = lookups.pending(&"http://e.org/00001".parse().unwrap()).await.unwrap();
+    assert_eq!(again.unwrap().declaration.length, Some(2), "the later entry counts");
+}
+
 #[tokio::test]
 async fn what_differs_is_new_or_is_missing_is_planned_in_the_same_pass() {
     let case = Case::of(lists(300)).await;

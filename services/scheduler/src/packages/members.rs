@@ -44,7 +44,7 @@ impl Harvest {
         let pending = self.catalog.pending_many(&uris).await?;
         let problems = self.problems_of(&uris).await?;
         let versions = self.versions_of(&uris).await?;
-        let mut plans = Plans::of(uris.iter().cloned().zip(pending));
+        let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
         let mut steps = Vec::with_capacity(members.len());
         for ((planned, result), held) in members.into_iter().zip(records) {
             let before = plans.get(&planned.uri).cloned();
