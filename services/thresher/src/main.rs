@@ -21,11 +21,24 @@ use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
-use crate::exit::CommandResult;
+use crate::exit::{CommandResult, Exit};
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let cli = Cli::parse();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("thresher: this machine gives no threads to work with: {error}");
+            return Exit::Failed.into();
+        }
+    };
+    let exit = runtime.block_on(execute(cli));
+    // What is still at work in the background has nothing left to do that anybody waits for.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn execute(cli: Cli) -> ExitCode {
     if let Command::Serve(args) = cli.command {
         // It has a log of its own.
         return commands::serve::run(args).await;

@@ -154,6 +154,8 @@ async fn harvest_over(
     if is_audit {
         target::must_hold_a_harvest(&place)?;
     }
+    // It reads the certificates that this machine trusts, while the store and the catalog are opened.
+    let client = tokio::task::spawn_blocking(move || http::client(request.web));
     let store = Store::open(&place, StoreOptions::default()).await?;
     let source = SourceId::of_entry(&request.url);
     let path = target::catalog_path(&source);
@@ -181,8 +183,8 @@ async fn harvest_over(
             other.url
         )));
     }
-    let client = http::client(request.web)?;
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    let client = client.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     // An audit leaves the view as it is: laid out or not.
     let view = match (is_audit, catalog.last_run().await?) {
         (true, Some(run)) => view.filter(|_| run.view),
