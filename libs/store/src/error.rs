@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::trouble::TroubleKind;
 
@@ -105,6 +106,9 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// What all were told who shared a write.
+    #[error(transparent)]
+    Shared(Arc<StoreError>),
     /// Anything else the store's client says.
     #[error(
         "the store failed at {at}: {source}; settle what it complains of, then run the same command again"
@@ -123,6 +127,7 @@ impl StoreError {
         match self {
             Self::Unavailable { .. } | Self::Busy { .. } => true,
             Self::Io { source, .. } => is_passing(source),
+            Self::Shared(error) => error.is_retryable(),
             _ => false,
         }
     }

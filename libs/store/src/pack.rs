@@ -76,12 +76,41 @@ impl Default for PackLimits {
     }
 }
 
+impl PackMember<'_> {
+    /// What it takes of a pack, in bytes, roughly.
+    pub(crate) fn cost(&self) -> usize {
+        self.bytes.len() + self.uri.as_str().len() + ENTRY_BYTES
+    }
+
+    /// Whether the digests are of these bytes, as far as their length tells.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        if self.computed.length() == self.bytes.len() as u64 {
+            return Ok(());
+        }
+        Err(StoreError::Damaged {
+            key: self.uri.to_string(),
+            expected: format!("{} bytes", self.computed.length()),
+            computed: format!("{} bytes", self.bytes.len()),
+        })
+    }
+}
+
 impl PackBuilder {
     /// An empty pack with a name of its own; `at` is when the bitstreams began to be collected (RS-4).
     ///
     /// # Errors
     /// None that memory gives; the archive's and the manifest's writers may have others.
     pub fn new(source: SourceId, at: Timestamp, limits: PackLimits) -> Result<Self, StoreError> {
+        Self::with_room(source, at, limits, FIRST_ROOM)
+    }
+
+    /// As [`PackBuilder::new`], with room for so many bytes made at once.
+    pub(crate) fn with_room(
+        source: SourceId,
+        at: Timestamp,
+        limits: PackLimits,
+        room: usize,
+    ) -> Result<Self, StoreError> {
         let pack = PackId::fresh();
         let header = Header {
             at: Some(at.into()),
@@ -89,7 +118,7 @@ impl PackBuilder {
         };
         let manifest =
             Writer::new(Vec::with_capacity(FIRST_ROOM / 4), &header).map_err(|e| failed(&source, pack, e))?;
-        let archive = ZipWriter::new(Cursor::new(Vec::with_capacity(FIRST_ROOM)));
+        let archive = ZipWriter::new(Cursor::new(Vec::with_capacity(room)));
         Ok(Self { source, pack, limits, archive, manifest, bytes: 0, locations: Vec::new() })
     }
 
@@ -98,13 +127,7 @@ impl PackBuilder {
     /// # Errors
     /// [`StoreError::Damaged`] when the digests are not of these bytes, as far as their length tells.
     pub fn add(&mut self, member: PackMember<'_>) -> Result<usize, StoreError> {
-        if member.computed.length() != member.bytes.len() as u64 {
-            return Err(StoreError::Damaged {
-                key: member.uri.to_string(),
-                expected: format!("{} bytes", member.computed.length()),
-                computed: format!("{} bytes", member.bytes.len()),
-            });
-        }
+        member.check()?;
         let number = self.locations.len();
         let name = format!("resources/{number:05}");
         self.describe(&member, &name)?;
@@ -116,13 +139,13 @@ impl PackBuilder {
             stored_length: member.computed.length(),
             method: Method::Stored,
         });
-        self.bytes += cost(&member);
+        self.bytes += member.cost();
         Ok(number)
     }
 
     /// Whether another bitstream still goes in. An empty pack takes any.
     pub fn fits(&self, member: &PackMember<'_>) -> bool {
-        self.is_empty() || (!self.is_full() && self.bytes + cost(member) <= self.limits.bytes)
+        self.is_empty() || (!self.is_full() && self.bytes + member.cost() <= self.limits.bytes)
     }
 
     /// Whether a limit is reached.
@@ -240,10 +263,6 @@ impl fmt::Debug for Pack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pack({}: {} members, {} bytes)", self.key, self.locations.len(), self.body.len())
     }
-}
-
-fn cost(member: &PackMember<'_>) -> usize {
-    member.bytes.len() + member.uri.as_str().len() + ENTRY_BYTES
 }
 
 fn failed(

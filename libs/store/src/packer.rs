@@ -1,4 +1,4 @@
-//! Pack after pack, filled as small bitstreams come.
+//! Pack after pack, filled as small bitstreams come, for one alone.
 
 use jiff::Timestamp;
 use model::{Location, SourceId};

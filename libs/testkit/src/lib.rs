@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod files;
+pub mod gated;
 pub mod hub;
 pub mod relay;
 pub mod scripted;

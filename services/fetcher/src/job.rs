@@ -1,5 +1,8 @@
 //! A job: resources of one origin, one after the other.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use bus::{Bus, Payload, Queue, Work};
@@ -8,7 +11,7 @@ use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
     ProblemReason, Terms, VerifyJob, WireError,
 };
-use store::{Store, StoreError};
+use store::{PackLimits, SharedPacks, Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use web::Client;
@@ -26,6 +29,8 @@ pub struct Fetcher {
     pub(crate) client: Client,
     credentials: Credentials,
     pub(crate) store: Store,
+    /// Of all jobs of this process: those that end while others store theirs share a pack.
+    packs: SharedPacks,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Arc<FetcherConfig>,
@@ -46,6 +51,7 @@ impl Fetcher {
         Self {
             client,
             credentials: Credentials::default(),
+            packs: SharedPacks::new(store.clone(), PackLimits::default()),
             store,
             bus,
             clock,
@@ -59,7 +65,9 @@ impl Fetcher {
     /// Counts what it does.
     #[must_use]
     pub fn counted(self, metrics: FetcherMetrics) -> Self {
-        Self { metrics, ..self }
+        let counted = metrics.clone();
+        let packs = self.packs.observed(move |jobs| counted.count_pack(jobs));
+        Self { metrics, packs, ..self }
     }
 
     /// Lets Sources name these credentials; otherwise there are none.
@@ -123,7 +131,7 @@ impl Fetcher {
     pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
         let FetchJob { id, source, run, lane, terms: _, items } = job;
         let start = Instant::now();
-        let mut sink = Sink::new(&self.store, source, &self.config, self.clock.now());
+        let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now());
         let mut results = Vec::with_capacity(items.len());
         let mut requests = 0;
         let mut unanswered = 0;

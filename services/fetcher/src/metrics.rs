@@ -5,12 +5,16 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
 use service::Metrics;
 
 use crate::package;
 
+/// From a job that has a pack for itself to as many as a process has in hand by default.
+const JOBS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+
 /// What a fetcher counts. Cheap to clone; counts nobody sees until it is registered.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct FetcherMetrics {
     jobs_in_hand: Gauge,
     resources: Family<ResultLabel, Counter>,
@@ -18,6 +22,7 @@ pub struct FetcherMetrics {
     ranges: Family<ResultLabel, Counter>,
     requests: Counter,
     bytes: Counter,
+    pack_jobs: Histogram,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -27,6 +32,20 @@ struct ResultLabel {
 
 /// A job in hand, until it is dropped.
 pub(crate) struct InHand(Gauge);
+
+impl Default for FetcherMetrics {
+    fn default() -> Self {
+        Self {
+            jobs_in_hand: Gauge::default(),
+            resources: Family::default(),
+            packages: Family::default(),
+            ranges: Family::default(),
+            requests: Counter::default(),
+            bytes: Counter::default(),
+            pack_jobs: Histogram::new(JOBS),
+        }
+    }
+}
 
 impl FetcherMetrics {
     /// Registers them with a service.
@@ -66,6 +85,11 @@ impl FetcherMetrics {
                 "Bytes of bitstreams and packages stored",
                 counted.bytes.clone(),
             );
+            registry.register(
+                "fetch_pack_jobs",
+                "Jobs whose small bitstreams share a pack, of each pack stored",
+                counted.pack_jobs.clone(),
+            );
         });
         counted
     }
@@ -73,6 +97,10 @@ impl FetcherMetrics {
     pub(crate) fn begin(&self) -> InHand {
         self.jobs_in_hand.inc();
         InHand(self.jobs_in_hand.clone())
+    }
+
+    pub(crate) fn count_pack(&self, jobs: usize) {
+        self.pack_jobs.observe(jobs as f64);
     }
 
     pub(crate) fn count_package(&self, done: &PackageOutcome) {

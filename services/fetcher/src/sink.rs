@@ -1,9 +1,9 @@
-//! Where bodies go: small ones together into packs, large ones each into an object of its own.
+//! Where bodies go: small ones together into packs, which jobs that end at about the same time share; large ones each into an object of its own.
 
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{FetchItem, Location, SourceId, StoredBitstream};
-use store::{PackMember, Packer, Store, StoreError};
+use store::{PackBatch, SharedPacks, Store, StoreError, WaitingMember};
 
 use crate::FetcherConfig;
 use crate::body::Body;
@@ -12,20 +12,27 @@ use crate::resource::Fresh;
 /// The bodies of one job. An item is told by its place in the job.
 pub(crate) struct Sink<'a> {
     store: &'a Store,
-    packs: bool,
-    packer: Packer<'a, (usize, Fresh<Computed>)>,
+    source: &'a SourceId,
+    packs: &'a SharedPacks,
+    now: Timestamp,
+    has_packs: bool,
+    batch: PackBatch,
+    /// What is in the batch, in its order.
+    waiting: Vec<(usize, Fresh<Computed>)>,
     stored: Vec<(usize, StoredBitstream)>,
 }
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(
         store: &'a Store,
+        packs: &'a SharedPacks,
         source: &'a SourceId,
         config: &FetcherConfig,
         now: Timestamp,
     ) -> Self {
-        let packs = config.small_bytes > 0;
-        Self { store, packs, packer: Packer::new(store, source, now), stored: Vec::new() }
+        let has_packs = config.small_bytes > 0;
+        let batch = packs.batch(now);
+        Self { store, source, packs, now, has_packs, batch, waiting: Vec::new(), stored: Vec::new() }
     }
 
     /// Takes the body of the job's item `n`.
@@ -38,17 +45,16 @@ impl<'a> Sink<'a> {
         let Fresh { body, media_type, validators, modified, final_url } = fresh;
         let received = |body| Fresh { body, media_type, validators, modified, final_url };
         let (location, fresh) = match body {
-            Body::Small { bytes, computed } if self.packs => {
+            Body::Small { bytes, computed } if self.has_packs => {
                 let fresh = received(computed.clone());
-                let media_type = fresh.media_type.clone();
-                let member = PackMember {
-                    uri: &item.uri,
-                    bytes: &bytes,
-                    computed: &computed,
-                    media_type: media_type.as_deref(),
-                    last_modified: None,
-                };
-                return self.packer.add(member, (n, fresh)).await;
+                let (uri, media_type) = (item.uri.clone(), fresh.media_type.clone());
+                let member = WaitingMember { uri, bytes, computed, media_type };
+                if !self.batch.fits(&member) {
+                    self.store_batch().await?;
+                }
+                self.batch.add(member)?;
+                self.waiting.push((n, fresh));
+                return Ok(());
             }
             Body::Small { bytes, computed } => {
                 let sha256 = computed.sha256();
@@ -71,11 +77,18 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Stores what is still open, and gives what was stored of each item.
+    /// Stores what still waits, and gives what was stored of each item.
     pub(crate) async fn finish(mut self) -> Result<Vec<(usize, StoredBitstream)>, StoreError> {
-        let packed = self.packer.finish().await?;
-        self.stored.extend(packed.into_iter().map(|((n, fresh), location)| (n, fresh.at(location))));
+        self.store_batch().await?;
         Ok(self.stored)
+    }
+
+    async fn store_batch(&mut self) -> Result<(), StoreError> {
+        let batch = std::mem::replace(&mut self.batch, self.packs.batch(self.now));
+        let locations = self.packs.store(self.source, batch).await?;
+        let located = self.waiting.drain(..).zip(locations);
+        self.stored.extend(located.map(|((n, fresh), location)| (n, fresh.at(location))));
+        Ok(())
     }
 }
 

@@ -1,0 +1,170 @@
+//! The writers: one for each Source of which something is being written.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::join_all;
+use model::{Location, SourceId};
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
+use crate::{PackBatch, PackBuilder, PackLimits, Store, StoreError};
+
+/// Bytes that are copied before others have their turn.
+const AT_A_STRETCH: usize = 1024 * 1024;
+
+/// Told how many batches share a pack that is stored.
+type Observer = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// A batch, and who waits to hear where its bitstreams lie.
+pub(super) struct Waiting {
+    pub(super) batch: PackBatch,
+    pub(super) answer: oneshot::Sender<Result<Vec<Location>, StoreError>>,
+}
+
+/// What the writers have in common.
+pub(super) struct Writing {
+    pub(super) store: Store,
+    pub(super) limits: PackLimits,
+    observer: Observer,
+    /// A Source is in it while it has a writer, with what the writer has not begun with.
+    waiting: Mutex<HashMap<SourceId, Vec<Waiting>>>,
+}
+
+/// The time of a writer: however it ends, nobody waits for it any longer.
+struct Turn<'a> {
+    of: &'a Writing,
+    source: &'a SourceId,
+    is_over: bool,
+}
+
+impl Writing {
+    pub(super) fn new(store: Store, limits: PackLimits, observer: Observer) -> Self {
+        Self { store, limits, observer, waiting: Mutex::default() }
+    }
+
+    /// Takes a batch in. Whether a writer has to be started for it: otherwise the one that is at work sees it.
+    pub(super) fn join(&self, source: &SourceId, waiting: Waiting) -> bool {
+        match self.lock().entry(source.clone()) {
+            Entry::Occupied(mut others) => {
+                others.get_mut().push(waiting);
+                false
+            }
+            Entry::Vacant(none) => {
+                none.insert(vec![waiting]);
+                true
+            }
+        }
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().values().map(Vec::len).sum()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Writes what waits, and what comes while it is written, until nothing does.
+    pub(super) async fn write_all_of(self: Arc<Self>, source: SourceId) {
+        let mut turn = Turn { of: &self, source: &source, is_over: false };
+        while let Some(waiting) = turn.next() {
+            // Where one pack cannot take all of it, the others need not wait for it.
+            let packs = self.divide(waiting).into_iter().map(|group| self.write(&source, group));
+            join_all(packs).await;
+        }
+    }
+
+    /// Those who are to share a pack. A batch stays whole: its job asks for, and waits for, one pack only.
+    fn divide(&self, waiting: Vec<Waiting>) -> Vec<Vec<Waiting>> {
+        let mut groups: Vec<Vec<Waiting>> = Vec::new();
+        let (mut bytes, mut members) = (0, 0);
+        for one in waiting {
+            bytes += one.batch.bytes();
+            members += one.batch.len();
+            match groups.last_mut() {
+                Some(group) if bytes <= self.limits.bytes && members <= self.limits.members => {
+                    group.push(one)
+                }
+                _ => {
+                    (bytes, members) = (one.batch.bytes(), one.batch.len());
+                    groups.push(vec![one]);
+                }
+            }
+        }
+        groups
+    }
+
+    /// Writes a pack, and tells all who share it.
+    async fn write(&self, source: &SourceId, group: Vec<Waiting>) {
+        let (batches, answers): (Vec<_>, Vec<_>) =
+            group.into_iter().map(|Waiting { batch, answer }| (batch, answer)).unzip();
+        // Those who have gone meanwhile need no answer.
+        match self.put(source, batches).await {
+            Ok(locations) => answers.into_iter().zip(locations).for_each(|(answer, locations)| {
+                answer.send(Ok(locations)).ok();
+            }),
+            Err(error) => {
+                let error = Arc::new(error);
+                for answer in answers {
+                    answer.send(Err(StoreError::Shared(Arc::clone(&error)))).ok();
+                }
+            }
+        }
+    }
+
+    /// Puts a pack of these batches, and gives the locations of each.
+    pub(super) async fn put(
+        &self,
+        source: &SourceId,
+        batches: Vec<PackBatch>,
+    ) -> Result<Vec<Vec<Location>>, StoreError> {
+        let lengths: Vec<usize> = batches.iter().map(PackBatch::len).collect();
+        let Some(since) = batches.iter().map(PackBatch::since).min() else { return Ok(Vec::new()) };
+        let room = batches.iter().map(PackBatch::bytes).sum();
+        let mut pack = PackBuilder::with_room(source.clone(), since, self.limits, room)?;
+        let mut copied = 0;
+        // Each is let go of as soon as it was copied, so that nothing is held twice for long.
+        for member in batches.into_iter().flat_map(PackBatch::into_members) {
+            pack.add(member.as_member())?;
+            copied += member.bytes.len();
+            if copied > AT_A_STRETCH {
+                copied = 0;
+                yield_now().await;
+            }
+        }
+        let mut locations = self.store.put_pack(&pack.finish()?).await?.into_iter();
+        (self.observer)(lengths.len());
+        Ok(lengths.into_iter().map(|length| locations.by_ref().take(length).collect()).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SourceId, Vec<Waiting>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn<'_> {
+    /// What has come since it was asked last. None when nothing has: then the turn is over, and who comes now begins another.
+    fn next(&mut self) -> Option<Vec<Waiting>> {
+        let mut sources = self.of.lock();
+        let mut waiting = sources.get_mut(self.source).map(std::mem::take).unwrap_or_default();
+        // A job that was given up is handed out again, and stores its bitstreams then.
+        waiting.retain(|one| !one.answer.is_closed());
+        if waiting.is_empty() {
+            sources.remove(self.source);
+            self.is_over = true;
+            return None;
+        }
+        Some(waiting)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.of.lock().remove(self.source);
+        }
+    }
+}

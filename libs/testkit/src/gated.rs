@@ -1,0 +1,174 @@
+//! Objects in memory whose PUTs wait until a test lets them through.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use tokio::sync::{Semaphore, watch};
+
+/// The gate before the PUTs: closed, until some are let through or refused.
+#[derive(Debug)]
+pub struct Gate {
+    come: watch::Sender<usize>,
+    through: Semaphore,
+    refused: AtomicUsize,
+}
+
+/// Objects in memory behind a [`Gate`]; only PUTs of whole objects wait at it. Each question for what is known of an object is counted.
+#[derive(Debug)]
+pub struct GatedObjects {
+    inner: InMemory,
+    gate: Arc<Gate>,
+    heads: AtomicUsize,
+}
+
+impl Gate {
+    /// Lets the next `puts` through, those that wait already before those that come.
+    pub fn open(&self, puts: usize) {
+        self.through.add_permits(puts);
+    }
+
+    /// Lets the next PUT fail, as when the server is overloaded.
+    pub fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        self.through.add_permits(1);
+    }
+
+    /// How many PUTs have come so far.
+    pub fn come(&self) -> usize {
+        *self.come.borrow()
+    }
+
+    /// Waits until so many PUTs have come.
+    pub async fn have_come(&self, puts: usize) {
+        let mut come = self.come.subscribe();
+        // Its sender is here.
+        come.wait_for(|come| *come >= puts).await.ok();
+    }
+
+    async fn pass(&self) -> Result<()> {
+        self.come.send_modify(|come| *come += 1);
+        // It is never closed.
+        if let Ok(permit) = self.through.acquire().await {
+            permit.forget();
+        }
+        let refused =
+            self.refused.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        match refused {
+            Ok(_) => {
+                Err(Error::Generic { store: "gate", source: "Error performing PUT: 503 Slow Down".into() })
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl GatedObjects {
+    /// No objects, and the gate before them, which is closed.
+    pub fn closed() -> (Arc<Self>, Arc<Gate>) {
+        let (come, refused) = (watch::Sender::new(0), AtomicUsize::new(0));
+        let gate = Arc::new(Gate { come, through: Semaphore::new(0), refused });
+        let objects = Self { inner: InMemory::new(), gate: Arc::clone(&gate), heads: AtomicUsize::new(0) };
+        (Arc::new(objects), gate)
+    }
+
+    /// How often somebody has asked what is known of an object.
+    pub fn heads(&self) -> usize {
+        self.heads.load(Ordering::SeqCst)
+    }
+}
+
+impl fmt::Display for GatedObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("gated objects")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for GatedObjects {
+    async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.gate.pass().await?;
+        self.inner.put_opts(at, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(at, options).await
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.heads.fetch_add(usize::from(options.head), Ordering::SeqCst);
+        self.inner.get_opts(at, options).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[async_trait]
+impl MultipartStore for GatedObjects {
+    async fn create_multipart(&self, at: &Path) -> Result<MultipartId> {
+        self.inner.create_multipart(at).await
+    }
+
+    async fn put_part(&self, at: &Path, id: &MultipartId, part: usize, data: PutPayload) -> Result<PartId> {
+        self.inner.put_part(at, id, part, data).await
+    }
+
+    async fn complete_multipart(&self, at: &Path, id: &MultipartId, parts: Vec<PartId>) -> Result<PutResult> {
+        self.inner.complete_multipart(at, id, parts).await
+    }
+
+    async fn abort_multipart(&self, at: &Path, id: &MultipartId) -> Result<()> {
+        self.inner.abort_multipart(at, id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::poll;
+    use object_store::ObjectStoreExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn puts_wait_until_they_are_let_through_or_refused() {
+        let (objects, gate) = GatedObjects::closed();
+        let path = Path::from("a");
+        let mut put = Box::pin(objects.put(&path, "x".into()));
+        assert!(poll!(&mut put).is_pending());
+        gate.have_come(1).await;
+        assert!(objects.head(&path).await.is_err());
+        gate.open(1);
+        put.await.unwrap();
+        assert!(objects.head(&path).await.is_ok());
+        gate.refuse();
+        assert!(objects.put(&path, "x".into()).await.is_err());
+        assert_eq!((gate.come(), objects.heads()), (2, 2));
+    }
+}

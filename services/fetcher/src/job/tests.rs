@@ -1,0 +1,113 @@
+use std::collections::BTreeSet;
+
+use bus::MemoryBus;
+use model::{Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Validators};
+use service::{About, Metrics};
+use testkit::gated::{Gate, GatedObjects};
+use testkit::scripted::{Reply, ScriptedServer};
+use testkit::waiting::until;
+use web::WebConfig;
+
+use super::*;
+
+const BODIES: usize = 3;
+
+fn source() -> SourceId {
+    "case".parse().expect("a source id")
+}
+
+/// A job of some small resources, whose bodies name it.
+fn job(server: &ScriptedServer, name: usize) -> FetchJob {
+    let item = |n| {
+        let path = format!("/{name}/{n}");
+        server.push(&path, Reply::ok(body(name, n)));
+        let uri = server.uri(&path).parse().expect("an http URI");
+        let (declaration, held) = (Declaration::default(), Validators::default());
+        FetchItem { uri, seq: Seq::new(1), declaration, listed_until: None, held, mend: false }
+    };
+    let items: Vec<FetchItem> = (0..BODIES).map(item).collect();
+    let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
+    let (id, run, terms) = (JobId::fresh(), RunId::fresh(), Terms::default());
+    FetchJob { id, source: source(), run, lane, terms, items }
+}
+
+fn body(job: usize, n: usize) -> String {
+    format!("body {n} of job {job}")
+}
+
+/// A fetcher whose store waits at the gate.
+fn gated() -> (Fetcher, Arc<Gate>) {
+    let (objects, gate) = GatedObjects::closed();
+    let store = Store::over_objects(objects, "memory", std::env::temp_dir());
+    let client = Client::new(WebConfig::default()).expect("a client");
+    let (bus, clock) = (Arc::new(MemoryBus::new(4)), Arc::new(SystemClock));
+    (Fetcher::new(client, store, bus, clock, FetcherConfig::default()), gate)
+}
+
+/// The packs in which the resources of a job lie, each of which has its own bytes.
+async fn packs_of(store: &Store, name: usize, done: VerifyJob) -> BTreeSet<PackId> {
+    let mut packs = BTreeSet::new();
+    for (n, fetched) in done.items.into_iter().enumerate() {
+        let FetchedResult::Stored(stored) = fetched.result else { panic!("{:?}", fetched.result) };
+        let bytes = store.read_range(&stored.location, 0..stored.computed.length()).await.unwrap();
+        assert_eq!(bytes, body(name, n));
+        let Location::Pack { pack, .. } = stored.location else { panic!("{:?}", stored.location) };
+        packs.insert(pack);
+    }
+    packs
+}
+
+#[tokio::test]
+async fn jobs_that_end_while_a_pack_is_stored_share_the_next_one_and_end_with_it() {
+    let server = ScriptedServer::start().await.expect("a free port on loopback");
+    let metrics = Metrics::new(About { name: "test", version: "0" });
+    let (fetcher, gate) = gated();
+    let fetcher = fetcher.counted(FetcherMetrics::register(&metrics));
+    let begin = |name| {
+        let (job, fetcher) = (job(&server, name), fetcher.clone());
+        // Each asks as its own terms say, and all of them share.
+        tokio::spawn(async move { fetcher.on(&job.terms).expect("terms").fetch(&job).await })
+    };
+    let mut jobs = vec![begin(0)];
+    gate.have_come(1).await;
+    jobs.extend((1..=6).map(begin));
+    until("all other jobs have their bodies", || fetcher.packs.waiting() == 6).await;
+    assert_eq!(gate.come(), 1);
+    gate.open(1);
+    gate.have_come(2).await;
+    assert!(jobs[1..].iter().all(|job| !job.is_finished()), "nothing is told before it is stored");
+    gate.open(1);
+    let mut packs = Vec::new();
+    for (name, job) in jobs.into_iter().enumerate() {
+        packs.push(packs_of(&fetcher.store, name, job.await.unwrap().unwrap()).await);
+    }
+    assert!(packs[1..].iter().all(|pack| pack.len() == 1 && *pack == packs[1]), "{packs:?}");
+    assert!(packs[0].is_disjoint(&packs[1]));
+    assert_eq!(gate.come(), 2);
+    let said = metrics.encode();
+    assert!(said.contains("thresher_fetch_pack_jobs_sum 7.0"), "{said}");
+    assert!(said.contains("thresher_fetch_pack_jobs_count 2"), "{said}");
+}
+
+#[tokio::test]
+async fn a_job_with_more_than_a_pack_takes_fills_several() {
+    let server = ScriptedServer::start().await.expect("a free port on loopback");
+    let (mut fetcher, gate) = gated();
+    fetcher.packs = SharedPacks::new(fetcher.store.clone(), PackLimits { bytes: usize::MAX, members: 2 });
+    gate.open(BODIES);
+    let done = fetcher.fetch(&job(&server, 0)).await.unwrap();
+    assert_eq!(packs_of(&fetcher.store, 0, done).await.len(), 2);
+    assert_eq!(gate.come(), 2);
+}
+
+#[tokio::test]
+async fn a_job_whose_pack_cannot_be_stored_fails_and_the_next_delivery_stores_it() {
+    let server = ScriptedServer::start().await.expect("a free port on loopback");
+    let (fetcher, gate) = gated();
+    gate.refuse();
+    let failed = fetcher.fetch(&job(&server, 0)).await;
+    assert!(matches!(&failed, Err(error) if error.is_retryable()), "{failed:?}");
+    gate.open(1);
+    let done = fetcher.fetch(&job(&server, 0)).await.unwrap();
+    assert_eq!(packs_of(&fetcher.store, 0, done).await.len(), 1);
+}
