@@ -242,19 +242,33 @@ impl Store {
     /// # Errors
     /// What the store says; an object that is missing or too short is no error.
     pub async fn exists(&self, location: &Location, length: u64) -> Result<bool, StoreError> {
+        let object = self.object_length(location).await?;
+        Ok(object.is_some_and(|object| lies_within(location, length, object)))
+    }
+
+    /// The length in bytes of the object in which the bitstream is to lie, as a HEAD tells it; none where there is no such object.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn object_length(&self, location: &Location) -> Result<Option<u64>, StoreError> {
         let key = Key::of(location);
         match self.objects().head(&key.path()).await {
-            Ok(meta) => Ok(match location.span() {
-                None => meta.size == length,
-                Some(Span { offset, stored_length, method }) => {
-                    (method != Method::Stored || stored_length == length)
-                        && offset.checked_add(stored_length).is_some_and(|end| end <= meta.size)
-                }
-            }),
+            Ok(meta) => Ok(Some(meta.size)),
             Err(error) => match StoreError::of_object(self.root(), &key, error) {
-                StoreError::NotFound { .. } => Ok(false),
+                StoreError::NotFound { .. } => Ok(None),
                 error => Err(error),
             },
+        }
+    }
+}
+
+/// Whether a bitstream of `length` bytes can lie at its location, where that object has `object` bytes.
+pub fn lies_within(location: &Location, length: u64, object: u64) -> bool {
+    match location.span() {
+        None => object == length,
+        Some(Span { offset, stored_length, method }) => {
+            (method != Method::Stored || stored_length == length)
+                && offset.checked_add(stored_length).is_some_and(|end| end <= object)
         }
     }
 }

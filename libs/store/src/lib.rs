@@ -39,6 +39,7 @@ mod verified;
 pub mod view;
 mod watched;
 
+pub use bitstreams::lies_within;
 pub use error::{Cause, StoreError};
 pub use key::{Key, KeyError};
 pub use leftovers::Growing;

@@ -11,13 +11,14 @@ use fixity::Verdict;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{
-    Assurance, Bitstream, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes, PackId,
-    ResourceUri, StoredBitstream, Validators, VerifyJob,
+    Assurance, Bitstream, Fetched, FetchedResult, Outcome, OutcomeResult, Outcomes, ResourceUri,
+    StoredBitstream, Validators, VerifyJob,
 };
 use store::{Store, StoreError};
 
 use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
+use crate::seen::SeenPacks;
 
 /// Works verify jobs.
 #[derive(Debug, Clone)]
@@ -25,12 +26,13 @@ pub struct Verifier {
     store: Store,
     bus: Arc<dyn Bus>,
     metrics: VerifierMetrics,
+    seen: SeenPacks,
 }
 
 impl Verifier {
     /// A verifier of what lies in `store`, which reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>) -> Self {
-        Self { store, bus, metrics: VerifierMetrics::default() }
+        Self { store, bus, metrics: VerifierMetrics::default(), seen: SeenPacks::default() }
     }
 
     /// Counts what it does.
@@ -59,14 +61,13 @@ impl Verifier {
     /// Only when the store cannot be asked: then nothing is judged, and the job is to be done again.
     pub async fn judge(&self, job: &VerifyJob) -> Result<Outcomes, StoreError> {
         let VerifyJob { id, source, run, lane, items, requests, elapsed_ms } = job;
-        let mut packs = HashSet::new();
         let mut judged = Vec::with_capacity(items.len());
-        // The last member of a pack tells whether all of it is there: look at that one first.
-        let order = last_members_first(items);
         let mut missing = HashSet::new();
-        for n in order {
-            let is_there = match &items[n].result {
-                FetchedResult::Stored(stored) => self.lies_there(stored, &mut packs).await?,
+        for (n, fetched) in items.iter().enumerate() {
+            let is_there = match &fetched.result {
+                FetchedResult::Stored(stored) => {
+                    self.seen.have(&self.store, &stored.location, stored.computed.length()).await?
+                }
                 FetchedResult::Kept(stored) => self.is_whole(stored).await?,
                 FetchedResult::NotModified | FetchedResult::Deferred | FetchedResult::Failed(_) => continue,
             };
@@ -93,24 +94,6 @@ impl Verifier {
         let (source, lane) = (source.clone(), lane.clone());
         let (requests, elapsed_ms) = (*requests, *elapsed_ms);
         Ok(Outcomes { id: *id, source, run: *run, lane, items: judged, requests, elapsed_ms })
-    }
-
-    /// Whether the store has the bitstream, asked once for each pack.
-    async fn lies_there(
-        &self,
-        stored: &StoredBitstream,
-        packs: &mut HashSet<PackId>,
-    ) -> Result<bool, StoreError> {
-        if let Location::Pack { pack, .. } = &stored.location
-            && packs.contains(pack)
-        {
-            return Ok(true);
-        }
-        let there = self.store.exists(&stored.location, stored.computed.length()).await?;
-        if let (true, Location::Pack { pack, .. }) = (there, &stored.location) {
-            packs.insert(*pack);
-        }
-        Ok(there)
     }
 
     /// Whether a candidate's bytes are still those that were received. It lay in the store since an earlier run, and what was
@@ -140,16 +123,6 @@ fn as_received(stored: &StoredBitstream) -> Bitstream {
         stored_at: Timestamp::UNIX_EPOCH,
         final_url: None,
     }
-}
-
-fn last_members_first(items: &[Fetched]) -> Vec<usize> {
-    let offset = |n: &usize| match &items[*n].result {
-        FetchedResult::Stored(StoredBitstream { location: Location::Pack { offset, .. }, .. }) => *offset,
-        _ => 0,
-    };
-    let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by_key(|n| std::cmp::Reverse(offset(n)));
-    order
 }
 
 fn outcome_of(

@@ -4,6 +4,7 @@ mod failure;
 mod judge;
 mod metrics;
 pub mod scrub;
+mod seen;
 mod serve;
 
 pub use judge::Verifier;

@@ -1,0 +1,154 @@
+//! Which packs were seen lately, and how long they are: jobs that end at about the same time share a pack, and one question is enough for all.
+//!
+//! What was seen once may be relied on for as long as it is remembered here:
+//!
+//! - A pack is written whole, by one PUT, under a name that is given once. Nothing appends to it or overwrites it, so its length is what it was.
+//! - Garbage collection removes a pack only when no record points to it and when it is older than the beginning of any run that is not finished
+//!   (ADR 0019). A job whose outcomes still count belongs to a run that is not finished, and its packs were stored by that run.
+//! - What is there and is lost the moment after was never seen by a question either: it is found when it is read, or by a scrub (ADR 0003). Remembering makes that moment
+//!   longer, and a bound on how many are remembered keeps it to what is under way.
+//!
+//! Candidates of earlier runs are not asked for here: they are read to their end. What was not there is not remembered.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use model::{Location, PackId, SourceId};
+use store::{Store, StoreError};
+
+/// Packs that are remembered: several times as many as there are in the jobs under way.
+const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// The packs that were seen lately. Cheap to clone; all clones remember the same.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenPacks(Arc<Mutex<LruCache<(SourceId, PackId), u64>>>);
+
+impl Default for SeenPacks {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(LruCache::new(REMEMBERED))))
+    }
+}
+
+impl SeenPacks {
+    /// Whether a bitstream of this length lies at its location. The store is asked, unless the pack was seen and reaches that far.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(crate) async fn have(
+        &self,
+        store: &Store,
+        location: &Location,
+        length: u64,
+    ) -> Result<bool, StoreError> {
+        let pack = match location {
+            Location::Pack { source, pack, .. } => Some((source.clone(), *pack)),
+            Location::Object { .. } | Location::Package { .. } => None,
+        };
+        if let Some(pack) = &pack
+            && self.length_of(pack).is_some_and(|object| store::lies_within(location, length, object))
+        {
+            return Ok(true);
+        }
+        let Some(object) = store.object_length(location).await? else { return Ok(false) };
+        if let Some(pack) = pack {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).put(pack, object);
+        }
+        Ok(store::lies_within(location, length, object))
+    }
+
+    fn length_of(&self, pack: &(SourceId, PackId)) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pack).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use fixity::Computed;
+    use store::{PackLimits, SharedPacks, WaitingMember};
+    use testkit::gated::GatedObjects;
+
+    use super::*;
+
+    struct Case {
+        objects: Arc<GatedObjects>,
+        store: Store,
+        seen: SeenPacks,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            let (objects, gate) = GatedObjects::closed();
+            gate.open(1_000);
+            let store = Store::over_objects(Arc::clone(&objects), "memory", std::env::temp_dir());
+            Self { objects, store, seen: SeenPacks::default() }
+        }
+
+        /// Two bitstreams of four bytes, in a pack of their own.
+        async fn pack(&self) -> Vec<Location> {
+            let packs = SharedPacks::new(self.store.clone(), PackLimits::default());
+            let mut batch = packs.batch("2026-01-01T00:00:00Z".parse().unwrap());
+            for content in ["aaaa", "bbbb"] {
+                let (uri, computed) = ("http://h/".parse().unwrap(), Computed::of(content.as_bytes()));
+                let member = WaitingMember { uri, bytes: Bytes::from(content), computed, media_type: None };
+                batch.add(member).unwrap();
+            }
+            packs.store(&"s".parse().unwrap(), batch).await.unwrap()
+        }
+
+        async fn has(&self, location: &Location) -> bool {
+            self.seen.clone().have(&self.store, location, 4).await.unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pack_is_asked_for_once_whoever_names_which_of_its_members_first() {
+        let case = Case::new();
+        let members = case.pack().await;
+        for location in members.iter().chain(members.iter().rev()) {
+            assert!(case.has(location).await);
+        }
+        assert_eq!(case.objects.heads(), 1);
+        let others = case.pack().await;
+        assert!(case.has(&others[0]).await);
+        assert_eq!(case.objects.heads(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_lies_beyond_the_end_of_a_pack_that_was_seen_is_not_there() {
+        let case = Case::new();
+        let mut members = case.pack().await;
+        assert!(case.has(&members[0]).await);
+        let Location::Pack { offset, .. } = &mut members[1] else { panic!("{:?}", members[1]) };
+        *offset += 1_000_000;
+        assert!(!case.has(&members[1]).await);
+        assert!(!case.seen.have(&case.store, &members[0], 5).await.unwrap(), "another length than is stored");
+    }
+
+    #[tokio::test]
+    async fn a_pack_of_the_same_name_of_another_source_was_not_seen() {
+        let case = Case::new();
+        let mut members = case.pack().await;
+        assert!(case.has(&members[0]).await);
+        let Location::Pack { source, .. } = &mut members[0] else { panic!("{:?}", members[0]) };
+        *source = "other".parse().unwrap();
+        assert!(!case.has(&members[0]).await);
+    }
+
+    #[tokio::test]
+    async fn what_was_not_there_is_asked_for_again_and_what_was_seen_long_ago_too() {
+        let (case, other) = (Case::new(), Case::new());
+        let missing = other.pack().await;
+        assert!(!case.has(&missing[0]).await && !case.has(&missing[0]).await);
+        assert_eq!(case.objects.heads(), 2);
+        let first = case.pack().await;
+        assert!(case.has(&first[0]).await);
+        for _ in 0..REMEMBERED.get() {
+            assert!(case.has(&case.pack().await[0]).await);
+        }
+        let heads = case.objects.heads();
+        assert!(case.has(&first[0]).await);
+        assert_eq!(case.objects.heads(), heads + 1, "no more is remembered than was said");
+    }
+}
