@@ -1,6 +1,6 @@
 //! Temporary files that become ordinary ones.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use tempfile::{Builder, NamedTempFile};
 use crate::StoreError;
 
 /// Begins the names of our temporary files: the directory may be everybody's.
-const PREFIX: &str = "thresher-tmp-";
+pub(crate) const PREFIX: &str = "thresher-tmp-";
 
 /// How old a file must be to be taken for left behind by a process that was killed.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_hours(24);
@@ -41,6 +41,17 @@ pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempF
         other => other,
     }
     .map_err(|e| StoreError::of_file("create a file in", directory, e))
+}
+
+/// Names a file that has no name yet, in `directory`; `link` does so, unless the name is taken. It is removed when dropped.
+pub(crate) fn name_in(
+    directory: &Path,
+    file: File,
+    link: impl Fn(&File, &Path) -> io::Result<()>,
+) -> Result<NamedTempFile, StoreError> {
+    let named = Builder::new().prefix(PREFIX).make_in(directory, |path| link(&file, path));
+    let named = named.map_err(|e| StoreError::of_file("name a file in", directory, e))?;
+    Ok(NamedTempFile::from_parts(file, named.into_temp_path()))
 }
 
 /// Removes what killed processes left behind. Files of living processes are younger.

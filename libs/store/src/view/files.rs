@@ -1,5 +1,6 @@
 //! The view's files: each at its plain path, or where something else lies there, at its strict one.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,6 +13,7 @@ use tempfile::NamedTempFile;
 use super::directories::{Directories, Way};
 use super::name::Rule;
 use super::path::{ALSO, ViewPath};
+use super::unnamed::Naming;
 use super::{TEMPORARY, blocked};
 use crate::StoreError;
 use crate::open::DATA_DIRECTORY;
@@ -24,6 +26,8 @@ const ATTEMPTS: usize = 100;
 pub(super) struct Files {
     directories: Directories,
     temporary: PathBuf,
+    /// How files without names get theirs here, if there can be any; once it is known.
+    pub(super) naming: OnceLock<Option<Naming>>,
     /// How plain paths are written here, once it is known.
     rule: OnceLock<Rule>,
     /// Whether there may be files at strict paths.
@@ -41,12 +45,39 @@ impl Files {
     pub(super) fn new(root: PathBuf) -> Self {
         let temporary = root.join(DATA_DIRECTORY).join(TEMPORARY);
         let directories = Directories::new(root);
-        Self { directories, temporary, rule: OnceLock::new(), has_strict: OnceLock::new() }
+        Self {
+            directories,
+            temporary,
+            naming: OnceLock::new(),
+            rule: OnceLock::new(),
+            has_strict: OnceLock::new(),
+        }
     }
 
+    /// Writes the file of a resource. Several threads may do so at once, but not for one resource: who of them is last is last by chance.
     pub(super) fn place(&self, uri: &ResourceUri, bytes: &[u8]) -> Result<(), StoreError> {
-        let file = write(self.temporary()?, bytes)?;
+        let Some((naming, mut file)) = self.unnamed() else {
+            return self.publish(write(self.temporary()?, bytes)?, uri);
+        };
+        let path = self.plain_path(uri);
+        let to = self.at(&path);
+        file.write_all(bytes).map_err(|error| StoreError::of_file("write", &to, error))?;
+        if self.directories.ensure(path.directory())? == Way::Open && naming.link(&file, &to).is_ok() {
+            return self.remove_stale(uri);
+        }
+        // There is something already, or others remove what it is to lie in. Only a name can be moved over another one.
+        let file = temporary::name_in(&self.temporary, file, |file, path| naming.link(file, path))?;
         self.publish(file, uri)
+    }
+
+    /// A file without a name, where there can be one. Whatever hinders that is told by the file with a name that is created then.
+    fn unnamed(&self) -> Option<(Naming, File)> {
+        let naming = self.naming.get_or_init(|| {
+            // The directory may be missing yet.
+            self.temporary().ok().and_then(|_| Naming::find(&self.temporary))
+        });
+        let naming = (*naming)?;
+        Some((naming, naming.create(&self.temporary).ok()?))
     }
 
     pub(super) fn temporary(&self) -> Result<NamedTempFile, StoreError> {

@@ -43,6 +43,7 @@ mod directories;
 mod files;
 mod name;
 mod path;
+mod unnamed;
 
 #[cfg(test)]
 mod model_tests;
@@ -71,7 +72,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 
 /// The files of a local harvest. Cheap to clone.
 ///
-/// Files change only by renaming whole ones into place. The view can be made anew from the store at any time, so nothing in it is
+/// Whole files come to their places, by their first name or by another one; none is ever changed where it lies. The view can be made anew from the store at any time, so nothing in it is
 /// flushed to the disk, and nothing of it is ever read back as truth.
 #[derive(Debug, Clone)]
 pub struct View(Arc<Files>);
@@ -96,7 +97,8 @@ impl View {
         blocking("write into the view", move || view.0.place(&uri, &bytes)).await
     }
 
-    /// Writes many small files with one change of threads; each has its own result, in their order.
+    /// Writes many small files, one after another, with one change of threads; each has its own result, in their order. Batches may be
+    /// written side by side if no two of them hold the same resource, whose last bytes would be a matter of chance.
     pub async fn place_batch(&self, files: Vec<(ResourceUri, Bytes)>) -> Vec<Result<(), StoreError>> {
         let (view, count) = (self.clone(), files.len());
         let work = move || files.iter().map(|(uri, bytes)| view.0.place(uri, bytes)).collect();

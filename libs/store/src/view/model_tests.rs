@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use fs_err as fs;
 use proptest::prelude::*;
 
-use super::View;
-use super::tests::{files, uri, view};
+use super::tests::{by_each_way, files, uri, view};
 
 /// What a model test does with one of [`PRONE`].
 #[derive(Debug, Clone)]
@@ -52,8 +51,14 @@ proptest! {
     fn whatever_the_order_each_resource_has_its_own_file_and_no_other_is_left(
         steps in steps(),
         tells_case_apart: bool,
+        way: prop::sample::Index,
     ) {
-        let (directory, mut view) = view();
+        let (directory, _) = view();
+        let by_this_way = || {
+            let mut ways = by_each_way(directory.path());
+            ways.swap_remove(way.index(ways.len()))
+        };
+        let mut view = by_this_way();
         if !tells_case_apart {
             fs::create_dir_all(directory.path().join(".thresher/TMP")).unwrap();
         }
@@ -67,7 +72,7 @@ proptest! {
                 Step::Remove(n) => {
                     prop_assert_eq!(view.0.remove(&uri(PRONE[n])).unwrap(), model.remove(&n).is_some());
                 }
-                Step::Reopen => view = View::new(directory.path()),
+                Step::Reopen => view = by_this_way(),
             }
         }
         for (n, text) in PRONE.iter().enumerate() {

@@ -261,6 +261,76 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
     }
 }
 
+/// Views of the same directory, by each way in which a file may come to its place; ways that there are not here fall back to another.
+#[cfg(target_os = "linux")]
+pub(super) fn by_each_way(directory: &Path) -> Vec<View> {
+    use super::unnamed::Naming;
+    [None, Some(Naming::ByFile), Some(Naming::ByProc)]
+        .into_iter()
+        .map(|naming| {
+            let view = View::new(directory);
+            view.0.naming.set(naming).unwrap();
+            view
+        })
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn by_each_way(directory: &Path) -> Vec<View> {
+    vec![View::new(directory)]
+}
+
+#[tokio::test]
+async fn each_way_writes_a_file_that_is_read_by_the_same_people_and_leaves_no_other_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let ordinary = directory.path().join("ordinary");
+    fs::write(&ordinary, "").unwrap();
+    let permissions = fs::metadata(ordinary).unwrap().permissions();
+    for (n, view) in by_each_way(directory.path()).into_iter().enumerate() {
+        let page = uri(&format!("https://h/{n}"));
+        for body in ["one", "two"] {
+            view.place(page.clone(), Bytes::from_static(body.as_bytes())).await.unwrap();
+            assert_eq!(fs::read(view.file(&page)).unwrap(), body.as_bytes());
+            assert_eq!(fs::metadata(view.file(&page)).unwrap().permissions(), permissions);
+            assert_eq!(temporaries(&directory), 0);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_takes_no_files_has_no_way_to_name_them() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(super::unnamed::Naming::find(&directory.path().join("absent")), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn batches_written_side_by_side_give_each_resource_one_file_and_lose_none() {
+    let (directory, _) = view();
+    for (n, view) in by_each_way(directory.path()).into_iter().enumerate() {
+        for round in 0..20 {
+            // Each batch holds what is in the way of all others.
+            let texts: Vec<String> =
+                (1..=8).map(|depth| format!("https://h-{n}-{round}{}", "/a".repeat(depth))).collect();
+            let batches = texts.chunks(2).map(|texts| {
+                let files = texts.iter().map(|text| (uri(text), Bytes::from(text.clone()))).collect();
+                let view = view.clone();
+                tokio::spawn(async move { view.place_batch(files).await })
+            });
+            for placed in futures::future::join_all(batches).await {
+                placed.unwrap().into_iter().for_each(|result| result.unwrap());
+            }
+            for text in &texts {
+                assert_eq!(fs::read(view.file(&uri(text))).unwrap(), text.as_bytes());
+            }
+            let plain = directory.path().join(format!("h-{n}-{round}"));
+            let also = directory.path().join(format!("+also/h-{n}-{round}"));
+            assert_eq!(files(&plain).len() + files(&also).len(), texts.len());
+            assert_eq!(temporaries(&directory), 0);
+        }
+    }
+}
+
 #[test]
 fn a_directory_that_disappears_while_a_file_is_removed_is_no_failure() {
     let (directory, view) = view();
