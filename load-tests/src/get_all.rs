@@ -1,5 +1,5 @@
 //! `load-tests get-all`: the least that any client can do, in a process of its own. Every URL of a list is asked for, so many at
-//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is.
+//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is, or what a harvest keeps.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,6 +20,8 @@ use hyper_util::rt::TokioExecutor;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::keep::{self, Keeper, PACKED_TOGETHER, Received};
+
 /// `get-all`.
 #[derive(Debug, Args)]
 pub(crate) struct GetAllArgs {
@@ -31,6 +33,9 @@ pub(crate) struct GetAllArgs {
     /// Write each body to a file below this directory, under the path of its URL.
     #[arg(long)]
     pub(crate) into: Option<PathBuf>,
+    /// Keep bodies in packs, and a record of each in a catalog, in this directory, as a harvest does.
+    #[arg(long, conflicts_with = "into")]
+    pub(crate) keep: Option<PathBuf>,
 }
 
 /// What was got. Who skips a body, or reads it wrong, cannot arrive at the same digests.
@@ -58,6 +63,7 @@ struct Work {
     urls: Vec<Uri>,
     next: AtomicUsize,
     into: Option<PathBuf>,
+    keeper: Option<Keeper>,
 }
 
 /// Gets everything, and prints what it was as JSON.
@@ -65,19 +71,33 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     let urls = fs::read_to_string(&arguments.urls)
         .with_context(|| format!("cannot read {}", arguments.urls.display()))?;
     let urls = urls.lines().map(|url| url.parse().with_context(|| format!("{url} is no URL")));
-    let work = Arc::new(Work {
+    let mut work = Work {
         client: Client::builder(TokioExecutor::new()).build_http(),
         urls: urls.collect::<Result<_, _>>()?,
         next: AtomicUsize::new(0),
         into: arguments.into.clone(),
-    });
+        keeper: None,
+    };
     let runtime = tokio::runtime::Runtime::new()?;
     let sum = runtime.block_on(async {
+        let mut settling = None;
+        if let Some(directory) = &arguments.keep {
+            let uris: Vec<_> =
+                work.urls.iter().map(|url| url.to_string().parse()).collect::<Result<_, _>>()?;
+            let (keeper, begun) = keep::open(directory, &uris).await?;
+            (work.keeper, settling) = (Some(keeper), Some(tokio::spawn(begun.run())));
+        }
+        let work = Arc::new(work);
         let workers: Vec<_> =
             (0..arguments.at_once.get()).map(|_| tokio::spawn(get_some(work.clone()))).collect();
+        drop(work);
         let mut all = Sum::default();
         for worker in workers {
             all.add(&worker.await??);
+        }
+        // Nobody keeps anything more: it comes to its end.
+        if let Some(settling) = settling {
+            settling.await??;
         }
         anyhow::Ok(all)
     })?;
@@ -87,7 +107,7 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
 
 /// Gets one after another of those that nobody else has taken.
 async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
-    let mut sum = Sum::default();
+    let (mut sum, mut received) = (Sum::default(), Vec::new());
     while let Some(url) = work.urls.get(work.next.fetch_add(1, Ordering::Relaxed)) {
         let answer = work.client.get(url.clone()).await.with_context(|| format!("cannot get {url}"))?;
         ensure!(answer.status() == StatusCode::OK, "{url} is answered with {}", answer.status());
@@ -99,14 +119,23 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
             let Ok(part) = frame?.into_data() else { continue };
             digest.update(&part);
             bytes += part.len() as u64;
-            if work.into.is_some() {
+            if work.into.is_some() || work.keeper.is_some() {
                 kept.extend_from_slice(&part);
             }
         }
-        sum.count(bytes, digest.finalize().into());
+        let digest: [u8; 32] = digest.finalize().into();
+        sum.count(bytes, digest);
         if let Some(into) = &work.into {
             write(&into.join(url.path().trim_start_matches('/')), &kept)?;
+        } else if let Some(keeper) = &work.keeper {
+            received.push(Received { uri: url.to_string().parse()?, bytes: kept, sha256: digest });
+            if received.len() == PACKED_TOGETHER {
+                keeper.keep(std::mem::take(&mut received)).await?;
+            }
         }
+    }
+    if let Some(keeper) = &work.keeper {
+        keeper.keep(received).await?;
     }
     Ok(sum)
 }

@@ -8,6 +8,7 @@ mod documents;
 mod fleet;
 mod folder;
 mod get_all;
+mod keep;
 mod machine;
 mod measure;
 mod meter;

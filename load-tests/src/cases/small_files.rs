@@ -10,7 +10,7 @@ use data_encoding::HEXLOWER;
 use serde_json::json;
 use testkit::source::Expected;
 
-use self::entrant::Entrant;
+use self::entrant::{Entrant, Kept};
 use super::{interleaved, measured};
 use crate::check::{self, Check};
 use crate::cli::Options;
@@ -65,8 +65,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     ]);
     let finished_at = jiff::Timestamp::now();
     let report = Report { case: "small-files", finished_at, machine, setup, versions, rows };
-    let bare = Entrant::Bare { has_files: false };
-    let others = [bare, Entrant::Curl, Entrant::Aria2c, Entrant::Wget, Entrant::ResyncSync];
+    let (bare, kept) = (Entrant::Bare(Kept::Nothing), Entrant::Bare(Kept::Harvest));
+    let others = [bare, kept, Entrant::Curl, Entrant::Aria2c, Entrant::Wget, Entrant::ResyncSync];
     Ok(report.summed_up(&others.map(Entrant::name)))
 }
 
@@ -95,12 +95,17 @@ impl Bench {
                 }
                 checks
             }
-            Entrant::Bare { has_files } => {
+            Entrant::Bare(kept) => {
                 ended.succeeded()?;
                 let got: Got = serde_json::from_str(&ended.output()?)?;
                 let mut checks = vec![Check::holds("all bodies have the right sha-256", got == self.all)];
-                if has_files {
-                    checks.extend(check::files(&into, &base, &self.expected)?);
+                match kept {
+                    Kept::Nothing => {}
+                    Kept::Files => checks.extend(check::files(&into, &base, &self.expected)?),
+                    Kept::Harvest => {
+                        let place = Place::directory(&into);
+                        checks.extend(check::harvest(&self.thresher, &place, &self.expected, SAMPLE)?);
+                    }
                 }
                 checks
             }

@@ -18,10 +18,7 @@ pub(crate) enum Entrant {
         concurrency: Option<u16>,
     },
     /// `load-tests get-all`: the limit. It is given a list of URLs, as all that follow but the last.
-    Bare {
-        /// Whether it writes a file of each body.
-        has_files: bool,
-    },
+    Bare(Kept),
     /// `curl`: neither reads a Resource List nor verifies, nor do those that follow.
     Curl,
     /// `aria2c`.
@@ -34,6 +31,17 @@ pub(crate) enum Entrant {
     ResyncSync,
 }
 
+/// What a bare loop keeps of what it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Nothing.
+    Nothing,
+    /// A file of each body.
+    Files,
+    /// Packs, and a catalog, as a harvest does.
+    Harvest,
+}
+
 /// As many requests at once as all have that can be told.
 const AT_ONCE: u16 = 16;
 /// The URLs, as those want them that are given a list.
@@ -43,14 +51,15 @@ const URLS_AT_A_TIME: &str = "250";
 
 impl Entrant {
     /// All, in the order of the first round.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Thresher { has_view: false, concurrency: Some(AT_ONCE) },
         Self::Thresher { has_view: false, concurrency: None },
         Self::Curl,
         Self::Thresher { has_view: true, concurrency: Some(AT_ONCE) },
         Self::Thresher { has_view: true, concurrency: None },
-        Self::Bare { has_files: false },
-        Self::Bare { has_files: true },
+        Self::Bare(Kept::Nothing),
+        Self::Bare(Kept::Harvest),
+        Self::Bare(Kept::Files),
         Self::Aria2c,
         Self::Wget,
         Self::Wgets,
@@ -64,8 +73,9 @@ impl Entrant {
             Self::Thresher { has_view: false, concurrency: None } => "thresher, view none, default",
             Self::Thresher { has_view: true, concurrency: Some(_) } => "thresher, view files, 16 at once",
             Self::Thresher { has_view: true, concurrency: None } => "thresher, view files, default",
-            Self::Bare { has_files: false } => "bare loop",
-            Self::Bare { has_files: true } => "bare loop, files",
+            Self::Bare(Kept::Nothing) => "bare loop",
+            Self::Bare(Kept::Harvest) => "bare loop, packs and records",
+            Self::Bare(Kept::Files) => "bare loop, files",
             Self::Curl => "curl",
             Self::Aria2c => "aria2c",
             Self::Wget => "wget",
@@ -91,10 +101,14 @@ impl Entrant {
                 let view = if has_view { View::Files } else { View::None };
                 bench.thresher.sync(&list, view, concurrency)
             }
-            Self::Bare { has_files } => {
+            Self::Bare(kept) => {
                 let command = CommandLine::new(std::env::current_exe()?);
                 let command = command.args(["get-all", LIST, "--at-once", &at_once]);
-                if has_files { command.args(["--into", "into"]) } else { command }
+                match kept {
+                    Kept::Nothing => command,
+                    Kept::Files => command.args(["--into", "into"]),
+                    Kept::Harvest => command.args(["--keep", "into"]),
+                }
             }
             Self::Curl => bench.curl.command().args(["--parallel", "--parallel-max", &at_once]).args([
                 "--silent",
@@ -128,7 +142,7 @@ impl Entrant {
         let path = uri.strip_prefix(base).unwrap_or(uri);
         match self {
             Self::Thresher { .. } | Self::ResyncSync => String::new(),
-            Self::Bare { .. } | Self::Wget | Self::Wgets => format!("{uri}\n"),
+            Self::Bare(_) | Self::Wget | Self::Wgets => format!("{uri}\n"),
             Self::Curl => format!("url = \"{uri}\"\noutput = \"into{path}\"\n"),
             Self::Aria2c => format!("{uri}\n  out={}\n", path.trim_start_matches('/')),
         }
