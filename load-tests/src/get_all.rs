@@ -19,6 +19,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use store::StoreTarget;
 
 use crate::keep::{self, Keeper, PACKED_TOGETHER, Received};
 
@@ -33,9 +34,9 @@ pub(crate) struct GetAllArgs {
     /// Write each body to a file below this directory, under the path of its URL.
     #[arg(long)]
     pub(crate) into: Option<PathBuf>,
-    /// Keep bodies in packs, and a record of each in a catalog, in this directory, as a harvest does.
+    /// Keep bodies in packs, and a record of each in a catalog, in this directory or at s3://bucket/prefix, as a harvest does.
     #[arg(long, conflicts_with = "into")]
-    pub(crate) keep: Option<PathBuf>,
+    pub(crate) keep: Option<StoreTarget>,
 }
 
 /// What was got. Who skips a body, or reads it wrong, cannot arrive at the same digests.
@@ -81,10 +82,10 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let sum = runtime.block_on(async {
         let mut settling = None;
-        if let Some(directory) = &arguments.keep {
+        if let Some(place) = &arguments.keep {
             let uris: Vec<_> =
                 work.urls.iter().map(|url| url.to_string().parse()).collect::<Result<_, _>>()?;
-            let (keeper, begun) = keep::open(directory, &uris).await?;
+            let (keeper, begun) = keep::open(place, &uris).await?;
             (work.keeper, settling) = (Some(keeper), Some(tokio::spawn(begun.run())));
         }
         let work = Arc::new(work);

@@ -2,8 +2,6 @@
 //! and a record when its pack is stored. It is what Thresher writes, by the same libraries, with nothing else around it: no list is read, nothing is judged, and
 //! who is killed begins anew.
 
-use std::path::Path;
-
 use anyhow::Context as _;
 use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::{Computed, Sha256};
@@ -48,12 +46,12 @@ pub(crate) struct Settling {
     list: String,
 }
 
-/// Opens a harvest in a directory that is empty, and plans all of `uris`.
-pub(crate) async fn open(directory: &Path, uris: &[ResourceUri]) -> anyhow::Result<(Keeper, Settling)> {
+/// Opens a harvest where there is nothing yet, and plans all of `uris`.
+pub(crate) async fn open(place: &StoreTarget, uris: &[ResourceUri]) -> anyhow::Result<(Keeper, Settling)> {
     let first = uris.first().context("there is nothing to get")?;
     let (lane, entry) = (first.lane().context("it has no origin")?, Url::parse(first.as_str())?);
     let source = SourceId::of_entry(&entry);
-    let store = Store::open(&StoreTarget::Directory(directory.to_owned()), StoreOptions::default()).await?;
+    let store = Store::open(place, StoreOptions::default()).await?;
     store.note_source(&SourceNote { source: source.clone(), url: entry.to_string() }).await?;
     let path = Key::Catalog(source.clone()).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;

@@ -1,6 +1,7 @@
 //! `small-files-fleet`: 20,000 resources of 2 KiB, harvested in one process and by a fleet, with packs and without.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use serde_json::json;
 use testkit::servers::{NatsServer, SeaweedServer};
@@ -15,6 +16,7 @@ use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::place::Place;
+use crate::process::CommandLine;
 use crate::report::{Report, Round};
 use crate::source::Source;
 use crate::thresher::{Outcome, Thresher, View};
@@ -33,6 +35,8 @@ enum Way {
     Directory,
     /// One process, into a bucket.
     Bucket,
+    /// A bare loop that keeps packs and records in a bucket: the limit.
+    Bare,
     /// One process of each service, into a bucket.
     Fleet {
         /// Whether small bodies travel in packs; else each is an object of its own.
@@ -81,14 +85,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 
 impl Way {
     /// All, in the order of the first round.
-    const ALL: [Self; 4] =
-        [Self::Directory, Self::Bucket, Self::Fleet { has_packs: true }, Self::Fleet { has_packs: false }];
+    const ALL: [Self; 5] = [
+        Self::Directory,
+        Self::Bucket,
+        Self::Bare,
+        Self::Fleet { has_packs: true },
+        Self::Fleet { has_packs: false },
+    ];
 
     /// What it is called in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Directory => "one process, directory",
             Self::Bucket => "one process, S3",
+            Self::Bare => "bare loop, packs and records, S3",
             Self::Fleet { has_packs: true } => "fleet, packs",
             Self::Fleet { has_packs: false } => "fleet, one object each",
         }
@@ -111,6 +121,18 @@ impl Bench {
                 let into = Place::bucket(&self.s3.fixture());
                 let (command, done) = self.sync(&into, &folder)?;
                 (command.replace(&into.into, "$BUCKET"), done, into)
+            }
+            Way::Bare => {
+                let into = Place::bucket(&self.s3.fixture());
+                let urls: String =
+                    self.expected.iter().map(|resource| format!("{}\n", resource.uri)).collect();
+                fs::write(folder.join("urls.txt"), urls)?;
+                let command = CommandLine::new(std::env::current_exe()?);
+                let command = command.args(["get-all", "urls.txt", "--at-once", &AT_ONCE.to_string()]);
+                let command = command.args(["--keep", &into.into]).envs(&into.environment);
+                let (ended, done) = measured(&command, &folder, Some(&self.source))?;
+                ended.succeeded()?;
+                (command.shown(&folder).replace(&into.into, "$BUCKET"), done, into)
             }
             Way::Fleet { has_packs } => {
                 let s3 = self.s3.fixture();
