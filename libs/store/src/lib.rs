@@ -46,7 +46,7 @@ pub use leftovers::Growing;
 pub use open::{DATA_DIRECTORY, Store, StoreOptions};
 pub use operations::{Ending, Operation, Operations};
 pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
-pub use pack_batch::{PackBatch, WaitingMember};
+pub use pack_batch::PackBatch;
 pub use pack_contents::PackContents;
 pub use package_upload::{PackageHead, PackageUpload, part_bytes};
 pub use packer::Packer;

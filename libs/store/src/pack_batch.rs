@@ -1,44 +1,38 @@
 //! The small bitstreams of one job, until they are stored together.
 
-use bytes::Bytes;
+use std::ops::Range;
+
 use fixity::Computed;
 use jiff::Timestamp;
 use model::ResourceUri;
 
 use crate::{PackLimits, PackMember, StoreError};
 
-/// A bitstream that waits for its pack.
-#[derive(Debug, Clone)]
-pub struct WaitingMember {
-    /// The resource.
-    pub uri: ResourceUri,
-    /// Its bytes.
-    pub bytes: Bytes,
-    /// Their length and digests.
-    pub computed: Computed,
-    /// The media type the server sent.
-    pub media_type: Option<String>,
-}
-
 /// Bitstreams that are stored in one pack, whatever else is in it. [`SharedPacks::batch`](crate::SharedPacks::batch) gives an empty one.
 #[derive(Debug)]
 pub struct PackBatch {
     since: Timestamp,
     limits: PackLimits,
-    bytes: usize,
-    members: Vec<WaitingMember>,
+    /// What its members take of a pack.
+    cost: usize,
+    /// The bytes of all members, one behind the other: copied as they come, while the processor has them at hand, so that no body keeps the
+    /// room in which it was received.
+    bytes: Vec<u8>,
+    members: Vec<Member>,
 }
 
-impl WaitingMember {
-    pub(crate) fn as_member(&self) -> PackMember<'_> {
-        let Self { uri, bytes, computed, media_type } = self;
-        PackMember { uri, bytes, computed, media_type: media_type.as_deref(), last_modified: None }
-    }
+#[derive(Debug)]
+struct Member {
+    uri: ResourceUri,
+    at: Range<usize>,
+    computed: Computed,
+    media_type: Option<String>,
+    last_modified: Option<Timestamp>,
 }
 
 impl PackBatch {
     pub(crate) fn new(since: Timestamp, limits: PackLimits) -> Self {
-        Self { since, limits, bytes: 0, members: Vec::new() }
+        Self { since, limits, cost: 0, bytes: Vec::new(), members: Vec::new() }
     }
 
     /// Adds a bitstream. Its number is the place of its location in what [`SharedPacks::store`](crate::SharedPacks::store) gives.
@@ -46,18 +40,26 @@ impl PackBatch {
     /// # Errors
     /// [`StoreError::Damaged`] when the digests are not of these bytes, as far as their length tells: others who share the pack must not
     /// suffer for it.
-    pub fn add(&mut self, member: WaitingMember) -> Result<(), StoreError> {
-        member.as_member().check()?;
-        self.bytes += member.as_member().cost();
-        self.members.push(member);
+    pub fn add(&mut self, member: PackMember<'_>) -> Result<(), StoreError> {
+        member.check()?;
+        self.cost += member.cost();
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(member.bytes);
+        let PackMember { uri, bytes: _, computed, media_type, last_modified } = member;
+        self.members.push(Member {
+            uri: uri.clone(),
+            at: begin..self.bytes.len(),
+            computed: computed.clone(),
+            media_type: media_type.map(str::to_owned),
+            last_modified,
+        });
         Ok(())
     }
 
     /// Whether another bitstream still goes into the same pack. An empty batch takes any.
-    pub fn fits(&self, member: &WaitingMember) -> bool {
+    pub fn fits(&self, member: &PackMember<'_>) -> bool {
         self.is_empty()
-            || (self.len() < self.limits.members
-                && self.bytes + member.as_member().cost() <= self.limits.bytes)
+            || (self.len() < self.limits.members && self.cost + member.cost() <= self.limits.bytes)
     }
 
     /// How many bitstreams are in it.
@@ -71,8 +73,8 @@ impl PackBatch {
     }
 
     /// What it takes of a pack, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) fn cost(&self) -> usize {
+        self.cost
     }
 
     /// When its bitstreams began to be collected.
@@ -82,10 +84,16 @@ impl PackBatch {
 
     /// Whether a pack has no room for two such.
     pub(crate) fn fills_half_a_pack(&self) -> bool {
-        self.bytes > self.limits.bytes / 2 || self.len() > self.limits.members / 2
+        self.cost > self.limits.bytes / 2 || self.len() > self.limits.members / 2
     }
 
-    pub(crate) fn into_members(self) -> Vec<WaitingMember> {
-        self.members
+    pub(crate) fn members(&self) -> impl Iterator<Item = PackMember<'_>> {
+        self.members.iter().map(|member| PackMember {
+            uri: &member.uri,
+            bytes: &self.bytes[member.at.clone()],
+            computed: &member.computed,
+            media_type: member.media_type.as_deref(),
+            last_modified: member.last_modified,
+        })
     }
 }

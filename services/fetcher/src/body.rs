@@ -83,10 +83,7 @@ impl<'a> Receiving<'a> {
     pub(crate) async fn finish(self) -> Result<Body, StoreError> {
         match self.state {
             State::Memory { bytes, hasher } => {
-                // It waits for its pack, and is counted there as what it is: no room beyond its end is kept.
-                let mut bytes = Vec::from(bytes);
-                bytes.shrink_to_fit();
-                Ok(Body::Small { bytes: bytes.into(), computed: hasher.finish() })
+                Ok(Body::Small { bytes: bytes.freeze(), computed: hasher.finish() })
             }
             State::Disk(spool) => spool.finish().await.map(Body::Large),
         }

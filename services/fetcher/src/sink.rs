@@ -3,7 +3,7 @@
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{FetchItem, Location, SourceId, StoredBitstream};
-use store::{PackBatch, SharedPacks, Store, StoreError, WaitingMember};
+use store::{PackBatch, PackMember, SharedPacks, Store, StoreError};
 
 use crate::FetcherConfig;
 use crate::body::Body;
@@ -47,8 +47,14 @@ impl<'a> Sink<'a> {
         let (location, fresh) = match body {
             Body::Small { bytes, computed } if self.has_packs => {
                 let fresh = received(computed.clone());
-                let (uri, media_type) = (item.uri.clone(), fresh.media_type.clone());
-                let member = WaitingMember { uri, bytes, computed, media_type };
+                let media_type = fresh.media_type.clone();
+                let member = PackMember {
+                    uri: &item.uri,
+                    bytes: &bytes,
+                    computed: &computed,
+                    media_type: media_type.as_deref(),
+                    last_modified: None,
+                };
                 if !self.batch.fits(&member) {
                     self.store_batch().await?;
                 }

@@ -64,9 +64,8 @@ impl SeenPacks {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use fixity::Computed;
-    use store::{PackLimits, SharedPacks, WaitingMember};
+    use store::{PackLimits, PackMember, SharedPacks};
     use testkit::gated::GatedObjects;
 
     use super::*;
@@ -90,8 +89,10 @@ mod tests {
             let packs = SharedPacks::new(self.store.clone(), PackLimits::default());
             let mut batch = packs.batch("2026-01-01T00:00:00Z".parse().unwrap());
             for content in ["aaaa", "bbbb"] {
-                let (uri, computed) = ("http://h/".parse().unwrap(), Computed::of(content.as_bytes()));
-                let member = WaitingMember { uri, bytes: Bytes::from(content), computed, media_type: None };
+                let (uri, bytes) = ("http://h/".parse().unwrap(), content.as_bytes());
+                let computed = Computed::of(bytes);
+                let (media_type, last_modified) = (None, None);
+                let member = PackMember { uri: &uri, bytes, computed: &computed, media_type, last_modified };
                 batch.add(member).unwrap();
             }
             packs.store(&"s".parse().unwrap(), batch).await.unwrap()

@@ -1,16 +1,15 @@
 use std::collections::BTreeSet;
 use std::pin::pin;
 
-use bytes::Bytes;
 use fixity::Computed;
 use futures::future::join_all;
 use futures::{TryStreamExt, poll};
-use model::PackId;
+use model::{PackId, ResourceUri};
 use testkit::gated::{Gate, GatedObjects};
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{Key, Listed, WaitingMember};
+use crate::{Key, Listed, PackMember};
 
 fn source() -> SourceId {
     "s".parse().unwrap()
@@ -23,13 +22,16 @@ fn gated(limits: PackLimits) -> (SharedPacks, Store, Arc<Gate>) {
     (SharedPacks::new(store.clone(), limits), store, gate)
 }
 
+fn member<'a>(uri: &'a ResourceUri, bytes: &'a [u8], computed: &'a Computed) -> PackMember<'a> {
+    PackMember { uri, bytes, computed, media_type: None, last_modified: None }
+}
+
 /// A batch of these contents.
 fn batch(packs: &SharedPacks, contents: &[Vec<u8>]) -> PackBatch {
     let mut batch = packs.batch("2026-01-01T00:00:00Z".parse().unwrap());
     for (n, bytes) in contents.iter().enumerate() {
         let uri = format!("http://e.org/{n}").parse().unwrap();
-        let (computed, bytes) = (Computed::of(bytes), Bytes::copy_from_slice(bytes));
-        batch.add(WaitingMember { uri, bytes, computed, media_type: None }).unwrap();
+        batch.add(member(&uri, bytes, &Computed::of(bytes))).unwrap();
     }
     batch
 }
@@ -252,7 +254,6 @@ async fn bytes_of_another_length_than_computed_are_refused_before_others_share_a
     let (packs, ..) = gated(PackLimits::default());
     let mut batch = batch(&packs, &[]);
     let (uri, computed) = ("http://e.org/".parse().unwrap(), Computed::of(b"abc"));
-    let member = WaitingMember { uri, bytes: Bytes::from_static(b"ab"), computed, media_type: None };
-    assert!(matches!(batch.add(member), Err(StoreError::Damaged { .. })));
+    assert!(matches!(batch.add(member(&uri, b"ab", &computed)), Err(StoreError::Damaged { .. })));
     assert!(batch.is_empty());
 }

@@ -82,14 +82,14 @@ impl Writing {
         let mut groups: Vec<Vec<Waiting>> = Vec::new();
         let (mut bytes, mut members) = (0, 0);
         for one in waiting {
-            bytes += one.batch.bytes();
+            bytes += one.batch.cost();
             members += one.batch.len();
             match groups.last_mut() {
                 Some(group) if bytes <= self.limits.bytes && members <= self.limits.members => {
                     group.push(one)
                 }
                 _ => {
-                    (bytes, members) = (one.batch.bytes(), one.batch.len());
+                    (bytes, members) = (one.batch.cost(), one.batch.len());
                     groups.push(vec![one]);
                 }
             }
@@ -123,16 +123,18 @@ impl Writing {
     ) -> Result<Vec<Vec<Location>>, StoreError> {
         let lengths: Vec<usize> = batches.iter().map(PackBatch::len).collect();
         let Some(since) = batches.iter().map(PackBatch::since).min() else { return Ok(Vec::new()) };
-        let room = batches.iter().map(PackBatch::bytes).sum();
+        let room = batches.iter().map(PackBatch::cost).sum();
         let mut pack = PackBuilder::with_room(source.clone(), since, self.limits, room)?;
         let mut copied = 0;
-        // Each is let go of as soon as it was copied, so that nothing is held twice for long.
-        for member in batches.into_iter().flat_map(PackBatch::into_members) {
-            pack.add(member.as_member())?;
-            copied += member.bytes.len();
-            if copied > AT_A_STRETCH {
-                copied = 0;
-                yield_now().await;
+        // Each batch is let go of as soon as it was copied, so that little is held twice.
+        for batch in batches {
+            for member in batch.members() {
+                copied += member.bytes.len();
+                pack.add(member)?;
+                if copied > AT_A_STRETCH {
+                    copied = 0;
+                    yield_now().await;
+                }
             }
         }
         let mut locations = self.store.put_pack(&pack.finish()?).await?.into_iter();
