@@ -1,8 +1,10 @@
 //! The view's part of settling: files change only after their bytes were judged, and before the catalog says so, so that a
 //! crash in between is mended by doing it again.
 
+use std::collections::HashMap;
+
 use catalog::Batch;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use model::{Bitstream, ResourceUri};
 use store::View;
 
@@ -13,6 +15,10 @@ use crate::harvest::Harvest;
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 /// Resources laid out together.
 const BATCH: usize = 512;
+/// Those of them that are read, and then written, by one thread.
+const SHARE: usize = 64;
+/// Shares on their way at the same time: while some are written, others are read.
+const SHARES_AT_ONCE: usize = 4;
 /// Larger ones are streamed, each by itself.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
@@ -23,11 +29,12 @@ impl Harvest {
         verified: &[(ResourceUri, Bitstream)],
     ) -> Result<(), HarvestError> {
         let Some(view) = &self.view else { return Ok(()) };
+        let verified = last_of_each(verified);
         let mut begin = 0;
         while begin < verified.len() {
             let (first, rest) = (&verified[begin], &verified[begin + 1..]);
             if first.1.computed.length() > SMALL_BYTES {
-                let bytes = self.store.open_verified(&first.1).await?;
+                let bytes = self.store.open_verified(first.1).await?;
                 view.place_stream(first.0.clone(), bytes).await?;
                 begin += 1;
                 continue;
@@ -48,16 +55,29 @@ impl Harvest {
         Ok(())
     }
 
-    async fn place_small(&self, view: &View, batch: &[(ResourceUri, Bitstream)]) -> Result<(), HarvestError> {
-        let bitstreams: Vec<&Bitstream> = batch.iter().map(|(_, bitstream)| bitstream).collect();
+    /// Lays small ones out, several shares side by side. All have ended when this does, also when one has failed: nothing is
+    /// written behind the back of whoever settles next.
+    async fn place_small(
+        &self,
+        view: &View,
+        batch: &[(&ResourceUri, &Bitstream)],
+    ) -> Result<(), HarvestError> {
+        let shares: Vec<_> = batch.chunks(SHARE).map(|share| self.place_share(view, share)).collect();
+        let placed: Vec<_> = stream::iter(shares).buffered(SHARES_AT_ONCE).collect().await;
+        placed.into_iter().collect()
+    }
+
+    async fn place_share(
+        &self,
+        view: &View,
+        share: &[(&ResourceUri, &Bitstream)],
+    ) -> Result<(), HarvestError> {
+        let bitstreams: Vec<&Bitstream> = share.iter().map(|(_, bitstream)| *bitstream).collect();
         let bodies = self.store.read_batch(&bitstreams).await;
-        let uris = batch.iter().map(|(uri, _)| uri.clone());
+        let uris = share.iter().map(|(uri, _)| (*uri).clone());
         let files =
             uris.zip(bodies).map(|(uri, body)| Ok((uri, body?))).collect::<Result<Vec<_>, HarvestError>>()?;
-        for placed in view.place_batch(files).await {
-            placed?;
-        }
-        Ok(())
+        view.place_batch(files).await.into_iter().try_for_each(|placed| Ok(placed?))
     }
 
     /// Removes the files of deleted resources.
@@ -91,5 +111,27 @@ impl Harvest {
         drop(resources);
         self.run.view = true;
         self.commit(Batch::new()).await
+    }
+}
+
+/// What was verified of each resource last: a job that is delivered again may have found other bytes, and the catalog keeps the last, too.
+/// So no two that are written side by side are of one resource.
+fn last_of_each<T>(verified: &[(ResourceUri, T)]) -> Vec<(&ResourceUri, &T)> {
+    let last: HashMap<&ResourceUri, usize> =
+        verified.iter().enumerate().map(|(n, (uri, _))| (uri, n)).collect();
+    let is_last = |(n, (uri, _)): &(usize, &(ResourceUri, T))| last.get(uri) == Some(n);
+    verified.iter().enumerate().filter(is_last).map(|(_, (uri, found))| (uri, found)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_resource_that_comes_twice_only_the_last_is_laid_out() {
+        let uri = |n: u8| format!("https://h/{n}").parse::<ResourceUri>().unwrap();
+        let verified = [(uri(1), "old"), (uri(2), "only"), (uri(1), "new"), (uri(3), "only")];
+        let last = [(&uri(2), &"only"), (&uri(1), &"new"), (&uri(3), &"only")];
+        assert_eq!(last_of_each(&verified), last);
     }
 }
