@@ -128,6 +128,8 @@ async fn pages_are_read_and_forms_are_sent_without_javascript() {
     // The same browser, with a token that may do something.
     browser.page.delete_all_cookies().await.unwrap();
     browser.sign_in(OPERATE).await;
+    // Whoever leaves before the answer is here is not signed in.
+    browser.says("in step").await;
     browser.open(&at).await;
     browser.press("Ask for a run").await;
     browser.says("What was asked for").await;
