@@ -50,8 +50,10 @@ pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again
     // Younger than all of them, also where time is told by the second.
     let young = oldest + SignedDuration::from_millis(1_001);
     put_until_young(store, young, async || {
+        // The one that is looked at is put first: where it is young, so is the other.
+        let first = put_small(store, "found again").await;
         put(store, &body(100_000)).await;
-        put_small(store, "found again").await
+        first
     })
     .await;
     assert!(listed(store, large).await.unwrap().modified >= young);
