@@ -8,6 +8,9 @@ use model::ResourceUri;
 
 use crate::{PackLimits, PackMember, StoreError};
 
+/// A piece takes no more bodies when it has so many bytes.
+const PIECE: usize = 1024 * 1024;
+
 /// Bitstreams that are stored in one pack, whatever else is in it. [`SharedPacks::batch`](crate::SharedPacks::batch) gives an empty one.
 #[derive(Debug)]
 pub struct PackBatch {
@@ -15,8 +18,14 @@ pub struct PackBatch {
     limits: PackLimits,
     /// What its members take of a pack.
     cost: usize,
-    /// The bytes of all members, one behind the other: copied as they come, while the processor has them at hand, so that no body keeps the
-    /// room in which it was received.
+    len: usize,
+    pieces: Vec<Piece>,
+}
+
+/// Some members, and their bytes one behind the other: copied as they come, while the processor has them at hand, so that no body keeps the
+/// room in which it was received. A batch has several pieces so that each can be let go of when it was copied into the pack.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
     bytes: Vec<u8>,
     members: Vec<Member>,
 }
@@ -32,7 +41,7 @@ struct Member {
 
 impl PackBatch {
     pub(crate) fn new(since: Timestamp, limits: PackLimits) -> Self {
-        Self { since, limits, cost: 0, bytes: Vec::new(), members: Vec::new() }
+        Self { since, limits, cost: 0, len: 0, pieces: Vec::new() }
     }
 
     /// Adds a bitstream. Its number is the place of its location in what [`SharedPacks::store`](crate::SharedPacks::store) gives.
@@ -43,16 +52,12 @@ impl PackBatch {
     pub fn add(&mut self, member: PackMember<'_>) -> Result<(), StoreError> {
         member.check()?;
         self.cost += member.cost();
-        let begin = self.bytes.len();
-        self.bytes.extend_from_slice(member.bytes);
-        let PackMember { uri, bytes: _, computed, media_type, last_modified } = member;
-        self.members.push(Member {
-            uri: uri.clone(),
-            at: begin..self.bytes.len(),
-            computed: computed.clone(),
-            media_type: media_type.map(str::to_owned),
-            last_modified,
-        });
+        self.len += 1;
+        let piece = match self.pieces.last_mut() {
+            Some(piece) if piece.bytes.len() < PIECE => piece,
+            _ => self.pieces.push_mut(Piece::default()),
+        };
+        piece.add(member);
         Ok(())
     }
 
@@ -64,12 +69,12 @@ impl PackBatch {
 
     /// How many bitstreams are in it.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.len
     }
 
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.len == 0
     }
 
     /// What it takes of a pack, in bytes.
@@ -85,6 +90,25 @@ impl PackBatch {
     /// Whether a pack has no room for two such.
     pub(crate) fn fills_half_a_pack(&self) -> bool {
         self.cost > self.limits.bytes / 2 || self.len() > self.limits.members / 2
+    }
+
+    pub(crate) fn into_pieces(self) -> Vec<Piece> {
+        self.pieces
+    }
+}
+
+impl Piece {
+    fn add(&mut self, member: PackMember<'_>) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(member.bytes);
+        let PackMember { uri, bytes: _, computed, media_type, last_modified } = member;
+        self.members.push(Member {
+            uri: uri.clone(),
+            at: begin..self.bytes.len(),
+            computed: computed.clone(),
+            media_type: media_type.map(str::to_owned),
+            last_modified,
+        });
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = PackMember<'_>> {

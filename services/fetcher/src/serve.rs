@@ -66,8 +66,8 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Settings { jobs_at_a_time, jobs } = context.config.fetcher.clone();
     let jobs_at_a_time = jobs_at_a_time.max(1);
-    // A job holds the bodies that wait for a pack, or what was made of them, and the body that is being received, or else a part of a package:
-    // once whole, while it is stored, and once in the pieces that are put together.
+    // A job holds the bodies that wait for a pack, or what was made of them (piece by piece), and the body that is being received, or else
+    // a part of a package: once whole, while it is stored, and once in the pieces that are put together.
     let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);

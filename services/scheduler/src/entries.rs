@@ -40,15 +40,14 @@ impl Harvest {
         let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
         uris.sort_unstable();
         uris.dedup();
-        let is_asked = !self.is_bare || self.has_ignored || uris.iter().any(|uri| self.reach.holds(uri));
-        if is_asked {
+        let may_be_pending: Vec<_> = uris.iter().filter(|uri| self.reach.holds(uri)).cloned().collect();
+        if !self.is_bare || self.has_ignored || !may_be_pending.is_empty() {
             self.committed().await?;
         }
         let records = self.records_of(&uris).await?;
         let records =
             uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), record?))).collect();
-        uris.retain(|uri| self.reach.holds(uri));
-        self.decide_all(batch, Entries { planned, records, may_be_pending: uris }).await?;
+        self.decide_all(batch, Entries { planned, records, may_be_pending }).await?;
         Ok(told)
     }
 

@@ -127,6 +127,7 @@ impl Harvest {
     }
 
     async fn lay_all(&mut self) -> Result<bool, HarvestError> {
+        self.committed().await?;
         let Spool { words, documents, read, .. } = std::mem::take(&mut self.spool);
         match self.lay_beside(words.unwrap_or_else(Words::new), documents).await {
             Err(HarvestError::Temporary(error)) => {

@@ -22,7 +22,15 @@ const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// The packs that were seen lately. Cheap to clone; all clones remember the same.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenPacks(Arc<Mutex<LruCache<(SourceId, PackId), u64>>>);
+pub(crate) struct SeenPacks(Arc<Mutex<LruCache<PackId, Seen>>>);
+
+/// A pack that was seen.
+#[derive(Debug)]
+struct Seen {
+    source: SourceId,
+    /// Its length, in bytes.
+    length: u64,
+}
 
 impl Default for SeenPacks {
     fn default() -> Self {
@@ -42,23 +50,25 @@ impl SeenPacks {
         length: u64,
     ) -> Result<bool, StoreError> {
         let pack = match location {
-            Location::Pack { source, pack, .. } => Some((source.clone(), *pack)),
+            Location::Pack { source, pack, .. } => Some((source, *pack)),
             Location::Object { .. } | Location::Package { .. } => None,
         };
-        if let Some(pack) = &pack
-            && self.length_of(pack).is_some_and(|object| store::lies_within(location, length, object))
+        if let Some((source, pack)) = pack
+            && self.length_of(source, pack).is_some_and(|object| store::lies_within(location, length, object))
         {
             return Ok(true);
         }
         let Some(object) = store.object_length(location).await? else { return Ok(false) };
-        if let Some(pack) = pack {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).put(pack, object);
+        if let Some((source, pack)) = pack {
+            let seen = Seen { source: source.clone(), length: object };
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).put(pack, seen);
         }
         Ok(store::lies_within(location, length, object))
     }
 
-    fn length_of(&self, pack: &(SourceId, PackId)) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pack).copied()
+    fn length_of(&self, source: &SourceId, pack: PackId) -> Option<u64> {
+        let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        packs.get(&pack).filter(|seen| seen.source == *source).map(|seen| seen.length)
     }
 }
 

@@ -11,9 +11,6 @@ use tokio::task::yield_now;
 
 use crate::{PackBatch, PackBuilder, PackLimits, Store, StoreError};
 
-/// Bytes that are copied before others have their turn.
-const AT_A_STRETCH: usize = 1024 * 1024;
-
 /// Told how many batches share a pack that is stored.
 type Observer = Arc<dyn Fn(usize) + Send + Sync>;
 
@@ -125,17 +122,13 @@ impl Writing {
         let Some(since) = batches.iter().map(PackBatch::since).min() else { return Ok(Vec::new()) };
         let room = batches.iter().map(PackBatch::cost).sum();
         let mut pack = PackBuilder::with_room(source.clone(), since, self.limits, room)?;
-        let mut copied = 0;
-        // Each batch is let go of as soon as it was copied, so that little is held twice.
-        for batch in batches {
-            for member in batch.members() {
-                copied += member.bytes.len();
+        for piece in batches.into_iter().flat_map(PackBatch::into_pieces) {
+            for member in piece.members() {
                 pack.add(member)?;
-                if copied > AT_A_STRETCH {
-                    copied = 0;
-                    yield_now().await;
-                }
             }
+            // What was copied is let go of, so that little is held twice, and others have their turn.
+            drop(piece);
+            yield_now().await;
         }
         let mut locations = self.store.put_pack(&pack.finish()?).await?.into_iter();
         (self.observer)(lengths.len());
