@@ -86,11 +86,13 @@ impl Batch {
         self.records + self.changes.rows()
     }
 
+    /// A key in it that no record can have, if there is one.
+    pub(crate) fn too_long(&self) -> Option<&TooLong> {
+        self.too_long.as_ref()
+    }
+
     /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
-    pub(crate) fn into_writes(mut self, next_change: &mut u64) -> Result<WriteBatch, TooLong> {
-        if let Some(too_long) = self.too_long {
-            return Err(too_long);
-        }
+    pub(crate) fn into_writes(mut self, next_change: &mut u64) -> WriteBatch {
         let mut writes = self.writes;
         if self.changes.entries() > 0 {
             for (key, page) in self.changes.numbered(next_change) {
@@ -99,7 +101,7 @@ impl Batch {
             let number = json(&mut self.scratch, next_change);
             writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number);
         }
-        Ok(writes)
+        writes
     }
 
     fn json(&mut self, record: &(impl Serialize + ?Sized)) -> Bytes {

@@ -11,6 +11,7 @@ use slatedb::config::{CloseOptions, FlushOptions, FlushType};
 use slatedb::{CloseReason, Db, SstBlockSize, WriteHandle};
 use tokio::sync::Mutex;
 
+use crate::batch::TooLong;
 use crate::clock::DbClock;
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
@@ -71,11 +72,25 @@ impl Catalog {
     /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`] and
     /// [`CatalogError::Store`] when the store fails.
     pub async fn commit(&self, batch: Batch) -> Result<(), CatalogError> {
+        self.commit_all([batch]).await
+    }
+
+    /// Applies batches one after the other, each of them wholly or not at all, and returns once all are durable: together they cost one write to the
+    /// store. As [`commit`](Self::commit) in all else.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit). A name that is too long refuses all of them.
+    pub async fn commit_all(&self, batches: impl IntoIterator<Item = Batch>) -> Result<(), CatalogError> {
         self.check()?;
-        if batch.is_empty() {
+        let batches: Vec<Batch> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
+        if batches.is_empty() {
             return Ok(());
         }
-        within(self.path(), "written", &self.config, self.write(batch)).await
+        if let Some(TooLong { key, length }) = batches.iter().find_map(Batch::too_long) {
+            let (path, key) = (self.path().to_owned(), key.clone());
+            return Err(CatalogError::KeyTooLong { path, key, length: *length, limit: LONGEST_KEY });
+        }
+        within(self.path(), "written", &self.config, self.write(batches)).await
     }
 
     /// Writes out what is in memory, stops all work in the background and lets the catalog go. Doing it twice is no error.
@@ -135,27 +150,23 @@ impl Catalog {
     async fn write_schema(&self) -> Result<(), CatalogError> {
         let mut batch = Batch::new();
         batch.put_meta(SCHEMA_KEY, &SCHEMA);
-        self.write(batch).await?;
+        self.write([batch]).await?;
         let options = FlushOptions { flush_type: FlushType::MemTable };
         self.db.flush_with_options(options).await.map_err(|error| CatalogError::writing(self.path(), error))
     }
 
-    async fn write(&self, batch: Batch) -> Result<(), CatalogError> {
+    async fn write(&self, batches: impl IntoIterator<Item = Batch>) -> Result<(), CatalogError> {
         let failed = |error| CatalogError::writing(self.path(), error);
-        let mut next_change = self.next_change.lock().await;
-        self.check()?;
-        let mut numbered = *next_change;
-        self.lookups.tally().commit(batch.rows());
-        let writes = batch.into_writes(&mut numbered).map_err(|too_long| CatalogError::KeyTooLong {
-            path: self.path().to_owned(),
-            key: too_long.key,
-            length: too_long.length,
-            limit: LONGEST_KEY,
-        })?;
-        let doubt = Doubt(Some(&self.in_doubt));
-        let handle = self.db.write(writes).await.map_err(failed)?;
-        *next_change = numbered;
-        drop(next_change);
+        let mut written = None;
+        for batch in batches {
+            let (handle, doubt) = self.hand_over(batch).await?;
+            // The doubt about those before is the same.
+            if let Some((_, before)) = written.replace((handle, doubt)) {
+                before.settle();
+            }
+        }
+        // What is handed over later is durable later.
+        let Some((handle, doubt)) = written else { return Ok(()) };
         {
             let _turn = self.flushing.lock().await;
             if !self.is_durable(&handle) {
@@ -165,6 +176,20 @@ impl Catalog {
         handle.await_durable().await.map_err(failed)?;
         doubt.settle();
         Ok(())
+    }
+
+    /// Puts a batch where reads find it. It is not durable yet.
+    async fn hand_over(&self, batch: Batch) -> Result<(WriteHandle, Doubt<'_>), CatalogError> {
+        let mut next_change = self.next_change.lock().await;
+        self.check()?;
+        let mut numbered = *next_change;
+        self.lookups.tally().commit(batch.rows());
+        let writes = batch.into_writes(&mut numbered);
+        let doubt = Doubt(Some(&self.in_doubt));
+        let handle =
+            self.db.write(writes).await.map_err(|error| CatalogError::writing(self.path(), error))?;
+        *next_change = numbered;
+        Ok((handle, doubt))
     }
 
     fn is_durable(&self, handle: &WriteHandle) -> bool {

@@ -11,11 +11,22 @@ use crate::harvest::Harvest;
 use crate::lay::Ahead;
 use crate::trouble;
 
-/// A commit that goes on while the next one is made ready. It is given up with the harvest, as one that is waited for.
+/// Changes that are gathered while a commit goes on, before it is waited for.
+const MOST_GATHERED: usize = 4096;
+
+/// Portions that are committed while the next ones are made ready. What is not durable when the harvest is given up is as if it had not been decided.
+#[derive(Debug, Default)]
+pub(crate) struct Commits {
+    underway: Option<Underway>,
+    /// What goes next, in its order.
+    gathered: Vec<(Batch, Counted)>,
+}
+
+/// A commit that goes on. It is given up with the harvest, as one that is waited for.
 #[derive(Debug)]
-pub(crate) struct Underway {
+struct Underway {
     commit: AbortOnDropHandle<Result<(), CatalogError>>,
-    counted: Counted,
+    counted: Vec<Counted>,
 }
 
 /// What a batch does to the number of pending records.
@@ -27,8 +38,19 @@ struct Counted {
     done: u64,
 }
 
+impl Commits {
+    fn is_busy(&self) -> bool {
+        self.underway.as_ref().is_some_and(|underway| !underway.commit.is_finished())
+    }
+
+    /// Whether memory is better spent on something else than on more of it.
+    fn is_full(&self) -> bool {
+        self.gathered.iter().map(|(batch, _)| batch.len()).sum::<usize>() >= MOST_GATHERED
+    }
+}
+
 impl Harvest {
-    /// Commits a batch, once the one before is durable.
+    /// Commits a batch, once all before it are durable.
     pub(crate) async fn commit(&mut self, batch: Batch) -> Result<(), HarvestError> {
         self.committed().await?;
         let (batch, counted) = self.completed(batch);
@@ -40,20 +62,40 @@ impl Harvest {
         Ok(())
     }
 
-    /// Begins to commit a batch, once the one before is durable. The catalog is to be asked for nothing that it may hold before it is
-    /// [`committed`](Self::committed).
+    /// Begins to commit a batch, or leaves it to be committed together with those that follow when the one before is durable. The catalog is to be asked for
+    /// nothing that it may hold before it is [`committed`](Self::committed).
     pub(crate) async fn commit_behind(&mut self, batch: Batch) -> Result<(), HarvestError> {
-        self.committed().await?;
-        let (batch, counted) = self.completed(batch);
-        let catalog = Arc::clone(&self.catalog);
-        let commit = tokio::spawn(async move { catalog.commit(batch).await });
-        self.underway = Some(Underway { commit: AbortOnDropHandle::new(commit), counted });
+        let portion = self.completed(batch);
+        self.commits.gathered.push(portion);
+        if self.commits.is_busy() && !self.commits.is_full() {
+            return Ok(());
+        }
+        self.landed().await?;
+        self.send_off();
         Ok(())
     }
 
-    /// Waits until what was begun is durable.
+    /// Waits until what was begun or gathered is durable.
     pub(crate) async fn committed(&mut self) -> Result<(), HarvestError> {
-        let Some(Underway { commit, counted }) = self.underway.take() else { return Ok(()) };
+        self.landed().await?;
+        self.send_off();
+        self.landed().await
+    }
+
+    /// Begins to commit what was gathered.
+    fn send_off(&mut self) {
+        if self.commits.gathered.is_empty() {
+            return;
+        }
+        let (batches, counted): (Vec<_>, _) = self.commits.gathered.drain(..).unzip();
+        let catalog = Arc::clone(&self.catalog);
+        let commit = tokio::spawn(async move { catalog.commit_all(batches).await });
+        self.commits.underway = Some(Underway { commit: AbortOnDropHandle::new(commit), counted });
+    }
+
+    /// Waits until what was begun is durable.
+    async fn landed(&mut self) -> Result<(), HarvestError> {
+        let Some(Underway { commit, counted }) = self.commits.underway.take() else { return Ok(()) };
         tokio::select! {
             ended = commit => match ended {
                 Ok(result) => result?,
@@ -63,7 +105,7 @@ impl Harvest {
             },
             trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
         }
-        self.count_committed(&counted);
+        counted.iter().for_each(|counted| self.count_committed(counted));
         Ok(())
     }
 

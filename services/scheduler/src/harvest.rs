@@ -21,7 +21,7 @@ use web::Client;
 use crate::absent::Guard;
 use crate::audit::Audit;
 use crate::beside::Silence;
-use crate::commit::Underway;
+use crate::commit::Commits;
 use crate::error::HarvestError;
 use crate::lay::{Ahead, Spool};
 use crate::options::HarvestOptions;
@@ -66,8 +66,8 @@ pub struct Harvest {
     pub(crate) source: SourceId,
     pub(crate) entry: Url,
     pub(crate) catalog: Arc<Catalog>,
-    /// A commit that goes on while the next one is made ready; at most one.
-    pub(crate) underway: Option<Underway>,
+    /// What is committed while the next portion is made ready.
+    pub(crate) commits: Commits,
     pub(crate) store: Store,
     pub(crate) view: Option<View>,
     pub(crate) client: Client,
@@ -258,7 +258,7 @@ impl Harvest {
             source,
             entry,
             catalog: Arc::new(catalog),
-            underway: None,
+            commits: Commits::default(),
             store,
             view,
             client,

@@ -29,6 +29,7 @@ pub(crate) async fn all(store: Store) {
     a_scan_shows_the_state_it_began_with(&store).await;
     what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store).await;
     commits_side_by_side_are_all_durable(&store).await;
+    what_is_committed_together_is_written_once_in_its_order(&store).await;
     a_second_writer_fences_the_first(&store).await;
     a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
     a_record_that_does_not_parse_is_named(&store).await;
@@ -409,6 +410,29 @@ async fn commits_side_by_side_are_all_durable(store: &Store) {
     assert_eq!(paths(&catalog, "", None).await.len(), 50);
     let changes: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
     assert_eq!(changes.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+    catalog.close().await.unwrap();
+}
+
+async fn what_is_committed_together_is_written_once_in_its_order(store: &Store) {
+    let path = "catalogs/portions";
+    let catalog = open(store, path).await;
+    let before = objects(store, path).await.len();
+    let portions = (0..10).map(|n| {
+        let mut batch = Batch::new();
+        batch.put_resource(&uri(&format!("{n}")), &resource("x"));
+        batch.put_last_seq(Seq::new(n));
+        batch.append_change(&change(&format!("{n}")));
+        batch
+    });
+    catalog.commit_all(portions.chain([Batch::new()])).await.unwrap();
+    assert_eq!(objects(store, path).await.len(), before + 1);
+    drop(catalog);
+    let catalog = open(store, path).await;
+    assert_eq!(paths(&catalog, "", None).await.len(), 10);
+    assert_eq!(catalog.last_seq().await.unwrap(), Seq::new(9));
+    let changes: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
+    let told: Vec<_> = changes.iter().map(|(number, change)| (*number, change.uri.clone())).collect();
+    assert_eq!(told, (0..10).map(|n| (n, uri(&format!("{n}")))).collect::<Vec<_>>());
     catalog.close().await.unwrap();
 }
 

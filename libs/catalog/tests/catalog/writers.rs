@@ -70,6 +70,18 @@ async fn a_name_of_absurd_length_refuses_the_whole_batch_and_nothing_else() {
     assert_eq!(paths(&catalog, "", None).await, ["b"]);
 }
 
+#[tokio::test]
+async fn a_name_of_absurd_length_refuses_all_that_was_to_be_committed_with_it() {
+    let catalog = open(&Arc::new(InMemory::new())).await;
+    let (mut good, mut bad) = (Batch::new(), Batch::new());
+    good.put_resource(&uri("a"), &resource("a"));
+    bad.put_document(&"x".repeat(70_000), &document());
+    let error = catalog.commit_all([good, bad]).await.unwrap_err();
+    assert!(matches!(error, CatalogError::KeyTooLong { length: 70_001, .. }), "{error}");
+    put(&catalog, "b").await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, ["b"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn whoever_opens_it_next_may_have_a_clock_that_is_behind() {
     let store = Arc::new(InMemory::new());
