@@ -19,6 +19,8 @@ use crate::window::Window;
 
 /// Deletions settled in one batch.
 const DELETE_BATCH: usize = 500;
+/// Pending records that are read before jobs of them go out.
+const PORTION: usize = 256;
 /// Outcome messages settled in one batch.
 const OUTCOMES: usize = 8;
 /// How long to wait for outcomes before looking round again.
@@ -81,8 +83,11 @@ impl Harvest {
             self.check_stop()?;
             pass.left |= window.shed_down();
             self.fill(window, &mut pass).await?;
-            let deletions = std::mem::take(&mut pass.deletions);
-            self.settle_deletions(deletions).await?;
+            let has_more = pass.scan.is_some() && window.has_room();
+            if !has_more || pass.deletions.len() >= DELETE_BATCH {
+                let deletions = std::mem::take(&mut pass.deletions);
+                self.settle_deletions(deletions).await?;
+            }
             let last = pass.scan.is_none();
             while let Some((id, lane, items)) = window.next_candidates(last) {
                 self.send_candidates(id, lane, items).await?;
@@ -96,6 +101,9 @@ impl Harvest {
             self.progress.send_modify(|progress| {
                 (progress.in_flight, progress.window) = (window.in_flight(), window.jobs());
             });
+            if has_more {
+                continue;
+            }
             if window.is_idle() {
                 match pass.scan {
                     None => return Ok((pass.due, pass.left)),
@@ -129,10 +137,13 @@ impl Harvest {
         }
     }
 
-    /// Reads pending records into the window until it is full or they end.
+    /// Reads a portion of the pending records into the window, until it is full or they end.
     async fn fill(&mut self, window: &mut Window, pass: &mut Pass) -> Result<(), HarvestError> {
         let now = self.clock.now();
-        while window.has_room() && pass.deletions.len() < DELETE_BATCH {
+        for _ in 0..PORTION {
+            if !window.has_room() || pass.deletions.len() >= DELETE_BATCH {
+                break;
+            }
             let Some(scan) = &mut pass.scan else { return Ok(()) };
             let Some((uri, record)) = scan.try_next().await? else {
                 pass.scan = None;

@@ -15,11 +15,13 @@ use store::{Store, View};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::Client;
 
 use crate::absent::Guard;
 use crate::audit::Audit;
+use crate::begun::Begun;
 use crate::beside::Silence;
 use crate::commit::Commits;
 use crate::error::HarvestError;
@@ -117,6 +119,10 @@ pub struct Harvest {
     pub(crate) read_whole: HashSet<String>,
     /// Documents that were not modified, in this process.
     pub(crate) unmodified: HashSet<String>,
+    /// The list that discovery has begun to read. Let go of before anything else is asked for.
+    pub(crate) begun: Option<Begun>,
+    /// What the origin of a first list asks for between two requests is found out; gives the requests made for it.
+    pub(crate) spacing: Option<AbortOnDropHandle<u32>>,
     /// Set when more would have been deleted than is allowed.
     pub(crate) guard: Option<Guard>,
     /// How long the Source took to answer, in this process.
@@ -289,6 +295,8 @@ impl Harvest {
             has_looked,
             read_whole: HashSet::new(),
             unmodified: HashSet::new(),
+            begun: None,
+            spacing: None,
             guard: None,
             waits: Waits::default(),
             vanished: 0,
@@ -344,6 +352,7 @@ impl Harvest {
                 // Also what does not join on is planned, and no run ends with pending records.
                 Box::pin(self.dispatch()).await?;
             }
+            self.looked_ahead().await;
             if let Some(witness) = &self.witness {
                 witness.hear(&self.run).await?;
             }

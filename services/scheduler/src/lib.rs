@@ -5,6 +5,7 @@ mod absent;
 mod absentees;
 mod again;
 mod audit;
+mod begun;
 mod beside;
 mod candidate;
 mod commit;

@@ -89,7 +89,8 @@ impl Harvest {
         let looked_up_at = self.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
-        let found = discover::look(&self.client, &self.entry, &options, known).await?;
+        let (found, begun) = discover::look(&self.client, &self.entry, &options, known).await?;
+        self.begun = begun;
         self.has_looked = true;
         self.run.counters.requests += found.requests;
         // A list is read again, and its quirks are counted then.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, Evidence, ProblemReason, Validators};
+use model::{DocumentRecord, DocumentState, Evidence, Lane, ProblemReason, Validators};
 use resourcesync::{Mode as ReadMode, Quirks};
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use crate::document::unreadable;
@@ -51,6 +52,7 @@ impl Harvest {
             let spool = &self.spool;
             let documents = queue::next_documents(&self.catalog, self.run.id, |uri| spool.holds(uri)).await?;
             if documents.is_empty() {
+                self.begun = None;
                 let is_last = !self.spool.is_asking();
                 Box::pin(self.lay()).await?;
                 if is_last {
@@ -65,6 +67,7 @@ impl Harvest {
     }
 
     async fn plan_document(&mut self, uri: &str, record: DocumentRecord) -> Result<(), HarvestError> {
+        let begun = self.begun.take();
         let Ok(url) = Url::parse(uri) else {
             let failure =
                 unreadable(ProblemReason::BadUri, "its URI is not absolute".to_owned(), Evidence::default());
@@ -81,16 +84,50 @@ impl Harvest {
             }
             _ => Validators::default(),
         };
-        let asked_at = Instant::now();
-        let opened = read::open(&self.client, &url, held, horizon.options(mode)).await;
-        self.waits.add(asked_at.elapsed());
+        let options = horizon.options(mode);
+        let opened = match begun.filter(|begun| begun.answers(&url, &held)) {
+            Some(begun) => {
+                self.waits.add(begun.waited);
+                Ok(Opened::Document(begun.read(options)))
+            }
+            None => {
+                let asked_at = Instant::now();
+                let opened = read::open(&self.client, &url, held, options).await;
+                self.waits.add(asked_at.elapsed());
+                opened
+            }
+        };
         match opened {
             Err(error) => self.fail_document_web(uri, record, &error).await,
             Ok(Opened::NotModified { requests }) => {
                 self.run.counters.requests += u64::from(requests);
                 self.document_unchanged(uri, record).await
             }
-            Ok(Opened::Document(stream)) => self.read_document(uri, record, stream, horizon).await,
+            Ok(Opened::Document(stream)) => {
+                self.look_ahead(&record, &stream.url);
+                self.read_document(uri, record, stream, horizon).await
+            }
+        }
+    }
+
+    /// What a first list names is asked for next, mostly of the list's own origin: what that one asks for between two requests is found out while the
+    /// list is read, and not when the first resource waits for it.
+    fn look_ahead(&mut self, record: &DocumentRecord, url: &Url) {
+        let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
+        let Ok(lane) = Lane::of(url) else { return };
+        if !has_baseline && self.spacing.is_none() {
+            let client = self.client.clone();
+            let asked = tokio::spawn(async move { client.space_between(&lane).await.1 });
+            self.spacing = Some(AbortOnDropHandle::new(asked));
+        }
+    }
+
+    /// Counts the requests that were made to find out what an origin asks for.
+    pub(crate) async fn looked_ahead(&mut self) {
+        if let Some(asked) = self.spacing.take()
+            && let Ok(requests) = asked.await
+        {
+            self.run.counters.requests += u64::from(requests);
         }
     }
 

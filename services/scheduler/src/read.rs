@@ -100,15 +100,7 @@ pub async fn open(
     if response.status() == 304 {
         return Ok(Opened::NotModified { requests: response.requests() });
     }
-    let url = response.final_url().clone();
-    let validators = response.validators();
-    let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
-    let options = Options { base: Some(url.clone()), ..options };
-
-    let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
-    tokio::spawn(receive(response, chunks_in));
-    let parts = parts_of(chunks_out, options);
-    Ok(Opened::Document(DocumentStream { url, validators, requests, evidence, parts }))
+    Ok(Opened::Document(DocumentStream::of(response, Vec::new(), options)))
 }
 
 /// Begins to read a document that is a member of a package at `url`.
@@ -139,6 +131,18 @@ fn parts_of(chunks: mpsc::Receiver<Result<Bytes, DocumentError>>, options: Optio
 }
 
 impl DocumentStream {
+    /// The body of an answer, of which the first `pieces` have come.
+    pub(crate) fn of(response: Response, pieces: Vec<Bytes>, options: Options) -> Self {
+        let url = response.final_url().clone();
+        let validators = response.validators();
+        let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
+        let options = Options { base: Some(url.clone()), ..options };
+        let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+        tokio::spawn(receive(pieces, response, chunks_in));
+        let parts = parts_of(chunks_out, options);
+        Self { url, validators, requests, evidence, parts }
+    }
+
     /// The next part; none after [`Part::End`] or [`Part::Broken`].
     pub async fn next(&mut self) -> Option<Part> {
         self.parts.recv().await
@@ -147,7 +151,16 @@ impl DocumentStream {
 
 /// Hands the body on, chunk by chunk. Ends when the body does, or at once when nobody listens any more: an open response
 /// takes one of its origin's places.
-async fn receive(mut response: Response, chunks: mpsc::Sender<Result<Bytes, DocumentError>>) {
+async fn receive(
+    pieces: Vec<Bytes>,
+    mut response: Response,
+    chunks: mpsc::Sender<Result<Bytes, DocumentError>>,
+) {
+    for piece in pieces {
+        if chunks.send(Ok(piece)).await.is_err() {
+            return;
+        }
+    }
     loop {
         let received = tokio::select! {
             received = response.chunk() => received,

@@ -98,6 +98,8 @@ impl Harvest {
         if self.run.view {
             return Ok(());
         }
+        // Nobody keeps the Source waiting for as long as this may take.
+        self.begun = None;
         let mut resources = self.catalog.scan_resources(None, None).await?;
         let mut held = Vec::with_capacity(BATCH);
         while let Some((uri, record)) = resources.try_next().await? {

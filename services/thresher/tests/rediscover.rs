@@ -57,6 +57,45 @@ async fn a_run_with_nothing_new_costs_one_request_or_two() {
     assert_eq!(idle(&listed, &copy, &listed.well_known(), &[]), 1, "a Resource List");
 }
 
+/// With one request at a time nothing else could be asked for while the list was left standing.
+#[tokio::test]
+async fn a_list_that_is_the_way_in_is_asked_for_once_however_few_requests_may_be_open() {
+    for at_once in ["1", "4"] {
+        let source = source(small().count_paths(true)).await;
+        let way_in = source.resource_list();
+        let copy = Destination::directory();
+        let sync =
+            |more: &[&str]| copy.sync_with(&way_in, &[&["--concurrency", at_once], more].concat()).exits(0);
+        let run = sync(&[]);
+        copy.mirrors(&source);
+        assert_eq!((requests_at(&source, &way_in), source.requests().documents), (1, 2), "and robots.txt");
+        assert_eq!(run.count("requests"), 25 + 2, "{run}");
+
+        source.change_one(3, ChangeKind::Updated);
+        source.refresh_resource_list();
+        source.reset_requests();
+        let run = sync(&["--rediscover"]);
+        copy.mirrors(&source);
+        let log = source.requests();
+        assert_eq!((requests_at(&source, &way_in), log.documents, log.resources), (1, 2, 1), "{run}");
+        assert_eq!(run.count("requests"), 1 + 2, "{run}");
+    }
+}
+
+#[tokio::test]
+async fn while_what_is_held_is_laid_out_the_list_is_not_left_standing() {
+    let source = source(small().count_paths(true)).await;
+    let way_in = source.resource_list();
+    let copy = Destination::directory();
+    copy.sync_with(&way_in, &["--view", "none"]).exits(0);
+    source.change_one(3, ChangeKind::Updated);
+    source.refresh_resource_list();
+    source.reset_requests();
+    copy.sync_with(&way_in, &["--view", "files", "--rediscover"]).exits(0);
+    copy.mirrors(&source);
+    assert_eq!(requests_at(&source, &way_in), 2, "let go of, and asked for anew");
+}
+
 #[tokio::test]
 async fn when_it_is_asked_anew_each_document_is_only_asked_whether_it_is_the_same() {
     let source = source(small()).await;

@@ -114,7 +114,7 @@ impl Harvest {
         let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = heard.horizon.options(ReadMode::Tolerant);
-        let found = discover::look(&self.client, &self.entry, &options, known).await?;
+        let (found, _) = discover::look(&self.client, &self.entry, &options, known).await?;
         self.run.counters.requests += found.requests;
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
             self.run.counters.add_quirks(&names(&document.quirks));

@@ -7,10 +7,12 @@ use model::{KnownDocument, Validators};
 use resourcesync::{Options, ReadError};
 use tokio::sync::mpsc;
 use tokio::task;
+use tokio::time::Instant;
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
-use super::document::{self, Parsed};
+use super::document::{self, Level, Parsed};
+use crate::begun::{Beginning, Begun};
 use crate::read::DocumentError;
 
 /// Bytes of a page that are looked at.
@@ -32,6 +34,8 @@ pub(super) struct Answer {
     pub(super) parsed: Result<Parsed, DocumentError>,
     /// The beginning of a web page; empty otherwise.
     pub(super) page: String,
+    /// A list, of which only the head was read.
+    pub(super) begun: Option<Begun>,
 }
 
 /// Gets a URL and reads what is there, unless it is still what is known of it.
@@ -42,6 +46,8 @@ pub(super) async fn document(
     known: Option<&KnownDocument>,
 ) -> Result<Answer, WebError> {
     let mut earlier = 0;
+    let mut held = Validators::default();
+    let mut asked_at = Instant::now();
     let mut response = match known {
         Some(known) => {
             let conditional = GetRequest { validators: known.validators.clone(), ..request.clone() };
@@ -52,18 +58,24 @@ pub(super) async fn document(
                 304 => {
                     // Another URL answers now: its "not modified" is about something else.
                     earlier = response.requests();
+                    asked_at = Instant::now();
                     client.get_with_retries(request).await?
                 }
-                _ => response,
+                _ => {
+                    held.clone_from(&known.validators);
+                    response
+                }
             }
         }
         None => client.get_with_retries(request).await?,
     };
+    let waited = asked_at.elapsed();
     let options = Options { base: Some(response.final_url().clone()), ..options.clone() };
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
     let parser = task::spawn_blocking(move || document::parse(Chunks::new(chunks_out), options));
     let (passed, parsed) = tokio::join!(pass_on(&mut response, chunks_in), parser);
-    let Passed { mut prefix, failure } = passed;
+    let Passed { mut beginning, failure } = passed;
+    let is_whole = failure.is_none();
     let parsed = match (parsed, failure) {
         (Err(_panicked), _) => Err(DocumentError::Stopped),
         // Where the network failed, that is the cause, not what the parser makes of the missing rest.
@@ -78,8 +90,8 @@ pub(super) async fn document(
     if let Err(error) = &parsed
         && is_page(&response, error)
     {
-        fill(&mut response, &mut prefix, MOST_OF_A_PAGE).await;
-        page = String::from_utf8_lossy(&prefix).into_owned();
+        fill(&mut response, &mut beginning).await;
+        page = beginning.text(MOST_OF_A_PAGE);
     }
     Ok(Answer {
         url: response.final_url().clone(),
@@ -87,6 +99,12 @@ pub(super) async fn document(
         content_length: response.content_length(),
         requests: earlier + response.requests(),
         link_headers: response.header_values("link").map(str::to_owned).collect(),
+        begun: match &parsed {
+            Ok(parsed) if parsed.level == Level::List && is_whole => {
+                beginning.whole().map(|pieces| Begun { response, pieces, held, waited })
+            }
+            _ => None,
+        },
         parsed,
         page,
     })
@@ -102,6 +120,7 @@ fn unchanged(response: &Response, known: &KnownDocument) -> Answer {
         link_headers: response.header_values("link").map(str::to_owned).collect(),
         parsed: Ok(Parsed::from_known(known)),
         page: String::new(),
+        begun: None,
     }
 }
 
@@ -112,46 +131,41 @@ fn is_page(response: &Response, error: &DocumentError) -> bool {
 
 /// What came of a body while it was parsed.
 struct Passed {
-    prefix: Vec<u8>,
+    beginning: Beginning,
     failure: Option<WebError>,
 }
 
 /// Hands the body to the parser until either has enough, and keeps its beginning.
 async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>>) -> Passed {
-    let mut prefix = Vec::new();
+    let mut beginning = Beginning::default();
     loop {
         let received = tokio::select! {
             received = response.chunk() => received,
-            () = chunks.closed() => return Passed { prefix, failure: None },
+            () = chunks.closed() => return Passed { beginning, failure: None },
         };
         match received {
-            Ok(None) => return Passed { prefix, failure: None },
+            Ok(None) => return Passed { beginning, failure: None },
             Ok(Some(chunk)) => {
-                keep(&mut prefix, &chunk, MOST_OF_A_PAGE);
+                beginning.add(&chunk);
                 if chunks.send(Ok(chunk)).await.is_err() {
-                    return Passed { prefix, failure: None };
+                    return Passed { beginning, failure: None };
                 }
             }
             Err(error) => {
                 // A parser that has gone has what it needs.
                 let _ = chunks.send(Err(io::Error::other(error.to_string()))).await;
-                return Passed { prefix, failure: Some(error) };
+                return Passed { beginning, failure: Some(error) };
             }
         }
     }
 }
 
-/// Reads on up to the limit. What breaks off is as good as far as it goes.
-async fn fill(response: &mut Response, prefix: &mut Vec<u8>, most: usize) {
-    while prefix.len() < most {
+/// Reads on as far as pages are looked at. What breaks off is as good as far as it goes.
+async fn fill(response: &mut Response, beginning: &mut Beginning) {
+    while beginning.len() < MOST_OF_A_PAGE {
         let Ok(Some(chunk)) = response.chunk().await else { return };
-        keep(prefix, &chunk, most);
+        beginning.add(&chunk);
     }
-}
-
-fn keep(prefix: &mut Vec<u8>, chunk: &[u8], most: usize) {
-    let room = most.saturating_sub(prefix.len());
-    prefix.extend_from_slice(&chunk[..room.min(chunk.len())]);
 }
 
 /// The chunks of a body as a reader.

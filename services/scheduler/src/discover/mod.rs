@@ -22,6 +22,7 @@ use resourcesync::{Options, relation};
 use url::Url;
 use web::{Client, RobotsStanding, WebError};
 
+use crate::begun::Begun;
 use document::{Level, Small};
 use search::{Page, Search, Step, Visit};
 
@@ -34,16 +35,17 @@ const WELL_KNOWN: &str = "/.well-known/resourcesync";
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.
 pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result<Discovery, DiscoverError> {
-    look(client, entry, options, Vec::new()).await
+    Ok(look(client, entry, options, Vec::new()).await?.0)
 }
 
-/// The same, when some of the documents are known from before: for those it asks whether they are still the same.
+/// The same, when some of the documents are known from before: for those it asks whether they are still the same. Where the last that was asked for is a
+/// list, gives its answer too, to be read or let go of before anything else is asked for.
 pub(crate) async fn look(
     client: &Client,
     entry: &Url,
     options: &Options,
     known: Vec<KnownDocument>,
-) -> Result<Discovery, DiscoverError> {
+) -> Result<(Discovery, Option<Begun>), DiscoverError> {
     let mut search = Search::new(client, options, known);
     let well_known = entry.join(WELL_KNOWN).ok().filter(|url| url != entry);
     let is_site = matches!(entry.path(), "" | "/") && entry.query().is_none();
@@ -52,7 +54,7 @@ pub(crate) async fn look(
         // Where nobody is there, the same host would not answer the next question either.
         search.well_known(url).await.map_err(DiscoverError::Unreachable)?;
         if search.found.has_sets() {
-            return Ok(search.found);
+            return Ok((search.found, search.begun));
         }
     }
     let (why, page) = match search.visit(&Step::first(entry.clone(), Route::Given)).await {
@@ -132,6 +134,7 @@ impl Search<'_> {
 
     /// What the host tells all crawlers.
     async fn robots(&mut self, entry: &Url) {
+        self.begun = None;
         let (Ok(url), Ok(lane)) = (entry.join("/robots.txt"), Lane::of(entry)) else { return };
         let (robots, requests) = self.client.robots(&lane).await;
         self.found.requests += u64::from(requests);
@@ -173,10 +176,10 @@ impl Search<'_> {
     }
 
     /// What was found, if anything was.
-    fn end(self, entry: &Url, why: Option<String>) -> Result<Discovery, DiscoverError> {
+    fn end(self, entry: &Url, why: Option<String>) -> Result<(Discovery, Option<Begun>), DiscoverError> {
         let found = self.found;
         if !found.sets.is_empty() {
-            return Ok(found);
+            return Ok((found, self.begun));
         }
         let failure = found.failures.first().map(|unread| format!("{}: {}", unread.url, unread.why));
         let mut why = match (why, failure) {

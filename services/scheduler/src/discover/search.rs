@@ -11,6 +11,7 @@ use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
 use super::found::{Discovery, Route, Tried, Visited};
 use super::hint::{Hint, HintKind};
+use crate::begun::Begun;
 use crate::read::DocumentError;
 
 /// Documents asked for in one discovery; more are a loop or an attack.
@@ -26,6 +27,8 @@ pub(super) struct Search<'a> {
     pub(super) client: &'a Client,
     options: &'a Options,
     pub(super) found: Discovery,
+    /// The list that was looked at last, if nothing was asked for since: an answer that is not read to its end keeps others waiting.
+    pub(super) begun: Option<Begun>,
     /// What was asked for or answered.
     seen: HashSet<Url>,
     /// Documents read on the way up, until the way down comes by.
@@ -77,6 +80,7 @@ impl<'a> Search<'a> {
             client,
             options,
             found: Discovery::default(),
+            begun: None,
             seen: HashSet::new(),
             climbed: HashMap::new(),
             known: known.into_iter().map(|known| (known.url.clone(), known)).collect(),
@@ -144,6 +148,7 @@ impl<'a> Search<'a> {
     /// Asks for a document.
     pub(super) async fn visit(&mut self, step: &Step) -> Result<Visit, WebError> {
         self.asked += 1;
+        self.begun = None;
         self.seen.insert(step.url.clone());
         let known = self.known.get(step.url.as_str());
         let request = GetRequest { errand: step.route.errand(), ..GetRequest::new(step.url.clone()) };
@@ -158,7 +163,8 @@ impl<'a> Search<'a> {
         }
         self.seen.insert(answer.url.clone());
         let links = page_links(&answer);
-        let Answer { url, parsed, validators, content_length, page, .. } = answer;
+        let Answer { url, parsed, validators, content_length, page, begun, .. } = answer;
+        self.begun = begun;
         let parsed = match parsed {
             Ok(parsed) => parsed,
             Err(why) => return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links })),
