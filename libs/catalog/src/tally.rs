@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::Batch;
+
 /// What was asked of a catalog since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked {
@@ -19,6 +21,7 @@ pub(crate) struct Tally {
     looked_up: AtomicU64,
     commits: AtomicU64,
     written: AtomicU64,
+    pending: AtomicU64,
 }
 
 impl Tally {
@@ -26,9 +29,14 @@ impl Tally {
         self.looked_up.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn commit(&self, changes: usize) {
+    pub(crate) fn commit(&self, batch: &Batch) {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.written.fetch_add(changes as u64, Ordering::Relaxed);
+        self.written.fetch_add(batch.rows() as u64, Ordering::Relaxed);
+        self.pending.fetch_add(batch.pending_put + batch.pending_done, Ordering::Relaxed);
+    }
+
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed)
     }
 
     pub(crate) fn asked(&self) -> Asked {

@@ -115,6 +115,11 @@ impl Catalog {
         .await
     }
 
+    /// How many times pending records were written or removed since this was opened: whoever knows that all of them were its own knows the records too.
+    pub fn pending_written(&self) -> u64 {
+        self.lookups.tally().pending()
+    }
+
     async fn open_unbounded(
         store: Arc<dyn ObjectStore>,
         path: &str,
@@ -183,7 +188,7 @@ impl Catalog {
         let mut next_change = self.next_change.lock().await;
         self.check()?;
         let mut numbered = *next_change;
-        self.lookups.tally().commit(batch.rows());
+        self.lookups.tally().commit(&batch);
         let writes = batch.into_writes(&mut numbered);
         let doubt = Doubt(Some(&self.in_doubt));
         let handle =

@@ -1,21 +1,23 @@
 //! Dispatch: pending records go out as jobs, a window of them at a time, until none is left.
 
+mod pass;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Filter as BusFilter, Queue};
-use catalog::PendingScan;
-use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Action, FetchItem, FetchJob, Fetched, JobId, Lane, PendingRecord, ResourceUri, VerifyJob};
+use model::{Action, FetchItem, FetchJob, Fetched, JobId, Lane, ResourceUri, VerifyJob};
 use tokio::time::Instant;
 
 use crate::candidate::{self, Step, next_step};
 use crate::error::HarvestError;
+use crate::fresh::Fresh;
 use crate::harvest::Harvest;
 use crate::reach::Reach;
 use crate::trouble;
 use crate::window::Window;
+use pass::Pass;
 
 /// Deletions settled in one batch.
 const DELETE_BATCH: usize = 500;
@@ -27,20 +29,6 @@ const OUTCOMES: usize = 8;
 const OUTCOME_WAIT: Duration = Duration::from_millis(500);
 /// How often to look for dead letters while outcomes come; where none come, each time.
 const LETTERS_EVERY: Duration = Duration::from_secs(5);
-
-/// One pass over the pending records.
-struct Pass {
-    scan: Option<PendingScan>,
-    deletions: Vec<(ResourceUri, PendingRecord)>,
-    /// The earliest moment at which a record that is not due yet may be tried.
-    due: Option<Timestamp>,
-    /// Whether anything was left behind that another pass must look at.
-    left: bool,
-    /// When dead letters were looked for.
-    letters_at: Instant,
-    /// When something went out or came back.
-    heard_at: Instant,
-}
 
 impl Harvest {
     /// Works off all pending records. Ends when none is left, or none can be reached.
@@ -70,25 +58,23 @@ impl Harvest {
         self.progress.send_modify(|progress| (progress.in_flight, progress.window) = (0, (0, 0)));
         self.close_queues(window.into_lanes()).await;
         (self.reach, self.is_bare) = (Reach::Nowhere, false);
+        self.fresh = Fresh::since(self.catalog.pending_written());
         Ok(())
     }
 
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
-        let scan = Some(self.catalog.scan_pending(None).await?);
-        let now = Instant::now();
-        let mut pass =
-            Pass { scan, deletions: Vec::new(), due: None, left: false, letters_at: now, heard_at: now };
+        let mut pass = Pass::over(&self.catalog, &mut self.fresh).await?;
         loop {
             self.check_stop()?;
             pass.left |= window.shed_down();
             self.fill(window, &mut pass).await?;
-            let has_more = pass.scan.is_some() && window.has_room();
+            let has_more = !pass.is_over() && window.has_room();
             if !has_more || pass.deletions.len() >= DELETE_BATCH {
                 let deletions = std::mem::take(&mut pass.deletions);
                 self.settle_deletions(deletions).await?;
             }
-            let last = pass.scan.is_none();
+            let last = pass.is_over();
             while let Some((id, lane, items)) = window.next_candidates(last) {
                 self.send_candidates(id, lane, items).await?;
                 pass.heard_at = Instant::now();
@@ -105,11 +91,11 @@ impl Harvest {
                 continue;
             }
             if window.is_idle() {
-                match pass.scan {
-                    None => return Ok((pass.due, pass.left)),
-                    // Nothing is out, so nothing will come: read on.
-                    Some(_) => continue,
+                if pass.is_over() {
+                    return Ok((pass.due, pass.left));
                 }
+                // Nothing is out, so nothing will come: read on.
+                continue;
             }
             let filter = BusFilter::Outcomes(self.source.clone());
             let bus = Arc::clone(&self.bus);
@@ -144,11 +130,7 @@ impl Harvest {
             if !window.has_room() || pass.deletions.len() >= DELETE_BATCH {
                 break;
             }
-            let Some(scan) = &mut pass.scan else { return Ok(()) };
-            let Some((uri, record)) = scan.try_next().await? else {
-                pass.scan = None;
-                return Ok(());
-            };
+            let Some((uri, record)) = pass.next().await? else { return Ok(()) };
             if window.holds(&uri) {
                 continue;
             }

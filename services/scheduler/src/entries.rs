@@ -132,7 +132,7 @@ impl Harvest {
             records.extend(noted);
         }
         self.note_untold(batch, untold).await?;
-        plans.write(batch);
+        plans.write(batch, &mut self.fresh);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ use crate::begun::Begun;
 use crate::beside::Silence;
 use crate::commit::Commits;
 use crate::error::HarvestError;
+use crate::fresh::Fresh;
 use crate::lay::{Ahead, Spool};
 use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
@@ -88,6 +89,8 @@ pub struct Harvest {
     pub(crate) reach: Reach,
     /// The latest change that the documents of each set tell of, as far as they were asked for in this process.
     pub(crate) told_to: HashMap<SetId, Timestamp>,
+    /// What was planned a moment ago.
+    pub(crate) fresh: Fresh,
     /// Whether nothing is known of any resource but what is pending, so that no lookup tells anything: in a first harvest, from the beginning
     /// to what is settled first, and again from the beginning to the end of dispatching, which settles each resource once.
     pub(crate) is_bare: bool,
@@ -260,6 +263,10 @@ impl Harvest {
             cancelled: false,
             counters: Counters::default(),
         });
+        let fresh = match &interrupted {
+            Some(_) => Fresh::spoilt(),
+            None => Fresh::since(catalog.pending_written()),
+        };
         let mut harvest = Self {
             source,
             entry,
@@ -279,6 +286,7 @@ impl Harvest {
             seq,
             may_trust_validators,
             reach: Reach::after(interrupted.is_some()),
+            fresh,
             is_bare,
             left: Left::default(),
             told_to: HashMap::new(),

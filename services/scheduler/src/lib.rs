@@ -20,6 +20,7 @@ mod error;
 mod estimate;
 mod failures;
 mod finish;
+mod fresh;
 mod gaps;
 mod harvest;
 mod lag;

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use catalog::Batch;
 use model::{PendingRecord, ResourceUri};
 
+use crate::fresh::Fresh;
+
 /// Plans by their resources. Several entries may speak of one resource: each sees what the one before it planned, and only what the last one leaves is written.
 #[derive(Debug, Default)]
 pub(crate) struct Plans(HashMap<ResourceUri, Slot>);
@@ -57,11 +59,16 @@ impl Plans {
         slot.plan.take().is_some()
     }
 
-    /// Writes what has changed.
-    pub(crate) fn write(self, batch: &mut Batch) {
-        for (uri, slot) in self.0.into_iter().filter(|(_, slot)| slot.is_changed) {
+    /// Writes what has changed, in the order of URIs.
+    pub(crate) fn write(self, batch: &mut Batch, fresh: &mut Fresh) {
+        let mut changed: Vec<_> = self.0.into_iter().filter(|(_, slot)| slot.is_changed).collect();
+        changed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (uri, slot) in changed {
             match slot.plan {
-                Some(plan) => batch.put_pending(&uri, &plan),
+                Some(plan) => {
+                    batch.put_pending(&uri, &plan);
+                    fresh.note(uri, plan);
+                }
                 None => batch.delete_pending(&uri),
             }
         }

@@ -81,7 +81,7 @@ impl Harvest {
             }
         }
         // Only resources whose members were not taken are planned by now.
-        plans.write(batch);
+        plans.write(batch, &mut self.fresh);
         Ok(())
     }
 
