@@ -124,10 +124,11 @@ impl Harvest {
 
     /// Counts the requests that were made to find out what an origin asks for.
     pub(crate) async fn looked_ahead(&mut self) {
-        if let Some(asked) = self.spacing.take()
-            && let Ok(requests) = asked.await
-        {
-            self.run.counters.requests += u64::from(requests);
+        let Some(asked) = self.spacing.take() else { return };
+        tokio::select! {
+            requests = asked => self.run.counters.requests += u64::from(requests.unwrap_or_default()),
+            // Nobody who stops a harvest waits for that.
+            () = self.stop.cancelled() => {}
         }
     }
 
