@@ -11,9 +11,8 @@ const MOST_KEPT: usize = 16_384;
 /// where they do not, or where anything else was done with pending records, nothing is kept, and all are read from the catalog.
 #[derive(Debug)]
 pub(crate) struct Fresh {
+    /// Those that follow the last of them are in the catalog alone.
     kept: VecDeque<(ResourceUri, PendingRecord)>,
-    /// The last of them. Those that follow are in the catalog alone.
-    last: Option<ResourceUri>,
     /// How many times pending records were [written](catalog::Catalog::pending_written), if it was done for these plans alone.
     written: u64,
     /// Whether there may be other pending records among the first.
@@ -23,7 +22,7 @@ pub(crate) struct Fresh {
 impl Fresh {
     /// While nothing is pending, and pending records were written so many times.
     pub(crate) fn since(written: u64) -> Self {
-        Self { kept: VecDeque::new(), last: None, written, is_spoilt: false }
+        Self { kept: VecDeque::new(), written, is_spoilt: false }
     }
 
     /// While nobody knows what is pending.
@@ -34,22 +33,18 @@ impl Fresh {
     /// A plan that is being written.
     pub(crate) fn note(&mut self, uri: ResourceUri, plan: PendingRecord) {
         self.written += 1;
-        if self.last.as_ref().is_some_and(|last| uri <= *last) {
+        if self.kept.back().is_some_and(|(last, _)| uri <= *last) {
             *self = Self::spoilt();
         }
         if !self.is_spoilt && self.kept.len() < MOST_KEPT {
-            self.last = Some(uri.clone());
             self.kept.push_back((uri, plan));
         }
     }
 
-    /// What is kept, in its order, now that pending records were written so many times; and the last of it, behind which the catalog is to be read. Given once.
-    pub(crate) fn take(
-        &mut self,
-        written: u64,
-    ) -> (VecDeque<(ResourceUri, PendingRecord)>, Option<ResourceUri>) {
-        let Self { kept, last, written: own, is_spoilt } = std::mem::replace(self, Self::spoilt());
-        if is_spoilt || own != written { (VecDeque::new(), None) } else { (kept, last) }
+    /// What is kept, in its order, now that pending records were written so many times. Behind the last of it the catalog is to be read. Given once.
+    pub(crate) fn take(&mut self, written: u64) -> VecDeque<(ResourceUri, PendingRecord)> {
+        let Self { kept, written: own, is_spoilt } = std::mem::replace(self, Self::spoilt());
+        if is_spoilt || own != written { VecDeque::new() } else { kept }
     }
 }
 
@@ -95,21 +90,20 @@ pub(crate) mod tests {
     #[test]
     fn what_came_in_order_is_given_once() {
         let mut fresh = noted(0..3);
-        let (kept, last) = fresh.take(7 + 3);
-        assert_eq!((kept, last), ((0..3).map(plan).collect(), Some(plan(2).0)));
-        assert_eq!(fresh.take(7 + 3), (VecDeque::new(), None));
+        assert_eq!(fresh.take(7 + 3), (0..3).map(plan).collect::<VecDeque<_>>());
+        assert_eq!(fresh.take(7 + 3), VecDeque::new());
     }
 
     #[test]
     fn what_is_too_much_to_be_kept_follows_the_last_that_is() {
         let most = MOST_KEPT as u64;
-        let (kept, last) = noted(0..most + 5).take(7 + most + 5);
-        assert_eq!((kept.len(), last), (MOST_KEPT, Some(plan(most - 1).0)));
+        let kept = noted(0..most + 5).take(7 + most + 5);
+        assert_eq!((kept.len(), kept.back()), (MOST_KEPT, Some(&plan(most - 1))));
     }
 
     #[test]
     fn what_came_out_of_order_or_twice_or_beside_others_is_not_known_to_be_all() {
-        let nothing = || (VecDeque::new(), None);
+        let nothing = VecDeque::new;
         assert_eq!(noted([1, 3, 2]).take(7 + 3), nothing());
         assert_eq!(noted([1, 2, 2]).take(7 + 3), nothing());
         assert_eq!(noted([1, 2, 3]).take(7 + 4), nothing(), "somebody else wrote or removed one");

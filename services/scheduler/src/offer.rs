@@ -59,6 +59,8 @@ impl Harvest {
         );
         let known = self.catalog.discovery().await?;
         let sets = self.look(known).await?;
+        // The run is in the middle of something, and may ask for other things first.
+        self.begun = None;
         let is_offered = sets
             .iter()
             .filter_map(|id| self.sets.get(id))

@@ -31,8 +31,8 @@ pub(super) struct Pass {
 impl Pass {
     /// A pass over all pending records: first those that are at hand, then the others.
     pub(super) async fn over(catalog: &Catalog, fresh: &mut Fresh) -> Result<Self, HarvestError> {
-        let (fresh, last) = fresh.take(catalog.pending_written());
-        let scan = Some(catalog.scan_pending(last.as_ref()).await?);
+        let fresh = fresh.take(catalog.pending_written());
+        let scan = Some(catalog.scan_pending(fresh.back().map(|(last, _)| last)).await?);
         let (letters_at, heard_at) = (Instant::now(), Instant::now());
         Ok(Self { fresh, scan, deletions: Vec::new(), due: None, left: false, letters_at, heard_at })
     }
