@@ -10,9 +10,10 @@ use object_store::ObjectStore;
 use slatedb::Db;
 use testkit::waiting::found;
 
+use crate::commits;
 use crate::records::*;
 
-type Store = Arc<dyn ObjectStore>;
+pub(crate) type Store = Arc<dyn ObjectStore>;
 
 /// Runs all cases, each in a catalog of its own.
 pub(crate) async fn all(store: Store) {
@@ -20,7 +21,7 @@ pub(crate) async fn all(store: Store) {
     scans_are_in_order_and_keep_to_their_prefix(&store).await;
     what_is_not_read_at_once_can_be_read_later(&store).await;
     a_walk_finds_what_is_asked_for_and_nothing_else(&store).await;
-    what_was_committed_survives_a_crash_and_nothing_else(&store).await;
+    commits::what_was_committed_survives_a_crash_and_nothing_else(&store).await;
     the_change_log_counts_on_over_openings(&store).await;
     the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store).await;
     a_change_log_without_pages_is_read_and_goes_on_with_them(&store).await;
@@ -28,14 +29,14 @@ pub(crate) async fn all(store: Store) {
     a_reader_of_nothing_creates_nothing(&store).await;
     a_scan_shows_the_state_it_began_with(&store).await;
     what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store).await;
-    commits_side_by_side_are_all_durable(&store).await;
-    what_is_committed_together_is_written_once_in_its_order(&store).await;
-    a_second_writer_fences_the_first(&store).await;
+    commits::commits_side_by_side_are_all_durable(&store).await;
+    commits::what_is_committed_together_is_written_once_in_its_order(&store).await;
+    commits::a_second_writer_fences_the_first(&store).await;
     a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
     a_record_that_does_not_parse_is_named(&store).await;
 }
 
-async fn open(store: &Store, path: &str) -> Catalog {
+pub(crate) async fn open(store: &Store, path: &str) -> Catalog {
     Catalog::open(Arc::clone(store), path, CatalogConfig::default()).await.unwrap()
 }
 
@@ -197,26 +198,6 @@ async fn a_walk_finds_what_is_asked_for_and_nothing_else(store: &Store) {
         let found = found.map(|found| found.read().unwrap().0);
         assert_eq!(found, (n % 3 != 0 && n < 2_000).then(|| uri(&format!("{n:04}"))), "{n}");
     }
-    catalog.close().await.unwrap();
-}
-
-async fn what_was_committed_survives_a_crash_and_nothing_else(store: &Store) {
-    let catalog = open(store, "catalogs/crash").await;
-    let mut batch = Batch::new();
-    batch.put_pending(&uri("a"), &pending(1));
-    catalog.commit(batch).await.unwrap();
-    let mut batch = Batch::new();
-    batch.put_resource(&uri("a"), &resource("a"));
-    batch.delete_pending(&uri("a"));
-    catalog.commit(batch).await.unwrap();
-    let mut never = Batch::new();
-    never.put_resource(&uri("b"), &resource("b"));
-    drop((catalog, never));
-
-    let catalog = open(store, "catalogs/crash").await;
-    assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")));
-    assert!(catalog.pending_is_empty().await.unwrap());
-    assert_eq!(catalog.resource(&uri("b")).await.unwrap(), None);
     catalog.close().await.unwrap();
 }
 
@@ -396,60 +377,6 @@ async fn what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places
     catalog.close().await.unwrap();
 }
 
-async fn commits_side_by_side_are_all_durable(store: &Store) {
-    let catalog = open(store, "catalogs/together").await;
-    let commits = (0..50).map(|n| {
-        let mut batch = Batch::new();
-        batch.put_resource(&uri(&format!("{n:02}")), &resource("x"));
-        batch.append_change(&change(&format!("{n:02}")));
-        catalog.commit(batch)
-    });
-    futures::future::try_join_all(commits).await.unwrap();
-    drop(catalog);
-    let catalog = open(store, "catalogs/together").await;
-    assert_eq!(paths(&catalog, "", None).await.len(), 50);
-    let changes: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
-    assert_eq!(changes.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
-    catalog.close().await.unwrap();
-}
-
-async fn what_is_committed_together_is_written_once_in_its_order(store: &Store) {
-    let path = "catalogs/portions";
-    let catalog = open(store, path).await;
-    let before = objects(store, path).await.len();
-    let portions = (0..10).map(|n| {
-        let mut batch = Batch::new();
-        batch.put_resource(&uri(&format!("{n}")), &resource("x"));
-        batch.put_last_seq(Seq::new(n));
-        batch.append_change(&change(&format!("{n}")));
-        batch
-    });
-    catalog.commit_all(portions.chain([Batch::new()])).await.unwrap();
-    assert_eq!(objects(store, path).await.len(), before + 1);
-    drop(catalog);
-    let catalog = open(store, path).await;
-    assert_eq!(paths(&catalog, "", None).await.len(), 10);
-    assert_eq!(catalog.last_seq().await.unwrap(), Seq::new(9));
-    let changes: Vec<_> = catalog.scan_changes(0).await.unwrap().try_collect().await.unwrap();
-    let told: Vec<_> = changes.iter().map(|(number, change)| (*number, change.uri.clone())).collect();
-    assert_eq!(told, (0..10).map(|n| (n, uri(&format!("{n}")))).collect::<Vec<_>>());
-    catalog.close().await.unwrap();
-}
-
-async fn a_second_writer_fences_the_first(store: &Store) {
-    let first = open(store, "catalogs/fence").await;
-    put(&first, "a").await.unwrap();
-    let second = open(store, "catalogs/fence").await;
-    put(&second, "b").await.unwrap();
-    let error = put(&first, "c").await.unwrap_err();
-    assert!(matches!(error, CatalogError::Fenced { .. }), "{error}");
-    let error = put(&first, "d").await.unwrap_err();
-    assert!(matches!(error, CatalogError::Fenced { .. }), "and it stays so: {error}");
-    put(&second, "e").await.unwrap();
-    assert_eq!(paths(&second, "", None).await, ["a", "b", "e"]);
-    second.close().await.unwrap();
-}
-
 async fn a_newer_schema_is_refused_and_its_writer_left_alone(store: &Store) {
     open(store, "catalogs/newer").await.close().await.unwrap();
     let newer = Db::open("catalogs/newer", Arc::clone(store)).await.unwrap();
@@ -504,7 +431,7 @@ fn memtable_flush() -> slatedb::config::FlushOptions {
     slatedb::config::FlushOptions { flush_type: slatedb::config::FlushType::MemTable }
 }
 
-async fn objects(store: &Store, path: &str) -> Vec<String> {
+pub(crate) async fn objects(store: &Store, path: &str) -> Vec<String> {
     let mut found: Vec<String> = store
         .list(Some(&path.into()))
         .map_ok(|object| object.location.to_string())
