@@ -101,7 +101,9 @@ impl CatalogConfig {
                 worker: Some(CompactionWorkerOptions {
                     max_concurrent_compactions: 2,
                     compactions_poll_interval: self.poll_interval,
-                    max_sst_size: 64 * MIB,
+                    // A file is held until the store has taken it, and the next one is made meanwhile; the index of each file that is merged is
+                    // held too. With files of 64 MiB that would be hundreds of MiB where the store is slow.
+                    max_sst_size: 16 * MIB,
                     max_fetch_tasks: 1,
                     bytes_to_fetch: MIB / 4,
                     max_subcompactions: 1,
