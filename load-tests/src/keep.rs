@@ -131,7 +131,7 @@ impl Settling {
             event,
             at,
             run: self.run,
-            document: self.list.clone(),
+            document: self.list.as_str().into(),
             freed: None,
             freed_versions: Vec::new(),
             account: Account::default(),
@@ -155,8 +155,8 @@ impl Settling {
 
     fn listing(&self) -> Listing {
         Listing {
-            document: self.list.clone(),
-            set: SetId::new(&self.list),
+            document: self.list.as_str().into(),
+            set: SetId::new(self.list.as_str()),
             change: None,
             change_time: None,
             as_of: Some(Timestamp::UNIX_EPOCH),

@@ -139,7 +139,7 @@ impl Story {
             problem.and_then(|problem| problem.listing.as_ref()),
         ];
         let absence = record.and_then(|record| record.absent.as_ref());
-        let listed = listings.into_iter().flatten().map(|listing| listing.document.clone());
+        let listed = listings.into_iter().flatten().map(|listing| listing.document.as_ref().to_owned());
         listed.chain(absence.map(|absence| absence.document.clone())).collect()
     }
 }

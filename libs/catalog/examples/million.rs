@@ -158,7 +158,7 @@ fn uri(n: u64) -> ResourceUri {
 
 fn listing() -> Listing {
     Listing {
-        document: "https://repository.example.org/resync/resourcelist-0042.xml".to_owned(),
+        document: "https://repository.example.org/resync/resourcelist-0042.xml".into(),
         set: SetId::new("https://repository.example.org/resync/capabilitylist.xml"),
         change: None,
         change_time: None,

@@ -1,5 +1,7 @@
 //! A batch: changes of records that take effect together or not at all.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use serde::Serialize;
 use slatedb::WriteBatch;
@@ -13,7 +15,11 @@ use crate::meta::NEXT_CHANGE;
 /// A later change of the same record replaces an earlier one.
 #[derive(Debug, Default)]
 pub struct Batch {
-    writes: WriteBatch,
+    /// Keys and records as they will be stored, one behind the other: an allocation for each would cost more than to write it, here and wherever the
+    /// database clones it.
+    bytes: Vec<u8>,
+    /// What is done with them, in order.
+    writes: Vec<Write>,
     /// Entries of the change log.
     pub(crate) changes: Pages,
     /// All other changes.
@@ -25,8 +31,13 @@ pub struct Batch {
     /// Whether what is known of a resource is written.
     pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,
-    /// Where records are written before their size is known.
-    scratch: Vec<u8>,
+}
+
+/// A row that is put, or removed where it has no value: both are parts of the batch's bytes.
+#[derive(Debug)]
+struct Write {
+    key: Range<usize>,
+    value: Option<Range<usize>>,
 }
 
 /// A key that no record can have.
@@ -70,15 +81,18 @@ impl Batch {
 
     pub(crate) fn put_value<S: KeySpace>(&mut self, key: Key<S>, value: &impl Serialize) {
         if self.accepts(&key) {
-            let value = self.json(value);
-            self.writes.put_bytes(key.bytes().clone(), value);
+            let key = self.append(key.bytes());
+            let start = self.bytes.len();
+            write_json(&mut self.bytes, value);
+            self.writes.push(Write { key, value: Some(start..self.bytes.len()) });
             self.records += 1;
         }
     }
 
     pub(crate) fn delete<S: KeySpace>(&mut self, key: Key<S>) {
         if self.accepts(&key) {
-            self.writes.delete(key.bytes());
+            let key = self.append(key.bytes());
+            self.writes.push(Write { key, value: None });
             self.records += 1;
         }
     }
@@ -94,20 +108,31 @@ impl Batch {
     }
 
     /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
-    pub(crate) fn into_writes(mut self, next_change: &mut u64) -> WriteBatch {
-        let mut writes = self.writes;
+    pub(crate) fn into_writes(self, next_change: &mut u64) -> WriteBatch {
+        let mut writes = WriteBatch::new();
+        // No more than there is: the database keeps it until it is written out.
+        let bytes = Bytes::from(self.bytes.into_boxed_slice());
+        for Write { key, value } in self.writes {
+            match value {
+                Some(value) => writes.put_bytes(bytes.slice(key), bytes.slice(value)),
+                None => writes.delete(&bytes[key]),
+            }
+        }
         if self.changes.entries() > 0 {
             for (key, page) in self.changes.numbered(next_change) {
                 writes.put_bytes(key.bytes().clone(), page);
             }
-            let number = json(&mut self.scratch, next_change);
-            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number);
+            let mut number = Vec::new();
+            write_json(&mut number, next_change);
+            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number.into());
         }
         writes
     }
 
-    fn json(&mut self, record: &(impl Serialize + ?Sized)) -> Bytes {
-        json(&mut self.scratch, record)
+    fn append(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
     }
 
     fn accepts<S: KeySpace>(&mut self, key: &Key<S>) -> bool {
@@ -122,11 +147,8 @@ impl Batch {
     }
 }
 
-/// The record as it is stored: JSON, so that a person can read and mend it. It is written to `scratch` first, which has the room that others
-/// before it took, and takes no more of its own than it has bytes.
-fn json(scratch: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) -> Bytes {
-    scratch.clear();
+/// Writes the record as it is stored: JSON, so that a person can read and mend it.
+fn write_json(to: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) {
     // Records are structs of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
-    serde_json::to_writer(&mut *scratch, record).expect("records serialise to JSON");
-    Bytes::copy_from_slice(scratch)
+    serde_json::to_writer(to, record).expect("records serialise to JSON");
 }

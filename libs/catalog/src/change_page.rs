@@ -61,7 +61,7 @@ mod tests {
     fn entry(name: &str) -> ChangeLogEntry {
         let uri = format!("http://h/{name}").parse().unwrap();
         let at = jiff::Timestamp::UNIX_EPOCH;
-        ChangeLogEntry::new(uri, created(), at, RunId::fresh(), "http://h/list.xml".to_owned())
+        ChangeLogEntry::new(uri, created(), at, RunId::fresh(), "http://h/list.xml".into())
     }
 
     #[test]

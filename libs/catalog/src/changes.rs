@@ -140,7 +140,7 @@ mod tests {
 
     fn entry(n: usize) -> ChangeLogEntry {
         let uri = format!("http://h/{n}").parse().unwrap();
-        let document = "http://h/list.xml".to_owned();
+        let document = "http://h/list.xml".into();
         ChangeLogEntry::new(uri, created(), jiff::Timestamp::UNIX_EPOCH, RunId::fresh(), document)
     }
 

@@ -54,7 +54,7 @@ impl Row {
             change_time: listing.change_time,
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             settled_at: *settled_at,
-            document: listing.document.clone(),
+            document: listing.document.as_ref().to_owned(),
             sets: sets.iter().map(ToString::to_string).collect(),
             final_url: bitstream.and_then(|bitstream| bitstream.final_url.clone()),
             etag: bitstream.and_then(|bitstream| bitstream.validators.etag.clone()),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,17 +22,17 @@ pub struct IdError {
 
 /// A Source, as Thresher names it: part of keys and of message subjects.
 ///
-/// At most 80 characters of `a-z`, `0-9` and `-`; derived from the URL the operator gave.
+/// At most 80 characters of `a-z`, `0-9` and `-`; derived from the URL the operator gave. A clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-pub struct SourceId(String);
+pub struct SourceId(Arc<str>);
 
 text::serialize!(SourceId);
 
-/// A set of resources of a Source: the URI of its Capability List, or of the bare document that stands for one.
+/// A set of resources of a Source: the URI of its Capability List, or of the bare document that stands for one. A clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct SetId(String);
+pub struct SetId(Arc<str>);
 
 /// The number of a pending record: a later plan for the same resource has a larger one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -109,7 +110,7 @@ impl SourceId {
         let slug: String =
             host.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
         let digest = fixity::Sha256::of(url.as_str().as_bytes()).to_string();
-        Self(format!("{}-{}", slug.trim_matches('-'), &digest[..12]))
+        Self(format!("{}-{}", slug.trim_matches('-'), &digest[..12]).into())
     }
 
     /// The text itself.
@@ -129,7 +130,7 @@ impl TryFrom<String> for SourceId {
         if !text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
             return Err(refuse("only a-z, 0-9 and - may stand in it"));
         }
-        Ok(Self(text))
+        Ok(Self(text.into()))
     }
 }
 
@@ -143,7 +144,7 @@ impl FromStr for SourceId {
 
 impl From<SourceId> for String {
     fn from(id: SourceId) -> Self {
-        id.0
+        id.0.as_ref().to_owned()
     }
 }
 
@@ -155,7 +156,7 @@ impl fmt::Display for SourceId {
 
 impl SetId {
     /// The set that `uri` stands for.
-    pub fn new(uri: impl Into<String>) -> Self {
+    pub fn new(uri: impl Into<Arc<str>>) -> Self {
         Self(uri.into())
     }
 

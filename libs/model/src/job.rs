@@ -1,5 +1,7 @@
 //! Jobs: what services ask of each other.
 
+use std::sync::Arc;
+
 use fixity::Computed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -89,9 +91,9 @@ pub struct Fetched {
 #[serde(rename_all = "kebab-case")]
 pub enum FetchedResult {
     /// Received whole and stored; not judged yet.
-    Stored(StoredBitstream),
+    Stored(Arc<StoredBitstream>),
     /// Received in an earlier run and kept as a candidate; nobody looked at its bytes since.
-    Kept(StoredBitstream),
+    Kept(Arc<StoredBitstream>),
     /// The server says that the held version is the current one.
     NotModified,
     /// Not reached before the job's time was over.

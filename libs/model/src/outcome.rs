@@ -1,6 +1,7 @@
 //! Outcomes: what the pipeline says of each resource at its end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ pub enum OutcomeResult {
     /// Stored, judged, and fit to be served.
     Verified {
         /// The bitstream.
-        stored: StoredBitstream,
+        stored: Arc<StoredBitstream>,
         /// How much was proved.
         assurance: Assurance,
     },

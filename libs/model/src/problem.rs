@@ -288,7 +288,7 @@ mod tests {
 
     fn listing(change: Option<Change>, change_time: Option<i64>, as_of: Option<i64>) -> Listing {
         Listing {
-            document: "http://h/list.xml".to_owned(),
+            document: "http://h/list.xml".into(),
             set: SetId::new("http://h/caps.xml"),
             change,
             change_time: change_time.map(at),

@@ -1,5 +1,7 @@
 //! What the catalog knows of a resource.
 
+use std::sync::Arc;
+
 use fixity::{Computed, Digest};
 use jiff::Timestamp;
 use resourcesync::Change;
@@ -34,7 +36,7 @@ pub struct Declaration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The document's URI.
-    pub document: String,
+    pub document: Arc<str>,
     /// The set it belongs to.
     pub set: SetId,
     /// The kind of change; absent in Resource Lists.
@@ -160,7 +162,7 @@ pub struct ChangeLogEntry {
     /// The run that did it.
     pub run: RunId,
     /// The document that asked for it.
-    pub document: String,
+    pub document: Arc<str>,
     /// Where the bitstream lies that it held before and does not any more. Somebody may be reading it still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freed: Option<Location>,
@@ -175,7 +177,7 @@ pub struct ChangeLogEntry {
 impl ChangeLogEntry {
     /// A line that frees nothing, and has no account.
     #[must_use]
-    pub fn new(uri: ResourceUri, event: ChangeEvent, at: Timestamp, run: RunId, document: String) -> Self {
+    pub fn new(uri: ResourceUri, event: ChangeEvent, at: Timestamp, run: RunId, document: Arc<str>) -> Self {
         Self {
             uri,
             event,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use url::Url;
@@ -29,10 +30,10 @@ pub enum UriError {
 }
 
 /// The URI of a resource: absolute, `http` or `https`, and kept exactly as the Source writes it,
-/// since that text is the resource's identity in every later document.
+/// since that text is the resource's identity in every later document. A clone shares the text: on its way a resource is named many times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-pub struct ResourceUri(String);
+pub struct ResourceUri(Arc<str>);
 
 text::serialize!(ResourceUri);
 
@@ -60,21 +61,29 @@ impl ResourceUri {
     }
 }
 
+impl TryFrom<&str> for ResourceUri {
+    type Error = UriError;
+
+    fn try_from(text: &str) -> Result<Self, UriError> {
+        if text.len() > Self::LONGEST {
+            return Err(UriError::TooLong(text.len()));
+        }
+        if is_usual(text) {
+            return Ok(Self(text.into()));
+        }
+        let Ok(url) = Url::parse(text) else { return Err(UriError::NotAbsolute(text.to_owned())) };
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UriError::Scheme { scheme: url.scheme().to_owned(), uri: text.to_owned() });
+        }
+        Ok(Self(text.into()))
+    }
+}
+
 impl TryFrom<String> for ResourceUri {
     type Error = UriError;
 
     fn try_from(text: String) -> Result<Self, UriError> {
-        if text.len() > Self::LONGEST {
-            return Err(UriError::TooLong(text.len()));
-        }
-        if is_usual(&text) {
-            return Ok(Self(text));
-        }
-        let Ok(url) = Url::parse(&text) else { return Err(UriError::NotAbsolute(text)) };
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(UriError::Scheme { scheme: url.scheme().to_owned(), uri: text });
-        }
-        Ok(Self(text))
+        text.as_str().try_into()
     }
 }
 
@@ -104,13 +113,13 @@ impl FromStr for ResourceUri {
     type Err = UriError;
 
     fn from_str(text: &str) -> Result<Self, UriError> {
-        text.to_owned().try_into()
+        text.try_into()
     }
 }
 
 impl From<ResourceUri> for String {
     fn from(uri: ResourceUri) -> Self {
-        uri.0
+        uri.0.as_ref().to_owned()
     }
 }
 

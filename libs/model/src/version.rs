@@ -79,7 +79,7 @@ mod tests {
             stored_at: second(from),
         };
         let listing = Listing {
-            document: "http://e.org/list".to_owned(),
+            document: "http://e.org/list".into(),
             set: SetId::new("set"),
             change: None,
             change_time: None,

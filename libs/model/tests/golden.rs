@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fixity::{Algorithm, Computed, Hasher, Sha256};
 use jiff::{SignedDuration, Timestamp};
@@ -171,9 +172,9 @@ fn fetch_job() -> FetchJob {
 
 fn verify_job() -> VerifyJob {
     let results = [
-        FetchedResult::Stored(in_pack()),
-        FetchedResult::Stored(object()),
-        FetchedResult::Kept(in_pack()),
+        FetchedResult::Stored(Arc::new(in_pack())),
+        FetchedResult::Stored(Arc::new(object())),
+        FetchedResult::Kept(Arc::new(in_pack())),
         FetchedResult::NotModified,
         FetchedResult::Deferred,
         FetchedResult::Failed(throttled()),
@@ -197,7 +198,7 @@ fn verify_job() -> VerifyJob {
 }
 
 fn outcomes() -> Outcomes {
-    let verified = |stored, assurance| OutcomeResult::Verified { stored, assurance };
+    let verified = |stored, assurance| OutcomeResult::Verified { stored: Arc::new(stored), assurance };
     let results = [
         verified(in_pack(), Assurance::Digest),
         verified(object(), Assurance::Length),

@@ -131,7 +131,7 @@ impl Known {
             },
             listing: Listing {
                 latest: None,
-                document: LIST.to_owned(),
+                document: LIST.into(),
                 set: SetId::new(CAPS),
                 change: None,
                 change_time: None,

@@ -157,7 +157,7 @@ impl Fetcher {
             }
         }
         for (n, stored) in sink.finish().await? {
-            results[n] = FetchedResult::Stored(stored);
+            results[n] = FetchedResult::Stored(Arc::new(stored));
         }
         let items = items.iter().zip(results).map(|(item, result)| fetched(item, result)).collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -82,7 +82,7 @@ impl Case {
 
 fn stored(result: FetchedResult) -> StoredBitstream {
     match result {
-        FetchedResult::Stored(stored) => stored,
+        FetchedResult::Stored(stored) => Arc::unwrap_or_clone(stored),
         other => panic!("not stored: {other:?}"),
     }
 }

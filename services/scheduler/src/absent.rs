@@ -206,7 +206,7 @@ impl Harvest {
             batch.put_resource(uri, &record);
         } else {
             let listing = Listing {
-                document: lists.document.clone(),
+                document: lists.document.as_str().into(),
                 set: set.clone(),
                 change: None,
                 change_time: None,

@@ -1,6 +1,8 @@
 //! Candidates: what was received when a resource had changed again since it was listed. A candidate waits for a list that
 //! declares it, is judged then like any other bitstream, and costs no second request.
 
+use std::sync::Arc;
+
 use catalog::Batch;
 use fixity::Verdict;
 use model::{
@@ -51,7 +53,7 @@ pub(crate) fn kept(uri: ResourceUri, pending: &PendingRecord, candidate: &Stored
         seq: pending.seq,
         declaration: pending.declaration.clone(),
         listed_until: pending.listing.latest,
-        result: FetchedResult::Kept(candidate.clone()),
+        result: FetchedResult::Kept(Arc::new(candidate.clone())),
     }
 }
 
@@ -131,7 +133,7 @@ mod tests {
             action: Action::Fetch { lane: "http://h".parse().unwrap() },
             declaration: Declaration { digests, length, ..Declaration::default() },
             listing: Listing {
-                document: "http://h/changes.xml".to_owned(),
+                document: "http://h/changes.xml".into(),
                 set: SetId::new("http://h/caps.xml"),
                 change: None,
                 change_time: None,

@@ -271,7 +271,7 @@ pub(crate) fn take_header(
     record.until = certain(header.until);
     record.until_latest = latest(header.until);
     Context {
-        document: uri.to_owned(),
+        document: uri.into(),
         set: record.set.clone(),
         changes: record.tells_changes(),
         at: header.at,

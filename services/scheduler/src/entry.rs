@@ -1,5 +1,7 @@
 //! From an entry of a document to what the plan works with.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Listing, ResourceUri, SetId, UriError};
 use resourcesync::{Capability, Change, Datetime, Entry, Item, Mode, Options, Precision, Zone};
@@ -18,7 +20,7 @@ pub(crate) struct Horizon(Timestamp);
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The document's URI.
-    pub(crate) document: String,
+    pub(crate) document: Arc<str>,
     /// Its set.
     pub(crate) set: SetId,
     /// Whether its entries are changes.
@@ -222,7 +224,7 @@ mod tests {
     /// The last moment that an entry of a list of `at` and `completed` speaks of.
     fn listed_until(lastmod: Option<&str>, at: Option<&str>, completed: Option<&str>) -> Option<Timestamp> {
         let context = Context {
-            document: "http://h/l.xml".to_owned(),
+            document: "http://h/l.xml".into(),
             set: SetId::new("http://h"),
             changes: false,
             at: at.map(datetime),

@@ -58,7 +58,7 @@ pub(crate) mod tests {
         let uri: ResourceUri = format!("http://h/{n:06}").parse().unwrap();
         let lane = uri.lane().unwrap();
         let listing = Listing {
-            document: "http://h/list.xml".to_owned(),
+            document: "http://h/list.xml".into(),
             set: SetId::new("http://h/caps.xml"),
             change: None,
             change_time: None,

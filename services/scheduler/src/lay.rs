@@ -8,6 +8,7 @@ mod pass;
 mod spool;
 
 use std::io;
+use std::sync::Arc;
 
 use catalog::Batch;
 use model::{DocumentRecord, ResourceUri, SetId};
@@ -148,7 +149,7 @@ impl Harvest {
     async fn lay_beside(
         &mut self,
         words: Words,
-        documents: Vec<(String, SetId)>,
+        documents: Vec<(Arc<str>, SetId)>,
     ) -> Result<(), HarvestError> {
         let mut listening = Vec::new();
         for (set, silence) in &mut self.seen {

@@ -233,7 +233,7 @@ mod tests {
 
     fn listing(as_of: i64) -> Listing {
         Listing {
-            document: "http://h/changes.xml".to_owned(),
+            document: "http://h/changes.xml".into(),
             set: SetId::new("http://h/caps.xml"),
             change: None,
             change_time: None,

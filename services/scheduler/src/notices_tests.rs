@@ -237,7 +237,7 @@ async fn what_failed_before_is_not_tried_again_as_it_was_where_a_notice_tells_of
     let mut batch = Batch::new();
     for uri in [&uri, &other] {
         let listing = Listing {
-            document: case.server.uri("/changes.xml"),
+            document: case.server.uri("/changes.xml").into(),
             set: id(),
             change: None,
             change_time: None,

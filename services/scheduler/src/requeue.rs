@@ -37,7 +37,7 @@ impl Harvest {
             if may_be_planned && self.catalog.pending(&uri).await?.is_some() {
                 continue;
             }
-            *self.requeued.entry(listing.document.clone()).or_default() += 1;
+            *self.requeued.entry(listing.document.as_ref().to_owned()).or_default() += 1;
             let pending = PendingRecord {
                 seq: self.seq.next(),
                 action: Action::Fetch { lane },
@@ -69,7 +69,7 @@ impl Harvest {
         self.left = Left { pending: 0, planned: self.run.counters.planned };
         while let Some((_, record)) = pending.try_next().await? {
             self.left.pending += 1;
-            *self.requeued.entry(record.listing.document).or_default() += 1;
+            *self.requeued.entry(record.listing.document.as_ref().to_owned()).or_default() += 1;
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ impl Harvest {
                 self.drop_candidate(batch, &outcome.uri, &failure, *before.pending, again);
             }
             OutcomeResult::Verified { stored, assurance } => {
-                self.settle_verified(batch, &outcome.uri, stored, assurance, before);
+                self.settle_verified(batch, &outcome.uri, Arc::unwrap_or_clone(stored), assurance, before);
             }
             OutcomeResult::NotModified if before.pending.mend => {
                 let failure = nothing_sent(&outcome.uri);
@@ -318,7 +318,7 @@ impl Harvest {
         uri: &ResourceUri,
         sha256: fixity::Sha256,
         account: &Account,
-        document: &str,
+        document: &Arc<str>,
         was_problem: bool,
     ) {
         if was_problem || !account.tried.is_empty() {
@@ -331,19 +331,19 @@ impl Harvest {
         &self,
         uri: &ResourceUri,
         event: ChangeEvent,
-        document: &str,
+        document: &Arc<str>,
         account: Account,
     ) -> ChangeLogEntry {
         let (now, run) = (self.clock.now(), self.run.id);
-        let change = ChangeLogEntry::new(uri.clone(), event, now, run, document.to_owned());
+        let change = ChangeLogEntry::new(uri.clone(), event, now, run, Arc::clone(document));
         ChangeLogEntry { account, ..change }
     }
 }
 
 /// How it came to what is settled now, and the document that asked for it.
-pub(crate) fn told(pending: &PendingRecord) -> (Account, String) {
+pub(crate) fn told(pending: &PendingRecord) -> (Account, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
-    (Account { change: *change, as_of: *as_of, ..pending.account.clone() }, document.clone())
+    (Account { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
 }
 
 /// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for
@@ -407,7 +407,7 @@ fn sets_of(before: Option<&ResourceRecord>, set: &SetId) -> Vec<SetId> {
 fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream)> {
     match &outcome.result {
         OutcomeResult::Verified { stored, assurance } => {
-            Some((outcome.uri.clone(), bitstream(stored.clone(), *assurance, now)))
+            Some((outcome.uri.clone(), bitstream(StoredBitstream::clone(stored), *assurance, now)))
         }
         _ => None,
     }

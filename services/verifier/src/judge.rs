@@ -83,7 +83,7 @@ impl Verifier {
                 }
                 FetchedResult::Stored(stored) | FetchedResult::Kept(stored) => {
                     let verdict = fixity::judge(&declaration.digests, declaration.length, &stored.computed);
-                    outcome_of(uri, verdict, stored.clone(), *listed_until)
+                    outcome_of(uri, verdict, Arc::clone(stored), *listed_until)
                 }
                 FetchedResult::NotModified => OutcomeResult::NotModified,
                 FetchedResult::Deferred => OutcomeResult::Deferred,
@@ -128,7 +128,7 @@ fn as_received(stored: &StoredBitstream) -> Bitstream {
 fn outcome_of(
     uri: &ResourceUri,
     verdict: Verdict,
-    stored: StoredBitstream,
+    stored: Arc<StoredBitstream>,
     listed_until: Option<Timestamp>,
 ) -> OutcomeResult {
     match verdict {
@@ -136,8 +136,10 @@ fn outcome_of(
         Verdict::LengthOnly => OutcomeResult::Verified { stored, assurance: Assurance::Length },
         Verdict::NothingDeclared => OutcomeResult::Verified { stored, assurance: Assurance::None },
         Verdict::Mismatch { what } if stored.is_newer_than(listed_until) => {
-            OutcomeResult::Failed(changed_again(uri, &what, stored))
+            OutcomeResult::Failed(changed_again(uri, &what, Arc::unwrap_or_clone(stored)))
         }
-        Verdict::Mismatch { what } => OutcomeResult::Failed(mismatch(uri, &what, stored)),
+        Verdict::Mismatch { what } => {
+            OutcomeResult::Failed(mismatch(uri, &what, Arc::unwrap_or_clone(stored)))
+        }
     }
 }

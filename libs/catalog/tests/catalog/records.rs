@@ -18,7 +18,7 @@ pub(crate) fn uri(path: &str) -> ResourceUri {
 
 pub(crate) fn listing() -> Listing {
     Listing {
-        document: "https://example.org/resourcelist.xml".to_owned(),
+        document: "https://example.org/resourcelist.xml".into(),
         set: SetId::new("https://example.org/capabilitylist.xml"),
         change: None,
         change_time: None,

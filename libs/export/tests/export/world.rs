@@ -81,7 +81,7 @@ impl World {
     async fn record(&self, name: &str, held: Option<Bitstream>, deleted: Option<Bitstream>, at: Timestamp) {
         let (set, document) = (SetId::new("set"), "http://e.org/list.xml".to_owned());
         let listing = Listing {
-            document,
+            document: document.into(),
             set: set.clone(),
             change: None,
             change_time: None,

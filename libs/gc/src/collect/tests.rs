@@ -16,7 +16,7 @@ fn tombstone(location: &Location, content: &[u8]) -> ResourceRecord {
         bitstream: None,
         declaration: Declaration::default(),
         listing: Listing {
-            document: "http://e.org/list.xml".to_owned(),
+            document: "http://e.org/list.xml".into(),
             set: set.clone(),
             change: None,
             change_time: None,

@@ -19,7 +19,7 @@ pub(crate) fn package(seq: u64, state: PackageState) -> PackageRecord {
     PackageRecord {
         seq: Seq::new(seq),
         run: RunId::fresh(),
-        document: listing().document,
+        document: listing().document.as_ref().to_owned(),
         set: listing().set,
         capability: Capability::ResourceDump,
         declaration: Default::default(),

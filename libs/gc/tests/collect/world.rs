@@ -176,7 +176,7 @@ impl Held {
 
 pub(crate) fn listing() -> Listing {
     Listing {
-        document: "http://e.org/list.xml".to_owned(),
+        document: "http://e.org/list.xml".into(),
         set: SetId::new("http://e.org/caps.xml"),
         change: None,
         change_time: None,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use fixity::{Algorithm, Hasher};
 use jiff::{SignedDuration, Timestamp};
@@ -104,8 +105,8 @@ fn failure() -> impl Strategy<Value = Failure> {
 
 fn fetched_result() -> impl Strategy<Value = FetchedResult> {
     prop_oneof![
-        stored().prop_map(FetchedResult::Stored),
-        stored().prop_map(FetchedResult::Kept),
+        stored().prop_map(|stored| FetchedResult::Stored(Arc::new(stored))),
+        stored().prop_map(|stored| FetchedResult::Kept(Arc::new(stored))),
         Just(FetchedResult::NotModified),
         Just(FetchedResult::Deferred),
         failure().prop_map(FetchedResult::Failed),
@@ -115,7 +116,8 @@ fn fetched_result() -> impl Strategy<Value = FetchedResult> {
 fn outcome_result() -> impl Strategy<Value = OutcomeResult> {
     let assurance = prop_oneof![Just(Assurance::Digest), Just(Assurance::Length), Just(Assurance::None)];
     prop_oneof![
-        (stored(), assurance).prop_map(|(stored, assurance)| OutcomeResult::Verified { stored, assurance }),
+        (stored().prop_map(Arc::new), assurance)
+            .prop_map(|(stored, assurance)| OutcomeResult::Verified { stored, assurance }),
         Just(OutcomeResult::NotModified),
         Just(OutcomeResult::Deferred),
         failure().prop_map(OutcomeResult::Failed),
@@ -233,7 +235,7 @@ proptest! {
 #[test]
 fn the_longest_of_everything_is_no_longer_than_is_told() {
     let last = Some(Timestamp::MIN);
-    let stored = StoredBitstream {
+    let stored = Arc::new(StoredBitstream {
         location: Location::Package {
             source: "s".repeat(80).parse().unwrap(),
             package: PackageId::fresh(),
@@ -246,7 +248,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         validators: Validators { etag: Some("\"".repeat(100)), last_modified: Some("\\".repeat(100)) },
         modified: last,
         final_url: Some("\u{1f}".repeat(100)),
-    };
+    });
     let declaration = Declaration {
         digests: stored.computed.digests().to_vec(),
         unjudged: vec!["\u{0}".repeat(10); 3],
@@ -285,7 +287,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             seq,
             declaration,
             listed_until: last,
-            result: FetchedResult::Stored(stored.clone()),
+            result: FetchedResult::Stored(Arc::clone(&stored)),
         }],
         requests: u64::MAX,
         elapsed_ms: u64::MAX,

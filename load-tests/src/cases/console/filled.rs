@@ -126,7 +126,7 @@ async fn write_catalog(source: &SourceId, run: RunId, s3: &S3Fixture, resources:
             let sha256 = sha256.expect("it was made with one");
             let event = ChangeEvent::Created { sha256 };
             batch.put_resource(&uri, &record);
-            batch.append_change(&ChangeLogEntry::new(uri.clone(), event, now, run, document(number)));
+            batch.append_change(&ChangeLogEntry::new(uri.clone(), event, now, run, document(number).into()));
             if number % EACH_PROBLEM == 0 {
                 batch.put_problem(&Subject::Resource(uri.to_string()), &problem(now));
             }
@@ -163,7 +163,7 @@ fn record(number: u64, now: Timestamp) -> ResourceRecord {
         }),
         declaration: Declaration { length: Some(8), lastmod: Some(now), ..Declaration::default() },
         listing: Listing {
-            document: document(number),
+            document: document(number).into(),
             set: set.clone(),
             change: None,
             change_time: None,

@@ -164,7 +164,7 @@ mod tests {
 
     fn listing(change: Option<Change>, second: i64) -> Listing {
         Listing {
-            document: "http://h/list".to_owned(),
+            document: "http://h/list".into(),
             set: SetId::new("http://h/caps"),
             change,
             change_time: change.map(|_| at(second)),

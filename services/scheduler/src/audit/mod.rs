@@ -59,7 +59,7 @@ pub struct Audit {
 /// A comparison under way.
 struct Comparison {
     sets: Vec<Audited>,
-    documents: Vec<(String, SetId)>,
+    documents: Vec<(Arc<str>, SetId)>,
     /// Whether part of what the Source offers could not be found out.
     is_partial: bool,
     counts: AuditCounts,
@@ -203,7 +203,7 @@ impl Harvest {
             Finding::Newer => comparison.counts.newer += 1,
             Finding::Nothing => {}
             Finding::Differs { kind, decision, why } => {
-                let document = Some(word.listing.document.clone());
+                let document = Some(word.listing.document.as_ref().to_owned());
                 let uri = word.uri.clone();
                 let difference = Difference { difference: kind, uri, why, document, ignored: None };
                 let plan = decision.and_then(|decision| plan(word, kind, decision, record));

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
@@ -26,7 +27,7 @@ const MOST_REMARKS: usize = 100;
 pub(super) struct Heard {
     pub(super) words: Words,
     /// The documents that words come from, with their sets.
-    pub(super) documents: Vec<(String, SetId)>,
+    pub(super) documents: Vec<(Arc<str>, SetId)>,
     /// What could not be compared, and why: the first of them.
     pub(super) remarks: Vec<String>,
     pub(super) unread: u64,
@@ -89,7 +90,7 @@ impl Heard {
 
     /// Takes down a document that words come from, and gives its number.
     pub(super) fn begin(&mut self, document: &str, set: &SetId) -> usize {
-        self.documents.push((document.to_owned(), set.clone()));
+        self.documents.push((document.into(), set.clone()));
         self.documents.len() - 1
     }
 
@@ -359,7 +360,7 @@ impl Reading<'_> {
             return;
         }
         let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
-        let parent = self.context.as_ref().map(|context| context.document.clone());
+        let parent = self.context.as_ref().map(|context| context.document.as_ref().to_owned());
         self.parts.push(Next { uri: entry.loc, from, parent });
     }
 

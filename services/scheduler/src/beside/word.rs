@@ -1,6 +1,7 @@
 //! What an entry says, as bytes: written once, and mostly never read back, since an entry that says what is held is settled by its beginning.
 
 use std::io;
+use std::sync::Arc;
 
 use fixity::{Algorithm, Digest, Sha256};
 use jiff::Timestamp;
@@ -76,7 +77,7 @@ impl Word {
     }
 
     /// The word as it was planned; `documents` are those of the numbers.
-    pub(crate) fn read(&self, documents: &[(String, SetId)]) -> io::Result<Planned> {
+    pub(crate) fn read(&self, documents: &[(Arc<str>, SetId)]) -> io::Result<Planned> {
         let uri = self.uri();
         let mut rest = Rest(&self.bytes[uri.len()..]);
         let uri = String::from_utf8(uri.to_vec()).map_err(io::Error::other)?;
@@ -301,7 +302,7 @@ mod tests {
             for change in [None, Some(Change::Created), Some(Change::Updated), Some(Change::Deleted)] {
                 for time in times {
                     let listing = Listing {
-                        document: "http://h/list".to_owned(),
+                        document: "http://h/list".into(),
                         set: SetId::new("http://h/caps"),
                         change,
                         change_time: time.filter(|_| change.is_some()),
@@ -333,7 +334,7 @@ mod tests {
     fn what_is_cut_short_is_no_word() {
         let mut bytes = Vec::new();
         let listing = Listing {
-            document: String::new(),
+            document: "".into(),
             set: SetId::new("s"),
             change: None,
             change_time: None,
@@ -347,7 +348,7 @@ mod tests {
         let head: [u8; HEAD] = bytes[..HEAD].try_into().unwrap();
         for end in HEAD + uri.as_str().len()..bytes.len() {
             let word = Word::new(head, bytes[HEAD..end].to_vec());
-            assert!(word.read(&[(String::new(), SetId::new("s"))]).is_err(), "{end}");
+            assert!(word.read(&[("".into(), SetId::new("s"))]).is_err(), "{end}");
         }
     }
 }

@@ -277,7 +277,7 @@ mod tests {
             ..Declaration::default()
         };
         let listing = Listing {
-            document: "http://h/list".to_owned(),
+            document: "http://h/list".into(),
             set: SetId::new("http://h/caps"),
             change,
             change_time: change.map(|_| at(second)),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn read_back(word: Word) -> Planned {
-        word.read(&[("http://h/list".to_owned(), SetId::new("http://h/caps"))]).unwrap()
+        word.read(&[("http://h/list".into(), SetId::new("http://h/caps"))]).unwrap()
     }
 
     #[tokio::test]

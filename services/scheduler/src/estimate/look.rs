@@ -111,7 +111,7 @@ impl Look<'_> {
 
     fn context(&self, uri: &str, way: &WayEstimate, header: &Header) -> Context {
         Context {
-            document: uri.to_owned(),
+            document: uri.into(),
             set: way.set.clone(),
             changes: way.capability.tells_changes(),
             at: header.at,

@@ -1,6 +1,7 @@
 //! One pass over words and records: what is met, what is settled by that, and what no list names.
 
 use std::io;
+use std::sync::Arc;
 
 use catalog::{Batch, PendingScan, ProblemScan};
 use futures::TryStreamExt as _;
@@ -14,7 +15,7 @@ use crate::harvest::Harvest;
 
 /// A pass over words and records.
 pub(super) struct Pass {
-    pub(super) documents: Vec<(String, SetId)>,
+    pub(super) documents: Vec<(Arc<str>, SetId)>,
     /// Sets whose silence means something.
     pub(super) listening: Vec<(SetId, Sayings)>,
     /// For each document, that of its set.
@@ -39,10 +40,11 @@ impl Harvest {
     /// Begins one.
     pub(super) async fn begin_pass(
         &self,
-        documents: Vec<(String, SetId)>,
+        documents: Vec<(Arc<str>, SetId)>,
         listening: Vec<(SetId, Sayings)>,
     ) -> Result<Pass, HarvestError> {
-        let place = |(_, set): &(String, SetId)| listening.iter().position(|(listening, _)| listening == set);
+        let place =
+            |(_, set): &(Arc<str>, SetId)| listening.iter().position(|(listening, _)| listening == set);
         let of_set = documents.iter().map(place).collect();
         let mut pending = match self.reach.is_anything_planned() {
             true => Marks::Pending(self.catalog.scan_pending(None).await?),

@@ -1,5 +1,7 @@
 //! What was read and waits to be laid beside the catalog, and what was counted of it.
 
+use std::sync::Arc;
+
 use model::{RunRecord, SetId};
 
 use crate::beside::Words;
@@ -12,7 +14,7 @@ pub(crate) struct Spool {
     /// How many of them ask for something.
     pub(super) asking: u64,
     /// The documents that words come from, with their sets.
-    pub(super) documents: Vec<(String, SetId)>,
+    pub(super) documents: Vec<(Arc<str>, SetId)>,
     /// Documents that were read to their end.
     pub(super) read: Vec<ReadDocument>,
     /// There was no room: what is read in this process is planned at once.
@@ -31,9 +33,9 @@ pub(crate) struct Ahead {
 impl Spool {
     /// The number of a document.
     pub(super) fn number(&mut self, document: &str, set: &SetId) -> usize {
-        let is_last = |(last, of): &(String, SetId)| last == document && of == set;
+        let is_last = |(last, of): &(Arc<str>, SetId)| **last == *document && of == set;
         if !self.documents.last().is_some_and(is_last) {
-            self.documents.push((document.to_owned(), set.clone()));
+            self.documents.push((document.into(), set.clone()));
         }
         self.documents.len() - 1
     }

@@ -75,7 +75,7 @@ impl Case {
             }),
             declaration: Declaration::default(),
             listing: Listing {
-                document: self.offered.resource_list(),
+                document: self.offered.resource_list().into(),
                 set: self.set.clone(),
                 change: None,
                 change_time: None,

@@ -169,7 +169,7 @@ pub(crate) fn manifest_context(
     horizon: Horizon,
 ) -> Context {
     Context {
-        document: package.to_owned(),
+        document: package.into(),
         set: set.clone(),
         changes: dump.tells_changes(),
         at: said.at.or(declared.at),

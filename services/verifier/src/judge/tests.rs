@@ -21,7 +21,7 @@ fn second(second: i64) -> Timestamp {
 async fn judged(content: &'static [u8], declaration: Declaration) -> OutcomeResult {
     let store = Store::in_memory();
     let stored = received(&store, content, None).await;
-    judge_one(store, declaration, FetchedResult::Stored(stored)).await
+    judge_one(store, declaration, FetchedResult::Stored(Arc::new(stored))).await
 }
 
 async fn judge_one(store: Store, declaration: Declaration, result: FetchedResult) -> OutcomeResult {
@@ -83,8 +83,8 @@ async fn another_length_is_refused_and_the_same_one_is_little_assurance() {
 
 #[tokio::test]
 async fn bytes_that_are_not_in_the_store_are_never_verified() {
-    let stored = received(&Store::in_memory(), b"abc", None).await;
-    for result in [FetchedResult::Stored(stored.clone()), FetchedResult::Kept(stored)] {
+    let stored = Arc::new(received(&Store::in_memory(), b"abc", None).await);
+    for result in [FetchedResult::Stored(Arc::clone(&stored)), FetchedResult::Kept(stored)] {
         let OutcomeResult::Failed(failure) = judge_one(Store::in_memory(), declares(b"abc"), result).await
         else {
             panic!("verified what is not there")
@@ -99,7 +99,7 @@ async fn other_bytes_of_a_certainly_later_time_have_changed_again_and_are_kept_a
     let store = Store::in_memory();
     let stored = received(&store, b"later", Some(10)).await;
     let judged = |listed_until| {
-        let result = FetchedResult::Stored(stored.clone());
+        let result = FetchedResult::Stored(Arc::new(stored.clone()));
         judge_listed(store.clone(), declares(b"listed"), listed_until, result)
     };
     let OutcomeResult::Failed(failure) = judged(Some(second(9))).await else { panic!("taken") };
@@ -115,11 +115,11 @@ async fn other_bytes_of_a_certainly_later_time_have_changed_again_and_are_kept_a
 #[tokio::test]
 async fn what_is_declared_is_verified_however_new_it_is() {
     let store = Store::in_memory();
-    let stored = received(&store, b"abc", Some(10)).await;
-    for result in [FetchedResult::Stored(stored.clone()), FetchedResult::Kept(stored.clone())] {
+    let stored = Arc::new(received(&store, b"abc", Some(10)).await);
+    for result in [FetchedResult::Stored(Arc::clone(&stored)), FetchedResult::Kept(Arc::clone(&stored))] {
         let result = judge_listed(store.clone(), declares(b"abc"), Some(second(1)), result).await;
         let OutcomeResult::Verified { stored: verified, assurance } = result else { panic!("{result:?}") };
-        assert_eq!((verified, assurance), (stored.clone(), Assurance::Digest));
+        assert_eq!((verified, assurance), (Arc::clone(&stored), Assurance::Digest));
     }
 }
 
@@ -128,7 +128,7 @@ async fn a_candidate_whose_bytes_were_damaged_meanwhile_is_not_there() {
     let store = Store::in_memory();
     let mut stored = received(&store, b"abd", None).await;
     stored.computed = Computed::of(b"abc");
-    let result = judge_one(store, declares(b"abc"), FetchedResult::Kept(stored)).await;
+    let result = judge_one(store, declares(b"abc"), FetchedResult::Kept(Arc::new(stored))).await;
     let OutcomeResult::Failed(failure) = result else { panic!("verified damaged bytes") };
     assert_eq!(failure.reason, ProblemReason::MissingBytes);
 }
