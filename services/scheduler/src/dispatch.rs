@@ -1,11 +1,12 @@
 //! Dispatch: pending records go out as jobs, a window of them at a time, until none is left.
 
+mod incoming;
 mod pass;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{Filter as BusFilter, Queue};
+use bus::Queue;
 use jiff::Timestamp;
 use model::{Action, FetchItem, FetchJob, Fetched, JobId, Lane, ResourceUri, VerifyJob};
 use tokio::time::Instant;
@@ -23,10 +24,6 @@ use pass::Pass;
 const DELETE_BATCH: usize = 500;
 /// Pending records that are read before jobs of them go out.
 const PORTION: usize = 256;
-/// Outcome messages settled in one batch.
-const OUTCOMES: usize = 8;
-/// How long to wait for outcomes before looking round again.
-const OUTCOME_WAIT: Duration = Duration::from_millis(500);
 /// How often to look for dead letters while outcomes come; where none come, each time.
 const LETTERS_EVERY: Duration = Duration::from_secs(5);
 
@@ -64,7 +61,7 @@ impl Harvest {
 
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
-        let mut pass = Pass::over(&self.catalog, &mut self.fresh).await?;
+        let mut pass = Pass::over(&self.source, &self.catalog, &mut self.fresh).await?;
         loop {
             self.check_stop()?;
             pass.left |= window.shed_down();
@@ -97,10 +94,8 @@ impl Harvest {
                 // Nothing is out, so nothing will come: read on.
                 continue;
             }
-            let filter = BusFilter::Outcomes(self.source.clone());
-            let bus = Arc::clone(&self.bus);
             let deliveries = tokio::select! {
-                deliveries = bus.pull(&filter, OUTCOMES, OUTCOME_WAIT) => deliveries?,
+                deliveries = pass.incoming.next(&*self.bus) => deliveries?,
                 trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };

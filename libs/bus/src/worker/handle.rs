@@ -67,7 +67,8 @@ where
                     Some(capacity) => capacity.acquire().await.ok(),
                     None => None,
                 };
-                (self.handler)(message).await
+                // What a handler works with is some kilobytes, and would be moved with each layer around it.
+                Box::pin((self.handler)(message)).await
             })
             .catch_unwind()
         );
