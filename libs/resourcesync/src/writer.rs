@@ -187,24 +187,36 @@ struct Escape<'o> {
 
 impl fmt::Write for Escape<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for character in text.chars() {
-            match character {
-                '&' => self.out.push_str("&amp;"),
-                '<' => self.out.push_str("&lt;"),
-                '>' => self.out.push_str("&gt;"),
-                '"' => self.out.push_str("&quot;"),
-                '\t' => self.out.push_str("&#9;"),
-                '\n' => self.out.push_str("&#10;"),
-                '\r' => self.out.push_str("&#13;"),
-                '\0'..' ' | '\u{fffe}' | '\u{ffff}' => {
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(begins_special) {
+            let (plain, special) = rest.split_at(at);
+            self.out.push_str(plain);
+            let mut characters = special.chars();
+            match characters.next() {
+                Some('&') => self.out.push_str("&amp;"),
+                Some('<') => self.out.push_str("&lt;"),
+                Some('>') => self.out.push_str("&gt;"),
+                Some('"') => self.out.push_str("&quot;"),
+                Some('\t') => self.out.push_str("&#9;"),
+                Some('\n') => self.out.push_str("&#10;"),
+                Some('\r') => self.out.push_str("&#13;"),
+                Some(character @ ('\0'..' ' | '\u{fffe}' | '\u{ffff}')) => {
                     self.refused = Some(character);
                     return Err(fmt::Error);
                 }
-                _ => self.out.push(character),
+                other => self.out.extend(other),
             }
+            rest = characters.as_str();
         }
+        self.out.push_str(rest);
         Ok(())
     }
+}
+
+/// Whether a character that begins with this byte may have to be escaped or refused. Few do, and those between them are copied at once.
+fn begins_special(byte: u8) -> bool {
+    // What may not stand in XML beside control characters begins with 0xef.
+    matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..0x20 | 0xef)
 }
 
 #[cfg(test)]
@@ -248,6 +260,24 @@ mod tests {
         assert!(text.contains(
             "  <sitemap>\n    <loc>http://example.com/part1.xml</loc>\n  </sitemap>\n</sitemapindex>"
         ));
+    }
+
+    #[test]
+    fn special_characters_are_escaped_and_all_others_kept_wherever_they_stand() {
+        // Of those that share their first byte with what XML cannot hold, too.
+        let entry = Entry::new("http://e/<\u{fb01}&\u{ff21}\"\u{fffd}>\té\n\r\u{1f4da}");
+        let text = written(&Header::new(Root::UrlSet, None), &[entry]);
+        let loc = "<loc>http://e/&lt;\u{fb01}&amp;\u{ff21}&quot;\u{fffd}&gt;&#9;é&#10;&#13;\u{1f4da}</loc>";
+        assert!(text.contains(loc), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_character_is_refused() {
+        for refused in ['\0', '\u{1f}', '\u{fffe}', '\u{ffff}'] {
+            let mut writer = Writer::new(Vec::new(), &Header::new(Root::UrlSet, None)).unwrap();
+            let error = writer.write(&Entry::new(format!("http://e/a{refused}b"))).unwrap_err();
+            assert!(matches!(error, WriteError::NotText { field: "loc", character } if character == refused));
+        }
     }
 
     #[test]
