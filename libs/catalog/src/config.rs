@@ -102,7 +102,7 @@ impl CatalogConfig {
                     max_concurrent_compactions: 2,
                     compactions_poll_interval: self.poll_interval,
                     // A file is held until the store has taken it, and the next one is made meanwhile; the index of each file that is merged is
-                    // held too. With files of 64 MiB that would be hundreds of MiB where the store is slow.
+                    // held too. With files of 64 MiB that would be up to 256 MiB where the store is slow.
                     max_sst_size: 16 * MIB,
                     max_fetch_tasks: 1,
                     bytes_to_fetch: MIB / 4,

@@ -61,10 +61,10 @@ impl ResourceUri {
     }
 }
 
-impl TryFrom<&str> for ResourceUri {
-    type Error = UriError;
+impl FromStr for ResourceUri {
+    type Err = UriError;
 
-    fn try_from(text: &str) -> Result<Self, UriError> {
+    fn from_str(text: &str) -> Result<Self, UriError> {
         if text.len() > Self::LONGEST {
             return Err(UriError::TooLong(text.len()));
         }
@@ -83,7 +83,7 @@ impl TryFrom<String> for ResourceUri {
     type Error = UriError;
 
     fn try_from(text: String) -> Result<Self, UriError> {
-        text.as_str().try_into()
+        text.parse()
     }
 }
 
@@ -107,14 +107,6 @@ pub(crate) fn is_usual(text: &str) -> bool {
         && !host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
     (is_name || host.parse::<Ipv4Addr>().is_ok()) && port.is_none_or(is_port)
-}
-
-impl FromStr for ResourceUri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
-        text.try_into()
-    }
 }
 
 impl From<ResourceUri> for String {

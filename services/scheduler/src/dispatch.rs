@@ -18,6 +18,7 @@ use crate::harvest::Harvest;
 use crate::reach::Reach;
 use crate::trouble;
 use crate::window::Window;
+use incoming::Incoming;
 use pass::Pass;
 
 /// Deletions settled in one batch.
@@ -61,7 +62,8 @@ impl Harvest {
 
     /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
-        let mut pass = Pass::over(&self.source, &self.catalog, &mut self.fresh).await?;
+        let mut pass = Pass::over(&self.catalog, &mut self.fresh).await?;
+        let mut incoming = Incoming::of(self.source.clone());
         loop {
             self.check_stop()?;
             pass.left |= window.shed_down();
@@ -95,7 +97,7 @@ impl Harvest {
                 continue;
             }
             let deliveries = tokio::select! {
-                deliveries = pass.incoming.next(&*self.bus) => deliveries?,
+                deliveries = incoming.next(&*self.bus) => deliveries?,
                 trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
                 () = self.stop.cancelled() => return Err(HarvestError::Stopped),
             };

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use catalog::{Catalog, PendingScan};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{PendingRecord, ResourceUri, SourceId};
+use model::{PendingRecord, ResourceUri};
 use tokio::time::Instant;
 
-use super::incoming::Incoming;
 use crate::error::HarvestError;
 use crate::fresh::Fresh;
 
@@ -25,25 +24,17 @@ pub(super) struct Pass {
     pub(super) left: bool,
     /// When dead letters were looked for.
     pub(super) letters_at: Instant,
-    /// What comes back.
-    pub(super) incoming: Incoming,
     /// When something went out or came back.
     pub(super) heard_at: Instant,
 }
 
 impl Pass {
     /// A pass over all pending records: first those that are at hand, then the others.
-    pub(super) async fn over(
-        source: &SourceId,
-        catalog: &Catalog,
-        fresh: &mut Fresh,
-    ) -> Result<Self, HarvestError> {
+    pub(super) async fn over(catalog: &Catalog, fresh: &mut Fresh) -> Result<Self, HarvestError> {
         let fresh = fresh.take(catalog.pending_written());
         let scan = Some(catalog.scan_pending(fresh.back().map(|(last, _)| last)).await?);
-        let incoming = Incoming::of(source.clone());
         let (letters_at, heard_at) = (Instant::now(), Instant::now());
-        let deletions = Vec::new();
-        Ok(Self { fresh, scan, incoming, deletions, due: None, left: false, letters_at, heard_at })
+        Ok(Self { fresh, scan, deletions: Vec::new(), due: None, left: false, letters_at, heard_at })
     }
 
     /// The next pending record; none when all were met.
@@ -87,10 +78,6 @@ mod tests {
         catalog
     }
 
-    async fn over(catalog: &Catalog, fresh: &mut Fresh) -> Result<Pass, HarvestError> {
-        Pass::over(&"s".parse().unwrap(), catalog, fresh).await
-    }
-
     async fn rest_of(mut pass: Pass) -> Vec<(ResourceUri, PendingRecord)> {
         let mut met = Vec::new();
         while let Some(next) = pass.next().await.unwrap() {
@@ -106,10 +93,10 @@ mod tests {
     async fn every_plan_is_met_once_in_order_and_the_first_are_not_read_back() {
         let mut fresh = Fresh::since(0);
         let catalog = planned(&mut fresh, 0..MANY).await;
-        let pass = over(&catalog, &mut fresh).await.unwrap();
+        let pass = Pass::over(&catalog, &mut fresh).await.unwrap();
         assert_eq!(pass.fresh.len(), 16_384);
         assert_eq!(rest_of(pass).await, (0..MANY).map(plan).collect::<Vec<_>>());
-        let again = over(&catalog, &mut fresh).await.unwrap();
+        let again = Pass::over(&catalog, &mut fresh).await.unwrap();
         assert!(again.fresh.is_empty());
         assert_eq!(rest_of(again).await.len() as u64, MANY, "the next pass reads all that is left");
     }
@@ -122,7 +109,7 @@ mod tests {
         let (uri, record) = plan(4);
         batch.put_pending(&uri, &record);
         catalog.commit(batch).await.unwrap();
-        let pass = over(&catalog, &mut fresh).await.unwrap();
+        let pass = Pass::over(&catalog, &mut fresh).await.unwrap();
         assert_eq!(rest_of(pass).await, (0..10).map(plan).collect::<Vec<_>>());
     }
 }

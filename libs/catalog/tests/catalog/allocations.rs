@@ -4,35 +4,12 @@ use std::sync::Arc;
 
 use allocation_counter::measure;
 use catalog::{Batch, Catalog, CatalogConfig};
-use model::{Account, Action, Declaration, Listing, PendingRecord, ResourceUri, Seq, SetId, Why};
 use object_store::memory::InMemory;
 use tokio::runtime::Builder;
 
-const RECORDS: u64 = 500;
+use crate::records::{pending, uri};
 
-fn plan(n: u64) -> (ResourceUri, PendingRecord) {
-    let uri: ResourceUri = format!("http://h/{n:06}").parse().unwrap();
-    let listing = Listing {
-        document: "http://h/list.xml".into(),
-        set: SetId::new("http://h/caps.xml"),
-        change: None,
-        change_time: None,
-        as_of: None,
-        latest: None,
-    };
-    let record = PendingRecord {
-        seq: Seq::new(n),
-        action: Action::Fetch { lane: uri.lane().unwrap() },
-        declaration: Declaration::default(),
-        listing,
-        attempts: 0,
-        next_attempt_at: None,
-        candidate: None,
-        mend: false,
-        account: Account::of(Why::New),
-    };
-    (uri, record)
-}
+const RECORDS: u64 = 500;
 
 /// What is allocated for each record by putting it and by removing it, until that is durable.
 fn allocations() -> (f64, f64) {
@@ -40,7 +17,7 @@ fn allocations() -> (f64, f64) {
     let store = Arc::new(InMemory::new());
     let opened = runtime.block_on(Catalog::open(store, "catalogs/a", CatalogConfig::default()));
     let catalog = opened.unwrap();
-    let plans: Vec<_> = (0..RECORDS).map(plan).collect();
+    let plans: Vec<_> = (0..RECORDS).map(|n| (uri(&format!("{n:06}")), pending(n))).collect();
     let each = |fill: &dyn Fn(&mut Batch)| {
         let all = measure(|| {
             let mut batch = Batch::new();
