@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use object_store::path::Path;
 use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
-use slatedb::{CloseReason, Db, SstBlockSize, WriteHandle};
+use slatedb::{CloseReason, Db, SstBlockSize};
 use tokio::sync::Mutex;
 
 use crate::batch::TooLong;
 use crate::clock::DbClock;
+use crate::handed_over::{Doubt, HandedOver};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
@@ -25,18 +26,15 @@ use crate::{Batch, CatalogConfig, CatalogError, Lookups};
 /// A dropped catalog writes nothing more, as after a crash; [`close`](Self::close) it to leave it tidy.
 pub struct Catalog {
     lookups: Lookups,
-    db: Db,
-    config: CatalogConfig,
+    pub(crate) db: Db,
+    pub(crate) config: CatalogConfig,
     /// The next number of the change log. Whoever numbers entries holds it until they are handed over, so that numbers
     /// count up in the order of commits.
     next_change: Mutex<u64>,
     /// Held while the log is flushed: those who wait for it meanwhile share the next flush.
-    flushing: Mutex<()>,
+    pub(crate) flushing: Mutex<()>,
     in_doubt: AtomicBool,
 }
-
-/// A batch was handed over and nobody knows yet whether it is stored. Dropped before that is known, the catalog is in doubt.
-struct Doubt<'a>(Option<&'a AtomicBool>);
 
 impl Catalog {
     /// Opens the catalog at `path` of a store (`catalogs/<source>`) to write, and creates it if there is none.
@@ -81,16 +79,21 @@ impl Catalog {
     /// # Errors
     /// As [`commit`](Self::commit). A name that is too long refuses all of them.
     pub async fn commit_all(&self, batches: impl IntoIterator<Item = Batch>) -> Result<(), CatalogError> {
-        self.check()?;
-        let batches: Vec<Batch> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
-        if batches.is_empty() {
-            return Ok(());
-        }
-        if let Some(TooLong { key, length }) = batches.iter().find_map(Batch::too_long) {
-            let (path, key) = (self.path().to_owned(), key.clone());
-            return Err(CatalogError::KeyTooLong { path, key, length: *length, limit: LONGEST_KEY });
-        }
+        let batches = self.accept(batches)?;
         within(self.path(), "written", &self.config, self.write(batches)).await
+    }
+
+    /// Begins to apply batches, one after the other, each of them wholly or not at all: those that are handed over later are applied behind them. They are
+    /// durable, and found by those who read, when [`HandedOver::durable`] says so, and not before.
+    ///
+    /// # Errors
+    /// As [`commit_all`](Self::commit_all).
+    pub async fn hand_over(
+        &self,
+        batches: impl IntoIterator<Item = Batch>,
+    ) -> Result<HandedOver<'_>, CatalogError> {
+        let batches = self.accept(batches)?;
+        within(self.path(), "written", &self.config, self.take(batches)).await
     }
 
     /// Writes out what is in memory, stops all work in the background and lets the catalog go. Doing it twice is no error.
@@ -155,50 +158,40 @@ impl Catalog {
     async fn write_schema(&self) -> Result<(), CatalogError> {
         let mut batch = Batch::new();
         batch.put_meta(SCHEMA_KEY, &SCHEMA);
-        self.write([batch]).await?;
+        self.write(vec![batch]).await?;
         let options = FlushOptions { flush_type: FlushType::MemTable };
         self.db.flush_with_options(options).await.map_err(|error| CatalogError::writing(self.path(), error))
     }
 
-    async fn write(&self, batches: impl IntoIterator<Item = Batch>) -> Result<(), CatalogError> {
-        let failed = |error| CatalogError::writing(self.path(), error);
-        let mut written = None;
-        for batch in batches {
-            let (handle, doubt) = self.hand_over(batch).await?;
-            // The doubt about those before is the same.
-            if let Some((_, before)) = written.replace((handle, doubt)) {
-                before.settle();
-            }
-        }
-        // What is handed over later is durable later.
-        let Some((handle, doubt)) = written else { return Ok(()) };
-        {
-            let _turn = self.flushing.lock().await;
-            if !self.is_durable(&handle) {
-                self.db.flush().await.map_err(failed)?;
-            }
-        }
-        handle.await_durable().await.map_err(failed)?;
-        doubt.settle();
-        Ok(())
-    }
-
-    /// Puts a batch where reads find it. It is not durable yet.
-    async fn hand_over(&self, batch: Batch) -> Result<(WriteHandle, Doubt<'_>), CatalogError> {
-        let mut next_change = self.next_change.lock().await;
+    /// Those that change anything, if none of them has a name that no record can have.
+    fn accept(&self, batches: impl IntoIterator<Item = Batch>) -> Result<Vec<Batch>, CatalogError> {
         self.check()?;
-        let mut numbered = *next_change;
-        self.lookups.tally().commit(&batch);
-        let writes = batch.into_writes(&mut numbered);
-        let doubt = Doubt(Some(&self.in_doubt));
-        let handle =
-            self.db.write(writes).await.map_err(|error| CatalogError::writing(self.path(), error))?;
-        *next_change = numbered;
-        Ok((handle, doubt))
+        let batches: Vec<Batch> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
+        if let Some(TooLong { key, length }) = batches.iter().find_map(Batch::too_long) {
+            let (path, key) = (self.path().to_owned(), key.clone());
+            return Err(CatalogError::KeyTooLong { path, key, length: *length, limit: LONGEST_KEY });
+        }
+        Ok(batches)
     }
 
-    fn is_durable(&self, handle: &WriteHandle) -> bool {
-        self.db.status().durable_seq >= handle.seqnum()
+    async fn write(&self, batches: Vec<Batch>) -> Result<(), CatalogError> {
+        self.take(batches).await?.flushed().await
+    }
+
+    async fn take(&self, batches: Vec<Batch>) -> Result<HandedOver<'_>, CatalogError> {
+        let mut handed_over = HandedOver::nothing(self);
+        for batch in batches {
+            let mut next_change = self.next_change.lock().await;
+            self.check()?;
+            let mut numbered = *next_change;
+            self.lookups.tally().commit(&batch);
+            let writes = batch.into_writes(&mut numbered);
+            let doubt = Doubt::about(&self.in_doubt);
+            let failed = |error| CatalogError::writing(self.path(), error);
+            handed_over.then(self.db.write(writes).await.map_err(failed)?, doubt);
+            *next_change = numbered;
+        }
+        Ok(handed_over)
     }
 
     fn check(&self) -> Result<(), CatalogError> {
@@ -232,20 +225,6 @@ impl Drop for Catalog {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let db = self.db.clone();
             runtime.spawn(async move { db.close_with_options(CloseOptions { flush_type: None }).await.ok() });
-        }
-    }
-}
-
-impl Doubt<'_> {
-    fn settle(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Doubt<'_> {
-    fn drop(&mut self) {
-        if let Some(in_doubt) = self.0 {
-            in_doubt.store(true, Ordering::Release);
         }
     }
 }

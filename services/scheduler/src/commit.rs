@@ -1,25 +1,33 @@
 //! Commits: what a harvest has decided becomes durable, with the run's counters, so that they tell the truth after a crash.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use catalog::{Batch, CatalogError};
-use model::Phase;
+use catalog::{Batch, Catalog, CatalogError};
+use model::{Phase, RunRecord, Seq};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::lay::Ahead;
 use crate::trouble;
 
-/// Changes that are gathered while a commit goes on, before it is waited for.
-const MOST_GATHERED: usize = 4096;
+/// Changes that are gathered before they are committed: each commit is a write to the store.
+const GATHERED: usize = 2_000;
+/// Commits that go on at a time: while one is written to the store, the catalog takes the next.
+const AT_ONCE: usize = 2;
 
 /// Portions that are committed while the next ones are made ready. What is not durable when the harvest is given up is as if it had not been decided.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    underway: Option<Underway>,
+    /// In their order.
+    underway: VecDeque<Underway>,
+    /// Held by the one that the catalog takes, so that they take effect in their order.
+    turn: Arc<Mutex<()>>,
     /// What goes next, in its order.
     gathered: Vec<(Batch, Counted)>,
+    /// The run as it was written last, with the last number given out.
+    written: Option<(RunRecord, Seq)>,
 }
 
 /// A commit that goes on. It is given up with the harvest, as one that is waited for.
@@ -39,63 +47,62 @@ struct Counted {
 }
 
 impl Commits {
-    fn is_busy(&self) -> bool {
-        self.underway.as_ref().is_some_and(|underway| !underway.commit.is_finished())
-    }
-
-    /// Whether memory is better spent on something else than on more of it.
-    fn is_full(&self) -> bool {
-        self.gathered.iter().map(|(batch, _)| batch.len()).sum::<usize>() >= MOST_GATHERED
+    fn are_enough(&self) -> bool {
+        self.gathered.iter().map(|(batch, _)| batch.len()).sum::<usize>() >= GATHERED
     }
 }
 
 impl Harvest {
-    /// Commits a batch, once all before it are durable.
+    /// Commits a batch, together with all that was gathered before it.
     pub(crate) async fn commit(&mut self, batch: Batch) -> Result<(), HarvestError> {
-        self.committed().await?;
-        let (batch, counted) = self.completed(batch);
-        tokio::select! {
-            result = self.catalog.commit(batch) => result?,
-            trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
-        }
-        self.count_committed(&counted);
-        Ok(())
+        let portion = self.completed(batch);
+        self.commits.gathered.push(portion);
+        self.committed().await
     }
 
-    /// Begins to commit a batch, or leaves it to be committed together with those that follow when the one before is durable. The catalog is to be asked for
-    /// nothing that it may hold before it is [`committed`](Self::committed).
+    /// Leaves a batch to be committed together with those that follow, behind those that go on. The catalog is to be asked for nothing that it may hold before
+    /// it is [`committed`](Self::committed).
     pub(crate) async fn commit_behind(&mut self, batch: Batch) -> Result<(), HarvestError> {
         let portion = self.completed(batch);
         self.commits.gathered.push(portion);
-        if self.commits.is_busy() && !self.commits.is_full() {
-            return Ok(());
+        self.show();
+        match self.commits.are_enough() {
+            true => self.send_off().await,
+            false => Ok(()),
         }
-        self.landed().await?;
-        self.send_off();
-        Ok(())
     }
 
     /// Waits until what was begun or gathered is durable.
     pub(crate) async fn committed(&mut self) -> Result<(), HarvestError> {
-        self.landed().await?;
-        self.send_off();
-        self.landed().await
+        self.send_off().await?;
+        while let Some(oldest) = self.commits.underway.pop_front() {
+            self.landed(oldest).await?;
+        }
+        Ok(())
     }
 
-    /// Begins to commit what was gathered.
-    fn send_off(&mut self) {
+    /// Begins to commit what was gathered, once there is room for it.
+    async fn send_off(&mut self) -> Result<(), HarvestError> {
         if self.commits.gathered.is_empty() {
-            return;
+            return Ok(());
         }
+        while self.commits.underway.len() >= AT_ONCE
+            && let Some(oldest) = self.commits.underway.pop_front()
+        {
+            self.landed(oldest).await?;
+        }
+        let turn = tokio::select! {
+            turn = Arc::clone(&self.commits.turn).lock_owned() => turn,
+            trouble = trouble::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
+        };
         let (batches, counted): (Vec<_>, _) = self.commits.gathered.drain(..).unzip();
-        let catalog = Arc::clone(&self.catalog);
-        let commit = tokio::spawn(async move { catalog.commit_all(batches).await });
-        self.commits.underway = Some(Underway { commit: AbortOnDropHandle::new(commit), counted });
+        let commit = tokio::spawn(commit_in_turn(Arc::clone(&self.catalog), batches, turn));
+        self.commits.underway.push_back(Underway { commit: AbortOnDropHandle::new(commit), counted });
+        Ok(())
     }
 
     /// Waits until what was begun is durable.
-    async fn landed(&mut self) -> Result<(), HarvestError> {
-        let Some(Underway { commit, counted }) = self.commits.underway.take() else { return Ok(()) };
+    async fn landed(&mut self, Underway { commit, counted }: Underway) -> Result<(), HarvestError> {
         tokio::select! {
             ended = commit => match ended {
                 Ok(result) => result?,
@@ -109,13 +116,16 @@ impl Harvest {
         Ok(())
     }
 
-    /// A batch with the run as it is now.
+    /// A batch with the run as it is now; without it, where nothing is new.
     fn completed(&mut self, mut batch: Batch) -> (Batch, Counted) {
-        match self.ahead == Ahead::default() {
-            true => batch.put_run(&self.run),
-            false => batch.put_run(&self.ahead.taken_from(&self.run)),
+        let now = Some((self.ahead.taken_from(&self.run), self.seq));
+        if let Some((run, seq)) = &now
+            && (!batch.is_empty() || now != self.commits.written)
+        {
+            batch.put_run(run);
+            batch.put_last_seq(*seq);
+            self.commits.written = now;
         }
-        batch.put_last_seq(self.seq);
         // While dispatching, what is settled is not asked for again.
         self.is_bare &= self.run.phase == Phase::Dispatching || !batch.puts_resources();
         let counted = Counted { planned: self.run.counters.planned, done: batch.pending_done() };
@@ -130,4 +140,15 @@ impl Harvest {
         self.left.planned = planned;
         self.show();
     }
+}
+
+/// Lets the catalog take the next ones when it has these.
+async fn commit_in_turn(
+    catalog: Arc<Catalog>,
+    batches: Vec<Batch>,
+    turn: OwnedMutexGuard<()>,
+) -> Result<(), CatalogError> {
+    let handed_over = catalog.hand_over(batches).await?;
+    drop(turn);
+    handed_over.durable().await
 }

@@ -67,6 +67,32 @@ pub(crate) async fn what_is_committed_together_is_written_once_in_its_order(stor
     catalog.close().await.unwrap();
 }
 
+pub(crate) async fn what_is_handed_over_is_durable_with_what_follows_it_and_not_found_before(store: &Store) {
+    let path = "catalogs/handed";
+    let catalog = open(store, path).await;
+    let before = objects(store, path).await.len();
+    let portion = |n| {
+        let mut batch = Batch::new();
+        batch.put_resource(&uri(&format!("{n}")), &resource("x"));
+        batch.put_last_seq(Seq::new(n));
+        [batch]
+    };
+    let first = catalog.hand_over(portion(1)).await.unwrap();
+    let second = catalog.hand_over(portion(2)).await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, [""; 0], "a crash could take it back");
+    assert_eq!(objects(store, path).await.len(), before);
+    second.durable().await.unwrap();
+    assert_eq!(paths(&catalog, "", None).await, ["1", "2"]);
+    assert_eq!(objects(store, path).await.len(), before + 1);
+    first.durable().await.unwrap();
+    assert_eq!(objects(store, path).await.len(), before + 1, "it is written already");
+    drop(catalog);
+    let catalog = open(store, path).await;
+    assert_eq!(paths(&catalog, "", None).await, ["1", "2"]);
+    assert_eq!(catalog.last_seq().await.unwrap(), Seq::new(2));
+    catalog.close().await.unwrap();
+}
+
 pub(crate) async fn a_second_writer_fences_the_first(store: &Store) {
     let first = open(store, "catalogs/fence").await;
     put(&first, "a").await.unwrap();

@@ -31,6 +31,7 @@ pub(crate) async fn all(store: Store) {
     what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store).await;
     commits::commits_side_by_side_are_all_durable(&store).await;
     commits::what_is_committed_together_is_written_once_in_its_order(&store).await;
+    commits::what_is_handed_over_is_durable_with_what_follows_it_and_not_found_before(&store).await;
     commits::a_second_writer_fences_the_first(&store).await;
     a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
     a_record_that_does_not_parse_is_named(&store).await;

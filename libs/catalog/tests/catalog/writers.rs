@@ -50,6 +50,16 @@ async fn a_commit_that_is_given_up_leaves_the_catalog_refusing_until_it_is_opene
 }
 
 #[tokio::test]
+async fn what_is_handed_over_and_not_waited_for_leaves_the_catalog_refusing() {
+    let catalog = open(&Arc::new(InMemory::new())).await;
+    let mut batch = Batch::new();
+    batch.put_resource(&uri("a"), &resource("a"));
+    drop(catalog.hand_over([batch]).await.unwrap());
+    let error = put(&catalog, "b").await.unwrap_err();
+    assert!(matches!(error, CatalogError::Poisoned { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn a_commit_that_is_dropped_before_it_began_does_no_harm() {
     let catalog = open(&Arc::new(InMemory::new())).await;
     drop(put(&catalog, "a"));

@@ -1,0 +1,76 @@
+//! Batches that the database has, and that a crash may still take back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use slatedb::WriteHandle;
+
+use crate::reader::within;
+use crate::{Catalog, CatalogError};
+
+/// Batches that are not known to be durable yet. Dropped before they are, nobody knows whether they are stored: the catalog refuses all later ones
+/// ([`CatalogError::Poisoned`]).
+#[must_use = "what is handed over is not durable"]
+pub struct HandedOver<'a> {
+    catalog: &'a Catalog,
+    /// The last of them: what is handed over later is durable later.
+    last: Option<(WriteHandle, Doubt<'a>)>,
+}
+
+/// A batch was handed over and nobody knows yet whether it is stored. Dropped before that is known, the catalog is in doubt.
+pub(crate) struct Doubt<'a>(Option<&'a AtomicBool>);
+
+impl<'a> HandedOver<'a> {
+    pub(crate) fn nothing(catalog: &'a Catalog) -> Self {
+        Self { catalog, last: None }
+    }
+
+    /// One more batch.
+    pub(crate) fn then(&mut self, handle: WriteHandle, doubt: Doubt<'a>) {
+        if let Some((_, before)) = self.last.replace((handle, doubt)) {
+            // The doubt about those before is the same.
+            before.settle();
+        }
+    }
+
+    /// Returns once all of them are durable. Those who wait at the same time share one write to the store.
+    ///
+    /// # Errors
+    /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`] and [`CatalogError::Store`] when the store fails.
+    pub async fn durable(self) -> Result<(), CatalogError> {
+        let catalog = self.catalog;
+        within(catalog.path(), "written", &catalog.config, self.flushed()).await
+    }
+
+    pub(crate) async fn flushed(self) -> Result<(), CatalogError> {
+        let Some((handle, doubt)) = self.last else { return Ok(()) };
+        let db = &self.catalog.db;
+        let failed = |error| CatalogError::writing(self.catalog.path(), error);
+        {
+            let _turn = self.catalog.flushing.lock().await;
+            if db.status().durable_seq < handle.seqnum() {
+                db.flush().await.map_err(failed)?;
+            }
+        }
+        handle.await_durable().await.map_err(failed)?;
+        doubt.settle();
+        Ok(())
+    }
+}
+
+impl<'a> Doubt<'a> {
+    pub(crate) fn about(in_doubt: &'a AtomicBool) -> Self {
+        Self(Some(in_doubt))
+    }
+
+    fn settle(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if let Some(in_doubt) = self.0 {
+            in_doubt.store(true, Ordering::Release);
+        }
+    }
+}
