@@ -10,6 +10,7 @@ use model::{
 };
 use resourcesync::{Datetime, Entry, Item};
 
+use crate::by_uri::ByUri;
 use crate::decide::{Decision, Known, decide, why};
 use crate::entry::{Context, Horizon, Planned};
 use crate::error::HarvestError;
@@ -22,7 +23,7 @@ use crate::queue;
 pub(crate) struct Entries {
     /// In their order.
     pub(crate) planned: Vec<Planned>,
-    pub(crate) records: HashMap<ResourceUri, ResourceRecord>,
+    pub(crate) records: ByUri<ResourceRecord>,
     /// Those of the resources for which something may be planned already.
     pub(crate) may_be_pending: Vec<ResourceUri>,
 }

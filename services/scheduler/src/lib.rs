@@ -7,6 +7,7 @@ mod again;
 mod audit;
 mod begun;
 mod beside;
+mod by_uri;
 mod candidate;
 mod commit;
 mod continuity;

@@ -1,15 +1,15 @@
 //! What is planned of the resources that a batch of entries names, while it is decided about them.
 
-use std::collections::HashMap;
-
 use catalog::Batch;
+use foldhash::fast::RandomState;
 use model::{PendingRecord, ResourceUri};
 
+use crate::by_uri::ByUri;
 use crate::fresh::Fresh;
 
 /// Plans by their resources. Several entries may speak of one resource: each sees what the one before it planned, and only what the last one leaves is written.
 #[derive(Debug, Default)]
-pub(crate) struct Plans(HashMap<ResourceUri, Slot>);
+pub(crate) struct Plans(ByUri<Slot>);
 
 #[derive(Debug)]
 struct Slot {
@@ -23,7 +23,7 @@ impl Plans {
         known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>,
         entries: usize,
     ) -> Self {
-        let mut plans = HashMap::with_capacity(entries);
+        let mut plans = ByUri::with_capacity_and_hasher(entries, RandomState::default());
         let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
         plans.extend(planned.map(|(uri, plan)| (uri, Slot { plan: Some(plan), is_changed: false })));
         Self(plans)

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use model::{FetchItem, Fetched, JobId, Lane, PendingRecord, ResourceUri};
 
+use crate::by_uri::ByUri;
 pub(crate) use lane::Down;
 use lane::{LARGEST_JOB, LaneState};
 
@@ -25,7 +26,7 @@ pub(crate) struct Window {
     lanes: HashMap<Lane, LaneState>,
     jobs: HashMap<JobId, Job>,
     /// The resources in it, with their pending records as far as these are kept.
-    taken: HashMap<ResourceUri, Option<Box<PendingRecord>>>,
+    taken: ByUri<Option<Box<PendingRecord>>>,
     /// How many are kept.
     plans: usize,
     ready: usize,
@@ -50,7 +51,7 @@ impl Window {
             planned,
             lanes: HashMap::new(),
             jobs: HashMap::new(),
-            taken: HashMap::new(),
+            taken: ByUri::default(),
             plans: 0,
             ready: 0,
             used: HashSet::new(),
