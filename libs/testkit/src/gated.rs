@@ -109,7 +109,11 @@ impl ObjectStore for GatedObjects {
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.heads.fetch_add(usize::from(options.head), Ordering::SeqCst);
+        if options.head {
+            self.heads.fetch_add(1, Ordering::SeqCst);
+            // Others may ask the same before the answer is here.
+            tokio::task::yield_now().await;
+        }
         self.inner.get_opts(at, options).await
     }
 

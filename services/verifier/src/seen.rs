@@ -1,4 +1,5 @@
-//! Which packs were seen lately, and how long they are: jobs that end at about the same time share a pack, and one question is enough for all.
+//! Which packs were seen lately, and how long they are: jobs that end at about the same time share a pack, and one question is enough for all, those that come
+//! while it is asked too.
 //!
 //! What was seen once may be relied on for as long as it is remembered here:
 //!
@@ -16,20 +17,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use model::{Location, PackId, SourceId};
 use store::{Store, StoreError};
+use tokio::sync::OnceCell;
 
 /// Packs that are remembered: several times as many as there are in the jobs under way.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// The packs that were seen lately. Cheap to clone; all clones remember the same.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenPacks(Arc<Mutex<LruCache<PackId, Seen>>>);
+pub(crate) struct SeenPacks(Arc<Mutex<LruCache<(SourceId, PackId), Length>>>);
 
-/// A pack that was seen.
-#[derive(Debug)]
-struct Seen {
-    source: SourceId,
-    /// Its length, in bytes.
-    length: u64,
+/// The length of a pack in bytes, as soon as the store has told it: whoever asks meanwhile waits for the same answer.
+type Length = Arc<OnceCell<u64>>;
+
+/// No length was told.
+enum Unknown {
+    NotThere,
+    Failed(StoreError),
 }
 
 impl Default for SeenPacks {
@@ -39,7 +42,7 @@ impl Default for SeenPacks {
 }
 
 impl SeenPacks {
-    /// Whether a bitstream of this length lies at its location. The store is asked, unless the pack was seen and reaches that far.
+    /// Whether a bitstream of this length lies at its location. The store is asked, unless the pack was seen.
     ///
     /// # Errors
     /// What the store says.
@@ -49,26 +52,27 @@ impl SeenPacks {
         location: &Location,
         length: u64,
     ) -> Result<bool, StoreError> {
-        let pack = match location {
-            Location::Pack { source, pack, .. } => Some((source, *pack)),
-            Location::Object { .. } | Location::Package { .. } => None,
+        let ask = async || match store.object_length(location).await {
+            Ok(Some(object)) => Ok(object),
+            Ok(None) => Err(Unknown::NotThere),
+            Err(error) => Err(Unknown::Failed(error)),
         };
-        if let Some((source, pack)) = pack
-            && self.length_of(source, pack).is_some_and(|object| store::lies_within(location, length, object))
-        {
-            return Ok(true);
+        let object = match location {
+            Location::Pack { source, pack, .. } => {
+                self.length_of(source, *pack).get_or_try_init(ask).await.copied()
+            }
+            Location::Object { .. } | Location::Package { .. } => ask().await,
+        };
+        match object {
+            Ok(object) => Ok(store::lies_within(location, length, object)),
+            Err(Unknown::NotThere) => Ok(false),
+            Err(Unknown::Failed(error)) => Err(error),
         }
-        let Some(object) = store.object_length(location).await? else { return Ok(false) };
-        if let Some((source, pack)) = pack {
-            let seen = Seen { source: source.clone(), length: object };
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).put(pack, seen);
-        }
-        Ok(store::lies_within(location, length, object))
     }
 
-    fn length_of(&self, source: &SourceId, pack: PackId) -> Option<u64> {
+    fn length_of(&self, source: &SourceId, pack: PackId) -> Length {
         let mut packs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        packs.get(&pack).filter(|seen| seen.source == *source).map(|seen| seen.length)
+        Arc::clone(packs.get_or_insert_mut((source.clone(), pack), Length::default))
     }
 }
 
@@ -124,6 +128,19 @@ mod tests {
         let others = case.pack().await;
         assert!(case.has(&others[0]).await);
         assert_eq!(case.objects.heads(), 2);
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_for_a_pack_while_it_is_asked_for_waits_for_the_same_answer() {
+        let case = Case::new();
+        let members = case.pack().await;
+        let asked = (0..8).map(|n| case.has(&members[n % 2]));
+        assert_eq!(futures::future::join_all(asked).await, [true; 8]);
+        assert_eq!(case.objects.heads(), 1);
+        let missing = Case::new().pack().await;
+        let asked = (0..3).map(|_| case.has(&missing[0]));
+        assert_eq!(futures::future::join_all(asked).await, [false; 3]);
+        assert_eq!(case.objects.heads(), 1 + 3, "what was not there is not remembered");
     }
 
     #[tokio::test]
