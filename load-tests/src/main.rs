@@ -17,6 +17,7 @@ mod peers;
 mod place;
 mod process;
 mod read_list;
+mod ready;
 mod report;
 mod source;
 mod stats;

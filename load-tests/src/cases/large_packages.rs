@@ -27,6 +27,7 @@ use crate::measure::Usage;
 use crate::nginx::Nginx;
 use crate::peers::{self, Peer};
 use crate::place::Place;
+use crate::ready::make_ready;
 use crate::report::{Report, Round};
 use crate::source::Source;
 use crate::stats::rounded;
@@ -216,7 +217,7 @@ impl Bench {
         }
         fleet.add(&self.source.list(), &[])?;
         fleet.until_ready()?;
-        nix::unistd::sync();
+        make_ready();
         let (store, bus) = (s3.process_id(), nats.process_id());
         let watched = Watched { fleet: &fleet, source: &self.source, store, bus };
         let members = self.package.members.len() as u64;

@@ -28,6 +28,7 @@ use crate::fleet::Fleet;
 use crate::measure::Usage;
 use crate::meter;
 use crate::process::{CommandLine, Ended};
+use crate::ready::make_ready;
 use crate::report::{Round, Row};
 use crate::source::Source;
 use crate::stats::rounded;
@@ -65,8 +66,7 @@ fn interleaved<E: Copy>(
 
 /// Runs a command inside a folder, and tells what it, the Source if there is one, and everybody else used meanwhile.
 fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> anyhow::Result<(Ended, Round)> {
-    // What earlier commands wrote shall not be written back to disk in this one's time.
-    nix::unistd::sync();
+    make_ready();
     let served = || source.map_or(0.0, Source::cpu_seconds);
     let (machine, serving) = (meter::machine_cpu_seconds()?, served());
     let ended = command.measured(folder)?;
@@ -80,7 +80,7 @@ fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> an
 /// the servers of bus and store among them.
 fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {
     fleet.until_ready()?;
-    nix::unistd::sync();
+    make_ready();
     let (machine, serving, working) =
         (meter::machine_cpu_seconds()?, source.cpu_seconds(), fleet.cpu_seconds());
     let start = Instant::now();

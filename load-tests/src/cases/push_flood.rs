@@ -23,6 +23,7 @@ use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::measure::Usage;
 use crate::meter;
+use crate::ready::make_ready;
 use crate::report::{Report, Round};
 use crate::stats::{Spread, rounded};
 use crate::thresher::Thresher;
@@ -105,7 +106,7 @@ pub(crate) fn run(options: &PushFloodOptions) -> anyhow::Result<Report> {
 impl Bench {
     fn run(&self, flood: Flood, round: usize) -> anyhow::Result<Round> {
         let mut beset = self.start(flood, round)?;
-        nix::unistd::sync();
+        make_ready();
         let (machine, working) = (meter::machine_cpu_seconds()?, beset.fleet.cpu_seconds());
         let start = Instant::now();
         let (flooded, honest) = self.runtime.block_on(async {

@@ -23,6 +23,7 @@ use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::measure::Usage;
 use crate::meter;
+use crate::ready::make_ready;
 use crate::report::{Report, Round};
 use crate::stats::{Spread, rounded};
 use crate::thresher::Thresher;
@@ -90,7 +91,7 @@ impl Bench {
         fleet.harvest(&source.well_known())?;
         self.runtime.block_on(until("the hub has verified", || !hub.subscribers().is_empty()));
 
-        nix::unistd::sync();
+        make_ready();
         let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
         let start = Instant::now();
         let changes = usize::try_from(self.changes)?;

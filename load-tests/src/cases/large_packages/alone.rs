@@ -15,6 +15,7 @@ use crate::check::Check;
 use crate::fleet::{Fleet, FleetStore};
 use crate::measure::Usage;
 use crate::meter;
+use crate::ready::make_ready;
 use crate::report::Round;
 use crate::stats::rounded;
 
@@ -43,7 +44,7 @@ impl Bench {
         }
         fleet.until_ready()?;
         let contents = runtime.block_on(owner.open())?;
-        nix::unistd::sync();
+        make_ready();
         let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
         let bus = meter::process_cpu_seconds(nats.process_id());
         let start = Instant::now();
