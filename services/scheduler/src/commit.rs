@@ -118,13 +118,11 @@ impl Harvest {
 
     /// A batch with the run as it is now; without it, where nothing is new.
     fn completed(&mut self, mut batch: Batch) -> (Batch, Counted) {
-        let now = Some((self.ahead.taken_from(&self.run), self.seq));
-        if let Some((run, seq)) = &now
-            && (!batch.is_empty() || now != self.commits.written)
-        {
-            batch.put_run(run);
-            batch.put_last_seq(*seq);
-            self.commits.written = now;
+        let now = (self.ahead.taken_from(&self.run), self.seq);
+        if !batch.is_empty() || self.commits.written.as_ref() != Some(&now) {
+            batch.put_run(&now.0);
+            batch.put_last_seq(now.1);
+            self.commits.written = Some(now);
         }
         // While dispatching, what is settled is not asked for again.
         self.is_bare &= self.run.phase == Phase::Dispatching || !batch.puts_resources();
