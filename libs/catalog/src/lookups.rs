@@ -19,6 +19,15 @@ const IN_FLIGHT: usize = 32;
 /// How much a scan reads of each file at a time, in bytes.
 const READ_AHEAD: usize = 128 * 1024;
 
+/// How a cursor moves through records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stride {
+    /// From each to the next: of each file a piece is read and decompressed while the one before it is gone through.
+    Each,
+    /// Over many of them: what was read ahead would be passed over.
+    Far,
+}
+
 /// All that can be asked of a catalog, by its writer ([`Catalog`](crate::Catalog)) and by readers
 /// ([`CatalogReader`](crate::CatalogReader)) alike.
 ///
@@ -38,6 +47,16 @@ pub(crate) enum Source {
     Writer(Db),
     /// A reader, which follows the writer.
     Reader(Arc<DbReader>),
+}
+
+impl Stride {
+    /// Pieces of each file that are in memory or on their way.
+    fn pieces(self) -> usize {
+        match self {
+            Self::Each => 2,
+            Self::Far => 1,
+        }
+    }
 }
 
 impl Lookups {
@@ -105,7 +124,7 @@ impl Lookups {
     /// Counts the records of a space without looking into them.
     pub(crate) async fn count<S: KeySpace>(&self) -> Result<u64, CatalogError> {
         let (from, end) = keyspace::all_of::<S>();
-        let mut records = self.iterate(from, end).await?;
+        let mut records = self.iterate(from, end, Stride::Each).await?;
         let mut count = 0;
         while records.next().await.map_err(|error| CatalogError::reading(&self.path, error))?.is_some() {
             count += 1;
@@ -116,14 +135,20 @@ impl Lookups {
     /// Whether there is no record in a space.
     pub(crate) async fn is_empty<S: KeySpace>(&self) -> Result<bool, CatalogError> {
         let (from, end) = keyspace::all_of::<S>();
-        let first = self.iterate(from, end).await?.next().await;
+        let first = self.iterate(from, end, Stride::Far).await?.next().await;
         Ok(first.map_err(|error| CatalogError::reading(&self.path, error))?.is_none())
     }
 
     /// The records between two keys, as they are now.
-    pub(crate) async fn iterate(&self, from: Bound<Bytes>, end: Bytes) -> Result<DbIterator, CatalogError> {
+    pub(crate) async fn iterate(
+        &self,
+        from: Bound<Bytes>,
+        end: Bytes,
+        stride: Stride,
+    ) -> Result<DbIterator, CatalogError> {
         let options = ScanOptions { durability_filter: DurabilityLevel::Remote, ..ScanOptions::default() }
-            .with_read_ahead_bytes(READ_AHEAD);
+            .with_read_ahead_bytes(READ_AHEAD)
+            .with_max_fetch_tasks(stride.pieces());
         let range = (from, Bound::Excluded(end));
         let iterator = match &self.source {
             Source::Writer(db) => db.scan_with_options(range, &options).await,

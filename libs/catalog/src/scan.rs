@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::keyspace::KeySpace;
 use crate::known::Known;
+use crate::lookups::Stride;
 use crate::unread::UnreadResource;
 use crate::{CatalogError, Lookups};
 
@@ -54,6 +55,7 @@ pub(crate) struct Cursor {
     opened: Instant,
     last: Option<Bytes>,
     end: Bytes,
+    stride: Stride,
 }
 
 impl<T: Send + 'static> Scan<T> {
@@ -68,7 +70,7 @@ impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
         from: Bound<Bytes>,
         end: Bytes,
     ) -> Result<Self, CatalogError> {
-        let cursor = Cursor::open(lookups, from, end).await?;
+        let cursor = Cursor::open(lookups, from, end, Stride::Each).await?;
         let records = stream::try_unfold(cursor, |mut cursor| async move {
             let next = cursor.next::<S>().await?;
             Ok(next.map(|record| (record, cursor)))
@@ -85,7 +87,7 @@ impl Scan<Vec<UnreadResource>> {
         end: Bytes,
         at_a_time: usize,
     ) -> Result<Self, CatalogError> {
-        let cursor = Cursor::open(lookups, from, end).await?;
+        let cursor = Cursor::open(lookups, from, end, Stride::Each).await?;
         let batches = stream::try_unfold(cursor, move |mut cursor| async move {
             let mut batch = Vec::with_capacity(at_a_time);
             while batch.len() < at_a_time
@@ -119,9 +121,10 @@ impl Cursor {
         lookups: Lookups,
         from: Bound<Bytes>,
         end: Bytes,
+        stride: Stride,
     ) -> Result<Box<Self>, CatalogError> {
-        let iterator = lookups.iterate(from, end.clone()).await?;
-        Ok(Box::new(Self { lookups, iterator, opened: Instant::now(), last: None, end }))
+        let iterator = lookups.iterate(from, end.clone(), stride).await?;
+        Ok(Box::new(Self { lookups, iterator, opened: Instant::now(), last: None, end, stride }))
     }
 
     async fn next<S: KeySpace>(&mut self) -> Result<Option<(S::Name, S::Record)>, CatalogError> {
@@ -137,7 +140,8 @@ impl Cursor {
         if let Some(last) = &self.last
             && self.opened.elapsed() > ONE_STATE
         {
-            self.iterator = self.lookups.iterate(Bound::Excluded(last.clone()), self.end.clone()).await?;
+            self.iterator =
+                self.lookups.iterate(Bound::Excluded(last.clone()), self.end.clone(), self.stride).await?;
             self.opened = Instant::now();
         }
         let next =

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::keyspace::{KeySpace, all_of};
+use crate::lookups::Stride;
 use crate::resources::Resources;
 use crate::scan::Cursor;
 use crate::unread::UnreadResource;
@@ -38,7 +39,7 @@ impl ResourceWalk {
             Some(cursor) => cursor,
             none => {
                 let (from, (_, end)) = (Bound::Included(key.clone().into()), all_of::<Resources>());
-                none.insert(Cursor::open(self.lookups.clone(), from, end).await?)
+                none.insert(Cursor::open(self.lookups.clone(), from, end, Stride::Far).await?)
             }
         };
         loop {

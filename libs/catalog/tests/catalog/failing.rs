@@ -1,13 +1,13 @@
-//! A store that begins to fail, as a full disk or a server that went away.
+//! A store that begins to fail, as a full disk or a server that went away, and counts what is read of tables.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::{Catalog, CatalogConfig, CatalogError, CatalogReader};
+use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::stream::{BoxStream, StreamExt};
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -27,11 +27,22 @@ const HANGS: u8 = 2;
 struct Failing {
     inner: InMemory,
     mood: AtomicU8,
+    reads: AtomicUsize,
 }
 
 impl Failing {
     fn turns(&self, mood: u8) {
         self.mood.store(mood, Ordering::SeqCst);
+    }
+
+    /// How often somebody has begun to read of a table.
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    fn count(&self, at: &Path) {
+        let is_table = at.parts().any(|part| part.as_ref() == "compacted");
+        self.reads.fetch_add(usize::from(is_table), Ordering::SeqCst);
     }
 
     async fn gate(&self) -> Result<()> {
@@ -70,11 +81,13 @@ impl ObjectStore for Failing {
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.count(at);
         self.gate().await?;
         self.inner.get_opts(at, options).await
     }
 
     async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        self.count(at);
         self.gate().await?;
         self.inner.get_ranges(at, ranges).await
     }
@@ -162,4 +175,31 @@ async fn opening_from_a_failing_store_ends() {
         let error = CatalogReader::open(store.clone(), "catalogs/a", config).await.unwrap_err();
         assert!(error.is_retryable(), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_reads_the_next_piece_beside_the_first_and_a_walk_does_not() {
+    let store = Arc::new(Failing::default());
+    let catalog = open(&store).await.unwrap();
+    let mut batch = Batch::new();
+    for n in 0..8_000 {
+        let path = format!("{n:04}");
+        batch.put_resource(&uri(&path), &resource(&path));
+    }
+    catalog.commit(batch).await.unwrap();
+    catalog.close().await.unwrap();
+
+    let catalog = open(&store).await.unwrap();
+    let before = store.reads();
+    let mut walk = catalog.walk_resources();
+    assert!(walk.find(uri("0000").as_str().as_bytes()).await.unwrap().is_some());
+    let of_walk = store.reads() - before;
+    catalog.close().await.unwrap();
+
+    let catalog = open(&store).await.unwrap();
+    let before = store.reads();
+    let mut scan = catalog.scan_resources_unread(1).await.unwrap();
+    assert!(scan.next().await.unwrap().is_ok());
+    assert_eq!(store.reads() - before, of_walk + 1);
+    catalog.close().await.unwrap();
 }
