@@ -10,6 +10,10 @@ use crate::changes::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
 use crate::meta::NEXT_CHANGE;
 
+/// What a row takes, key and record together, more often than not: some hundred bytes of a pending record, a thousand of a resource, and the key alone of what
+/// is removed.
+const USUAL_ROW: usize = 576;
+
 /// Changes of records, collected to be applied by [`Catalog::commit`](crate::Catalog::commit).
 ///
 /// A later change of the same record replaces an earlier one.
@@ -53,6 +57,12 @@ impl Batch {
     /// A batch without changes.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Makes room for so many more changes of the usual size, so that what was collected is not moved again and again. Nothing depends on it.
+    pub fn reserve(&mut self, changes: usize) {
+        self.bytes.reserve(changes * USUAL_ROW);
+        self.writes.reserve(changes);
     }
 
     /// How many changes were collected.

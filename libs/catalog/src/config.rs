@@ -1,10 +1,12 @@
 //! How much memory a catalog takes, and how long it waits.
 
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use model::{Clock, SystemClock};
 use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, CompressionCodec, DbReaderOptions,
@@ -12,6 +14,10 @@ use slatedb::config::{
 };
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
 use slatedb::db_cache::{DbCache, SplitCache};
+use slatedb::{BlockCachePolicy, CacheTarget};
+
+use crate::keyspace;
+use crate::pending::Pending;
 
 const MIB: usize = 1024 * 1024;
 
@@ -66,6 +72,14 @@ impl Default for CatalogConfig {
             clock: Arc::new(SystemClock),
         }
     }
+}
+
+/// What the cache takes of a file as it is written: beside what tells where things lie in it, the pending records alone. They are read soon, to be sent out; what is held is seldom
+/// asked for again before others have taken its place.
+pub(crate) fn kept_as_written() -> BlockCachePolicy {
+    let (from, end) = keyspace::all_of::<Pending>();
+    let pending = CacheTarget::data::<Bytes, _>((from, Bound::Excluded(end)));
+    BlockCachePolicy::default().with_flush_targets(&[CacheTarget::Index, CacheTarget::Filters, pending])
 }
 
 impl CatalogConfig {

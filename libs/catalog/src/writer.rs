@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::batch::TooLong;
 use crate::clock::DbClock;
+use crate::config::kept_as_written;
 use crate::handed_over::{Doubt, HandedOver};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
@@ -135,6 +136,7 @@ impl Catalog {
             .with_settings(settings)
             .with_sst_block_size(SstBlockSize::Block8Kib)
             .with_db_cache(cache, id)
+            .with_block_cache_policy(kept_as_written())
             .with_system_clock(DbClock::new(config.clock.as_ref(), last_written))
             .build()
             .await

@@ -28,12 +28,7 @@ impl Lane {
     /// When the URL has no host, so that no server could be asked.
     pub fn of(url: &Url) -> Result<Self, LaneError> {
         match (url.host_str(), url.port_or_known_default()) {
-            (Some(host), Some(port)) => {
-                // Asked for with each request: its room is made once.
-                let mut lane = String::with_capacity(url.scheme().len() + host.len() + "://:65535".len());
-                write!(lane, "{}://{host}:{port}", url.scheme()).expect("a text takes what is written");
-                Ok(Self(lane))
-            }
+            (Some(host), Some(port)) => Ok(Self::at(url.scheme(), host, port)),
             _ => Err(LaneError(url.to_string())),
         }
     }
@@ -47,7 +42,14 @@ impl Lane {
             None if scheme == "https" => (authority, 443_u16),
             None => (authority, 80),
         };
-        Some(Self(format!("{scheme}://{host}:{port}")))
+        Some(Self::at(scheme, host, port))
+    }
+
+    /// Asked for with each plan and each request: its room is made once.
+    fn at(scheme: &str, host: &str, port: u16) -> Self {
+        let mut lane = String::with_capacity(scheme.len() + host.len() + "://:65535".len());
+        write!(lane, "{scheme}://{host}:{port}").expect("a text takes what is written");
+        Self(lane)
     }
 
     /// The origin, `scheme://host:port`.

@@ -117,11 +117,15 @@ fn optional(value: &Option<String>) -> usize {
     value.as_deref().map_or(0, text)
 }
 
-/// A text in its quotes. Of what JSON escapes, control characters take six bytes at most, quotes and backslashes two.
+/// A text in its quotes, gone through once. Pieces are so short that what a piece adds fits a byte: many bytes are looked at by one instruction.
 fn text(text: &str) -> usize {
-    let control = text.bytes().filter(|byte| *byte < 0x20).count();
-    let quoted = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
-    2 + text.len() + 5 * control + quoted
+    let escapes = |piece: &[u8]| piece.iter().map(|byte| escape(*byte)).sum::<u8>();
+    2 + text.len() + text.as_bytes().chunks(32).map(|piece| usize::from(escapes(piece))).sum::<usize>()
+}
+
+/// How many bytes more than itself a byte takes in JSON: of what is escaped, control characters take six bytes at most, quotes and backslashes two.
+fn escape(byte: u8) -> u8 {
+    5 * u8::from(byte < 0x20) + u8::from(byte == b'"' || byte == b'\\')
 }
 
 /// How long a value is on the wire, to the byte: it is written, and kept nowhere.

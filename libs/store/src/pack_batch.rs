@@ -10,6 +10,8 @@ use crate::{PackLimits, PackMember, StoreError};
 
 /// A piece takes no more bodies when it has so many bytes.
 const PIECE: usize = 1024 * 1024;
+/// The most members for which a piece makes room beforehand: as many as a job has.
+const MEMBERS: usize = 256;
 
 /// Bitstreams that are stored in one pack, whatever else is in it. [`SharedPacks::batch`](crate::SharedPacks::batch) gives an empty one.
 #[derive(Debug)]
@@ -20,11 +22,19 @@ pub struct PackBatch {
     cost: usize,
     len: usize,
     pieces: Vec<Piece>,
+    expected: Expected,
+}
+
+/// What is still to come, as far as anybody knows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Expected {
+    members: usize,
+    bytes: usize,
 }
 
 /// Some members, and their bytes one behind the other: copied as they come, while the processor has them at hand, so that no body keeps the
 /// room in which it was received. A batch has several pieces so that each can be let go of when it was copied into the pack.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Piece {
     bytes: Vec<u8>,
     members: Vec<Member>,
@@ -41,7 +51,14 @@ struct Member {
 
 impl PackBatch {
     pub(crate) fn new(since: Timestamp, limits: PackLimits) -> Self {
-        Self { since, limits, cost: 0, len: 0, pieces: Vec::new() }
+        Self { since, limits, cost: 0, len: 0, pieces: Vec::new(), expected: Expected::default() }
+    }
+
+    /// Makes room for so many bitstreams of so many bytes together, a piece of it at a time, so that what has come is not moved again and again while more comes.
+    /// Nothing depends on it: a Source may declare what it likes.
+    #[must_use]
+    pub fn expecting(self, members: usize, bytes: usize) -> Self {
+        Self { expected: Expected { members, bytes }, ..self }
     }
 
     /// Adds a bitstream. Its number is the place of its location in what [`SharedPacks::store`](crate::SharedPacks::store) gives.
@@ -53,9 +70,12 @@ impl PackBatch {
         member.check()?;
         self.cost += member.cost();
         self.len += 1;
+        let Expected { members, bytes } = self.expected;
+        self.expected.members = members.saturating_sub(1);
+        self.expected.bytes = bytes.saturating_sub(member.bytes.len());
         let piece = match self.pieces.last_mut() {
             Some(piece) if piece.bytes.len() < PIECE => piece,
-            _ => self.pieces.push_mut(Piece::default()),
+            _ => self.pieces.push_mut(Piece::with_room(members.min(MEMBERS), bytes.min(PIECE))),
         };
         piece.add(member);
         Ok(())
@@ -98,6 +118,10 @@ impl PackBatch {
 }
 
 impl Piece {
+    fn with_room(members: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), members: Vec::with_capacity(members) }
+    }
+
     fn add(&mut self, member: PackMember<'_>) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(member.bytes);

@@ -97,7 +97,8 @@ impl Fetcher {
     async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
         let job = match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
-                return self.try_package(payload).await;
+                // Packages are few, and what is worked with there is more: jobs of resources need not have room for it.
+                return Box::pin(self.try_package(payload)).await;
             }
             job => job.map_err(Work::poison)?,
         };
@@ -131,7 +132,7 @@ impl Fetcher {
     pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
         let FetchJob { id, source, run, lane, terms: _, items } = job;
         let start = Instant::now();
-        let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now());
+        let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now(), items);
         let mut results = Vec::with_capacity(items.len());
         let mut requests = 0;
         let mut unanswered = 0;

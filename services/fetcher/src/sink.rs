@@ -22,6 +22,12 @@ pub(crate) struct Sink<'a> {
     stored: Vec<(usize, StoredBitstream)>,
 }
 
+/// How many small bodies a job may bring, and how many bytes they have together, where that is declared.
+fn declared(items: &[FetchItem], config: &FetcherConfig) -> (usize, usize) {
+    let lengths = items.iter().filter_map(|item| usize::try_from(item.declaration.length?).ok());
+    (items.len(), lengths.filter(|length| *length <= config.small_bytes).sum())
+}
+
 impl<'a> Sink<'a> {
     pub(crate) fn new(
         store: &'a Store,
@@ -29,10 +35,13 @@ impl<'a> Sink<'a> {
         source: &'a SourceId,
         config: &FetcherConfig,
         now: Timestamp,
+        items: &[FetchItem],
     ) -> Self {
         let has_packs = config.small_bytes > 0;
-        let batch = packs.batch(now);
-        Self { store, source, packs, now, has_packs, batch, waiting: Vec::new(), stored: Vec::new() }
+        let (members, bytes) = declared(items, config);
+        let batch = packs.batch(now).expecting(members, bytes);
+        let waiting = Vec::with_capacity(members);
+        Self { store, source, packs, now, has_packs, batch, waiting, stored: Vec::new() }
     }
 
     /// Takes the body of the job's item `n`.

@@ -80,7 +80,7 @@ impl Harvest {
         let Before { pending, problem, .. } = before;
         let attempts = pending.attempts + 1;
         let failure = still_waiting(uri, &pending);
-        self.record_problem(batch, uri, failure, *pending, attempts, problem);
+        self.record_problem(batch, uri, failure, *pending, attempts, problem.map(|problem| *problem));
     }
 }
 

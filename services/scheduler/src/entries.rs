@@ -47,7 +47,7 @@ impl Harvest {
         }
         let records = self.records_of(&uris).await?;
         let records =
-            uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), record?))).collect();
+            uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), *record?))).collect();
         self.decide_all(batch, Entries { planned, records, may_be_pending }).await?;
         Ok(told)
     }
@@ -122,7 +122,7 @@ impl Harvest {
                 untold.entry(set.clone()).or_default().push((planned.uri.clone(), change));
             }
             let is_left_alone =
-                self.leaves_alone(batch, &planned, decision, record, problem.as_ref(), &mut plans);
+                self.leaves_alone(batch, &planned, decision, record, problem.as_deref(), &mut plans);
             let is_listed = is_left_alone || decision == Decision::Unchanged;
             // An entry of another set may follow.
             let noted = record.filter(|_| is_listed).and_then(|record| listed(record, set));
@@ -230,7 +230,7 @@ impl Harvest {
             account,
         };
         self.reach.note(&uri);
-        match plans.put(uri, pending) {
+        match plans.put(uri, Box::new(pending)) {
             false => self.run.counters.planned += 1,
             true => self.run.counters.moot += 1,
         }

@@ -62,7 +62,9 @@ impl Harvest {
                 }
                 batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
             }
-            Next::Problem => self.record_problem(batch, uri, failure, pending, attempts, problem),
+            Next::Problem => {
+                self.record_problem(batch, uri, failure, pending, attempts, problem.map(|problem| *problem))
+            }
         }
     }
 

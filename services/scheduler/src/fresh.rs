@@ -12,7 +12,7 @@ const MOST_KEPT: usize = 16_384;
 #[derive(Debug)]
 pub(crate) struct Fresh {
     /// Those that follow the last of them are in the catalog alone.
-    kept: VecDeque<(ResourceUri, PendingRecord)>,
+    kept: VecDeque<(ResourceUri, Box<PendingRecord>)>,
     /// How many times pending records were [written](catalog::Catalog::pending_written), if it was done for these plans alone.
     written: u64,
     /// Whether there may be other pending records among the first.
@@ -31,7 +31,7 @@ impl Fresh {
     }
 
     /// A plan that is being written.
-    pub(crate) fn note(&mut self, uri: ResourceUri, plan: PendingRecord) {
+    pub(crate) fn note(&mut self, uri: ResourceUri, plan: Box<PendingRecord>) {
         self.written += 1;
         if self.kept.back().is_some_and(|(last, _)| uri <= *last) {
             *self = Self::spoilt();
@@ -42,7 +42,7 @@ impl Fresh {
     }
 
     /// What is kept, in its order, now that pending records were written so many times. Behind the last of it the catalog is to be read. Given once.
-    pub(crate) fn take(&mut self, written: u64) -> VecDeque<(ResourceUri, PendingRecord)> {
+    pub(crate) fn take(&mut self, written: u64) -> VecDeque<(ResourceUri, Box<PendingRecord>)> {
         let Self { kept, written: own, is_spoilt } = std::mem::replace(self, Self::spoilt());
         if is_spoilt || own != written { VecDeque::new() } else { kept }
     }
@@ -54,7 +54,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    pub(crate) fn plan(n: u64) -> (ResourceUri, PendingRecord) {
+    pub(crate) fn plan(n: u64) -> (ResourceUri, Box<PendingRecord>) {
         let uri: ResourceUri = format!("http://h/{n:06}").parse().unwrap();
         let lane = uri.lane().unwrap();
         let listing = Listing {
@@ -76,7 +76,7 @@ pub(crate) mod tests {
             mend: false,
             account: Account::of(Why::New),
         };
-        (uri, record)
+        (uri, Box::new(record))
     }
 
     fn noted(numbers: impl IntoIterator<Item = u64>) -> Fresh {

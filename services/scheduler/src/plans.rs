@@ -13,32 +13,34 @@ pub(crate) struct Plans(ByUri<Slot>);
 
 #[derive(Debug)]
 struct Slot {
-    plan: Option<PendingRecord>,
+    /// In a place of its own, where it stays until it is settled: it is large, and is handed on from here to the window.
+    plan: Option<Box<PendingRecord>>,
     is_changed: bool,
 }
 
 impl Plans {
-    /// What is planned already; with room for as many plans as entries may ask for, since they are large to be moved.
+    /// What is planned already; with room for as many plans as entries may ask for.
     pub(crate) fn of(
         known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>,
         entries: usize,
     ) -> Self {
         let mut plans = ByUri::with_capacity_and_hasher(entries, RandomState::default());
         let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
-        plans.extend(planned.map(|(uri, plan)| (uri, Slot { plan: Some(plan), is_changed: false })));
+        plans
+            .extend(planned.map(|(uri, plan)| (uri, Slot { plan: Some(Box::new(plan)), is_changed: false })));
         Self(plans)
     }
 
     /// The plan for a resource.
     pub(crate) fn get(&self, uri: &ResourceUri) -> Option<&PendingRecord> {
-        self.0.get(uri).and_then(|slot| slot.plan.as_ref())
+        self.0.get(uri).and_then(|slot| slot.plan.as_deref())
     }
 
     /// The plan for a resource, to be changed.
     pub(crate) fn get_mut(&mut self, uri: &ResourceUri) -> Option<&mut PendingRecord> {
         let slot = self.0.get_mut(uri)?;
         slot.is_changed = true;
-        slot.plan.as_mut()
+        slot.plan.as_deref_mut()
     }
 
     /// Whether there is or was a plan for a resource.
@@ -47,7 +49,7 @@ impl Plans {
     }
 
     /// Plans something. Returns whether it takes the place of another plan.
-    pub(crate) fn put(&mut self, uri: ResourceUri, plan: PendingRecord) -> bool {
+    pub(crate) fn put(&mut self, uri: ResourceUri, plan: Box<PendingRecord>) -> bool {
         let before = self.0.insert(uri, Slot { plan: Some(plan), is_changed: true });
         before.is_some_and(|slot| slot.plan.is_some())
     }
@@ -63,6 +65,7 @@ impl Plans {
     pub(crate) fn write(self, batch: &mut Batch, fresh: &mut Fresh) {
         let mut changed: Vec<_> = self.0.into_iter().filter(|(_, slot)| slot.is_changed).collect();
         changed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        batch.reserve(changed.len());
         for (uri, slot) in changed {
             match slot.plan {
                 Some(plan) => {

@@ -14,7 +14,7 @@ use crate::discover::Discovery;
 use crate::error::HarvestError;
 use crate::failures::asked_until;
 use crate::harvest::Harvest;
-use crate::settle::subject;
+use crate::settle::{boxed, subject};
 
 /// Problems shown at the end of a run.
 const SHOWN: usize = 5;
@@ -143,12 +143,12 @@ impl Harvest {
     pub(crate) async fn problems_of(
         &self,
         uris: &[ResourceUri],
-    ) -> Result<Vec<Option<ProblemRecord>>, HarvestError> {
+    ) -> Result<Vec<Option<Box<ProblemRecord>>>, HarvestError> {
         if !self.has_problems {
             return Ok(uris.iter().map(|_| None).collect());
         }
         let subjects: Vec<Subject> = uris.iter().map(subject).collect();
-        Ok(self.catalog.problems_many(&subjects).await?)
+        Ok(boxed(self.catalog.problems_many(&subjects).await?))
     }
 
     /// What was known of the problem with a document before this run read it.

@@ -27,11 +27,12 @@ pub(crate) struct Again {
     pub(crate) resting: Vec<(Lane, Timestamp)>,
 }
 
-/// What is known of a resource when its outcome comes.
+/// What is known of a resource when its outcome comes. Records are large, most outcomes come with one of them, and all are passed on several times: so each
+/// has a place of its own.
 pub(crate) struct Before {
     pub(crate) pending: Box<PendingRecord>,
-    pub(crate) record: Option<ResourceRecord>,
-    pub(crate) problem: Option<ProblemRecord>,
+    pub(crate) record: Option<Box<ResourceRecord>>,
+    pub(crate) problem: Option<Box<ProblemRecord>>,
     pub(crate) versions: Option<Versions>,
 }
 
@@ -62,12 +63,7 @@ impl Harvest {
             outcomes.extend(items);
             jobs.push((job, tried));
         }
-        let known = self.known(&outcomes, window).await?;
-        let current: Vec<(Outcome, Before)> = outcomes
-            .into_iter()
-            .zip(known)
-            .filter_map(|(outcome, before)| Some((outcome, before?)))
-            .collect();
+        let current = self.known(outcomes, window).await?;
         if self.view.is_some() {
             let now = self.clock.now();
             let verified =
@@ -76,6 +72,8 @@ impl Harvest {
         }
 
         let mut batch = Batch::new();
+        // The record, and the plan that is done.
+        batch.reserve(2 * current.len());
         for (outcome, before) in current {
             self.settle_one(&mut batch, outcome, before, &mut again);
         }
@@ -90,22 +88,22 @@ impl Harvest {
         Ok(again)
     }
 
-    /// What is known of each outcome's resource; none where its plan was settled or replaced since.
+    /// Outcomes with what is known of their resources, but for those whose plans were settled or replaced since.
     async fn known(
         &self,
-        outcomes: &[Outcome],
+        outcomes: Vec<Outcome>,
         window: &mut Window,
-    ) -> Result<Vec<Option<Before>>, HarvestError> {
+    ) -> Result<Vec<(Outcome, Before)>, HarvestError> {
         let uris: Vec<ResourceUri> = outcomes.iter().map(|outcome| outcome.uri.clone()).collect();
         let pending = self.plans_of(&uris, window).await?;
         let records = self.records_of(&uris).await?;
         let problems = self.problems_of(&uris).await?;
         let versions = self.versions_of(&uris).await?;
-        let known = outcomes.iter().zip(pending).zip(records).zip(problems).zip(versions);
+        let known = outcomes.into_iter().zip(pending).zip(records).zip(problems).zip(versions);
         Ok(known
-            .map(|((((outcome, pending), record), problem), versions)| {
+            .filter_map(|((((outcome, pending), record), problem), versions)| {
                 let pending = pending.filter(|pending| pending.seq == outcome.seq)?;
-                Some(Before { pending, record, problem, versions })
+                Some((outcome, Before { pending, record, problem, versions }))
             })
             .collect())
     }
@@ -131,11 +129,11 @@ impl Harvest {
     pub(crate) async fn records_of(
         &self,
         uris: &[ResourceUri],
-    ) -> Result<Vec<Option<ResourceRecord>>, HarvestError> {
+    ) -> Result<Vec<Option<Box<ResourceRecord>>>, HarvestError> {
         if self.is_bare {
             return Ok(uris.iter().map(|_| None).collect());
         }
-        Ok(self.catalog.resources_many(uris).await?)
+        Ok(boxed(self.catalog.resources_many(uris).await?))
     }
 
     fn settle_one(&mut self, batch: &mut Batch, outcome: Outcome, before: Before, again: &mut Again) {
@@ -212,9 +210,9 @@ impl Harvest {
             deleted: None,
             collected: None,
             absent: absent.and_then(|record| record.absent.clone()),
-            sets: sets_of(before.record.as_ref(), &before.pending.listing.set),
+            sets: sets_of(before.record.as_deref(), &before.pending.listing.set),
             declaration: before.pending.declaration,
-            listing: there_after_all(before.pending.listing, before.record.as_ref()),
+            listing: there_after_all(before.pending.listing, before.record.as_deref()),
             settled_at: now,
         };
         match event {
@@ -244,6 +242,7 @@ impl Harvest {
         self.note_lag(&before.pending.listing);
         self.run.counters.unchanged += 1;
         if let Some(record) = before.record {
+            let record = *record;
             if let Some(held) = &record.bitstream {
                 let (account, document) = told(&before.pending);
                 let sha256 = held.computed.sha256();
@@ -265,7 +264,7 @@ impl Harvest {
     /// Settles deletions: nothing is to be fetched for them. Bytes stay until they are collected; the tombstone stays.
     pub(crate) async fn settle_deletions(
         &mut self,
-        deletions: Vec<(ResourceUri, PendingRecord)>,
+        deletions: Vec<(ResourceUri, Box<PendingRecord>)>,
     ) -> Result<(), HarvestError> {
         if deletions.is_empty() {
             return Ok(());
@@ -363,6 +362,11 @@ async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, 
             Ok(None)
         }
     }
+}
+
+/// Each in a place of its own.
+pub(crate) fn boxed<T>(found: Vec<Option<T>>) -> Vec<Option<Box<T>>> {
+    found.into_iter().map(|found| found.map(Box::new)).collect()
 }
 
 fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {

@@ -203,3 +203,27 @@ async fn a_scan_reads_the_next_piece_beside_the_first_and_a_walk_does_not() {
     assert_eq!(store.reads() - before, of_walk + 1);
     catalog.close().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_what_is_written_out_pending_records_alone_stay_at_hand() {
+    let store = Arc::new(Failing::default());
+    let small =
+        CatalogConfig { memtable_bytes: 64 * 1024, unflushed_bytes: 96 * 1024, ..CatalogConfig::default() };
+    let catalog = Catalog::open(store.clone(), "catalogs/a", small).await.unwrap();
+    // No batch is taken before the one before it is written out, as far as there is no room for both.
+    for round in 0..3 {
+        let mut batch = Batch::new();
+        for n in 0..200 {
+            let path = format!("{round}/{n:04}");
+            batch.put_resource(&uri(&path), &resource(&path));
+            batch.put_pending(&uri(&path), &pending(n));
+        }
+        catalog.commit(batch).await.unwrap();
+    }
+    let before = store.reads();
+    assert!(catalog.pending(&uri("0/0100")).await.unwrap().is_some());
+    assert_eq!(store.reads(), before);
+    assert!(catalog.resource(&uri("0/0100")).await.unwrap().is_some());
+    assert!(store.reads() > before);
+    catalog.close().await.unwrap();
+}

@@ -14,10 +14,10 @@ use crate::fresh::Fresh;
 /// A pass, and what is known of it so far.
 pub(super) struct Pass {
     /// The first of them, as far as they are at hand.
-    fresh: VecDeque<(ResourceUri, PendingRecord)>,
+    fresh: VecDeque<(ResourceUri, Box<PendingRecord>)>,
     /// Those that follow.
     scan: Option<PendingScan>,
-    pub(super) deletions: Vec<(ResourceUri, PendingRecord)>,
+    pub(super) deletions: Vec<(ResourceUri, Box<PendingRecord>)>,
     /// The earliest moment at which a record that is not due yet may be tried.
     pub(super) due: Option<Timestamp>,
     /// Whether anything was left behind that another pass must look at.
@@ -38,7 +38,7 @@ impl Pass {
     }
 
     /// The next pending record; none when all were met.
-    pub(super) async fn next(&mut self) -> Result<Option<(ResourceUri, PendingRecord)>, HarvestError> {
+    pub(super) async fn next(&mut self) -> Result<Option<(ResourceUri, Box<PendingRecord>)>, HarvestError> {
         if let Some(next) = self.fresh.pop_front() {
             return Ok(Some(next));
         }
@@ -49,7 +49,7 @@ impl Pass {
         if next.is_none() {
             self.scan = None;
         }
-        Ok(next)
+        Ok(next.map(|(uri, record)| (uri, Box::new(record))))
     }
 
     /// Whether all were met.
@@ -78,7 +78,7 @@ mod tests {
         catalog
     }
 
-    async fn rest_of(mut pass: Pass) -> Vec<(ResourceUri, PendingRecord)> {
+    async fn rest_of(mut pass: Pass) -> Vec<(ResourceUri, Box<PendingRecord>)> {
         let mut met = Vec::new();
         while let Some(next) = pass.next().await.unwrap() {
             met.push(next);

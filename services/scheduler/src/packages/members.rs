@@ -59,7 +59,8 @@ impl Harvest {
                         false => self.run.counters.planned += 1,
                         true => self.run.counters.moot += 1,
                     }
-                    let before = Before { pending: Box::new(pending), record: held, problem, versions };
+                    let (pending, record) = (Box::new(pending), held.map(Box::new));
+                    let before = Before { pending, record, problem, versions };
                     self.take_verified(batch, &uri, stored, assurance, before);
                 }
                 Step::Plan { planned, decision, failure } => {
@@ -68,14 +69,20 @@ impl Harvest {
                         &planned,
                         decision,
                         held.as_ref(),
-                        problem.as_ref(),
+                        problem.as_deref(),
                         &mut plans,
                     ) {
                         continue;
                     }
                     self.apply(batch, planned, decision, held.as_ref(), &mut plans);
                     if let (Decision::Fetch, Some(failure)) = (decision, failure) {
-                        self.note_bad_member(batch, &uri, failure, problem, plans.get_mut(&uri));
+                        self.note_bad_member(
+                            batch,
+                            &uri,
+                            failure,
+                            problem.map(|problem| *problem),
+                            plans.get_mut(&uri),
+                        );
                     }
                 }
             }

@@ -69,19 +69,19 @@ impl Window {
     }
 
     /// Takes a resource in, as `plan` asks for it.
-    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: PendingRecord) {
+    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: Box<PendingRecord>) {
         self.take(&item.uri, plan);
         self.lanes.entry(lane).or_default().ready.push_back(item);
     }
 
     /// Takes in a candidate that is to be judged. Its origin is not asked for anything.
-    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: PendingRecord) {
+    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: Box<PendingRecord>) {
         self.take(&candidate.uri, plan);
         self.lanes.entry(lane).or_default().candidates.push_back(candidate);
     }
 
-    fn take(&mut self, uri: &ResourceUri, plan: PendingRecord) {
-        let plan = (self.plans < MOST_PLANS).then(|| Box::new(plan));
+    fn take(&mut self, uri: &ResourceUri, plan: Box<PendingRecord>) {
+        let plan = (self.plans < MOST_PLANS).then_some(plan);
         self.plans += usize::from(plan.is_some());
         self.taken.insert(uri.clone(), plan);
         self.ready += 1;

@@ -18,7 +18,7 @@ fn item(uri: ResourceUri) -> FetchItem {
     }
 }
 
-fn plan() -> PendingRecord {
+fn plan() -> Box<PendingRecord> {
     let listing = r#"{"document":"http://h/l.xml","set":"http://h/c.xml"}"#;
     let text = format!(r#"{{"seq":1,"action":"fetch","lane":"http://h:80","listing":{listing}}}"#);
     serde_json::from_str(&text).unwrap()
@@ -125,7 +125,7 @@ fn a_plan_is_given_once_and_goes_with_its_job() {
     let mut window = filled(4, 100, 2);
     let [one, other]: [ResourceUri; 2] = ["http://h/0", "http://h/1"].map(|uri| uri.parse().unwrap());
     let (id, ..) = window.next_job(true).unwrap();
-    assert_eq!(window.take_plan(&one), Some(Box::new(plan())));
+    assert_eq!(window.take_plan(&one), Some(plan()));
     assert_eq!(window.take_plan(&one), None, "what became of it is another record");
     assert!(window.holds(&one));
     window.job_done(id, 10, 2);
