@@ -1,4 +1,8 @@
-//! Pulling: one request, answered as soon as there is a message, with as many as there are.
+//! Pulling: what is there is taken at once, and who finds nothing stands in line for the next message.
+//!
+//! A request is heard to its end. One that is let go of while the server may still answer it takes along what the server hands out at that moment: it would
+//! lie with nobody until its `ack_wait` is over, though somebody waits for it. So a request is over when it has what it asked for, or when the server says so, which it
+//! does in milliseconds where it was asked for what is there, and nobody stands in line for more than one message.
 
 use std::time::Duration;
 
@@ -18,8 +22,10 @@ use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Filter, Message, Messa
 const LONGEST_REQUEST: Duration = Duration::from_secs(20);
 /// The server tells of the end of a request by its own clock: it may come this much late.
 const SLACK: Duration = Duration::from_secs(1);
-/// After the first message, the others that are there follow at once; the server may hold some back, and does not say so.
-const BURST: Duration = Duration::from_millis(5);
+/// How long the server may collect what is there. It says at once that there is no more; where it holds some back, since enough are out, it says so at the end of this time.
+const AT_HAND: Duration = Duration::from_millis(5);
+/// Who has messages waits this much longer for the word that there are no more.
+const LATE: Duration = Duration::from_millis(100);
 /// How long it may take to end a request early.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The wait before the server is asked again where it has no room for one more request.
@@ -27,6 +33,15 @@ const NO_ROOM: Duration = Duration::from_millis(500);
 
 /// The wait before a request that was lost is sent again.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    /// What is there, up to so many.
+    AtHand { max: usize },
+    /// The next one, behind those who ask for it already.
+    InLine,
+}
 
 /// What came of a request.
 #[derive(Debug)]
@@ -56,11 +71,14 @@ impl Shared {
         if max == 0 {
             return Ok(Vec::new());
         }
-        // The first request takes all there is at once; where others wait already, the next one stands in line.
-        let mut one_shot = true;
+        let at_hand = Ask::AtHand { max };
+        let mut ask = at_hand;
         loop {
-            let heard = self.request(filter, max, one_shot, end).await?;
-            one_shot = true;
+            let heard = self.request(filter, ask, end).await?;
+            ask = match heard {
+                Heard::Nothing | Heard::Queued => Ask::InLine,
+                _ => at_hand,
+            };
             match heard {
                 Heard::Messages(messages) => {
                     let deliveries = self.hand_out(filter, &mut spec, messages).await?;
@@ -68,11 +86,10 @@ impl Shared {
                         return Ok(deliveries);
                     }
                 }
-                Heard::Queued => one_shot = false,
                 Heard::NoRoom => sleep(NO_ROOM.min(end.saturating_duration_since(Instant::now()))).await,
                 Heard::Gone => spec = self.reopen(filter).await?,
                 Heard::Lost => sleep(AGAIN).await,
-                Heard::Nothing => {}
+                Heard::Nothing | Heard::Queued => {}
             }
             if Instant::now() >= end {
                 if !self.link.health.borrow().up {
@@ -84,21 +101,18 @@ impl Shared {
         }
     }
 
-    async fn request(
-        &self,
-        filter: &Filter,
-        max: usize,
-        one_shot: bool,
-        end: Instant,
-    ) -> Result<Heard, BusError> {
+    async fn request(&self, filter: &Filter, ask: Ask, end: Instant) -> Result<Heard, BusError> {
         let connections = self.link.connections();
-        let until = end.min(Instant::now() + LONGEST_REQUEST);
+        let (max, longest) = match ask {
+            Ask::AtHand { max } => (max, AT_HAND),
+            Ask::InLine => (1, LONGEST_REQUEST),
+        };
         // Nothing but an open request would be sent for no time at all.
-        let expires = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5));
-        let max = if one_shot { max } else { 1 };
+        let expires = end.saturating_duration_since(Instant::now()).clamp(AT_HAND, longest);
+        let until = Instant::now() + expires;
         let (stream, consumer) = (self.names.stream(Stage::of(filter)), names::consumer(filter));
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let request = json!({ "batch": max, "expires": nanos(expires), "no_wait": one_shot });
+        let request = json!({ "batch": max, "expires": nanos(expires), "no_wait": ask != Ask::InLine });
 
         let unavailable = |source| BusError::Unavailable { action: format!("pull from {filter}"), source };
         let client = &self.link.client;
@@ -109,7 +123,7 @@ impl Shared {
 
         let mut messages = Vec::new();
         loop {
-            let patience = if messages.is_empty() { until + SLACK } else { Instant::now() + BURST };
+            let patience = until + if messages.is_empty() { SLACK } else { LATE };
             let heard = tokio::select! {
                 biased;
                 heard = inlet.next() => heard,

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::time::timeout;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::worker::{Work, run_lanes};
@@ -284,4 +285,41 @@ async fn jobs_have_the_slot_again_of_a_process_that_vanished_with_a_place() {
             delivery.ack().await.unwrap();
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
+    const LIMIT: usize = 4;
+    const MESSAGES: usize = 2_000;
+    let server = NatsFixture::get().await;
+    let config = JetStreamConfig { messages_per_queue: MESSAGES, ..config(&server.url, "fleet-ends") };
+    let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
+    let filter = Filter::Fetch(lane(1));
+    // What is lost comes again only after the test has given up.
+    let spec = ConsumerSpec::new(filter.clone(), LIMIT, 10 * SOON, 5);
+    bus.open(spec).await.unwrap();
+    for n in 0..MESSAGES {
+        publish(&bus, fetch(1), &n.to_string()).await;
+    }
+    // Who works has room for more than the lane gives, so the server holds back what it has until somebody acknowledges, which may be when the pull is about to end.
+    let mut work = JoinSet::new();
+    let all_done = async {
+        while work.len() < MESSAGES {
+            for (n, delivery) in bus.pull(&filter, 2 * LIMIT, SOON).await.unwrap().into_iter().enumerate() {
+                let done =
+                    Instant::now() + Duration::from_micros(5_000 + 97 * ((work.len() + 3 * n) as u64 % 31));
+                work.spawn(async move {
+                    // To a moment that no timer is fine enough for.
+                    while Instant::now() < done {
+                        yield_now().await;
+                    }
+                    delivery.ack().await.unwrap();
+                    delivery.attempt
+                });
+            }
+        }
+    };
+    let ended = timeout(SOON, all_done).await;
+    assert!(ended.is_ok(), "{} of {MESSAGES} came", work.len());
+    assert!(work.join_all().await.into_iter().all(|attempt| attempt == 1));
 }
