@@ -228,7 +228,8 @@ fn judge(message: &async_nats::Message) -> Option<Heard> {
     })
 }
 
-/// Ends a request early, and takes along what was on its way.
+/// Gives up a request whose end the server has not told in time, and takes along what was on its way. What it hands out at this very moment comes again when its
+/// `ack_wait` is over: the client forgets the request before the server does.
 async fn farewell(inlet: &mut Subscriber, messages: &mut Vec<async_nats::Message>) {
     if inlet.drain().await.is_err() {
         return;
