@@ -10,8 +10,6 @@ use crate::{PackLimits, PackMember, StoreError};
 
 /// A piece takes no more bodies when it has so many bytes.
 const PIECE: usize = 1024 * 1024;
-/// The most members for which a piece makes room beforehand: as many as a job has.
-const MEMBERS: usize = 256;
 
 /// Bitstreams that are stored in one pack, whatever else is in it. [`SharedPacks::batch`](crate::SharedPacks::batch) gives an empty one.
 #[derive(Debug)]
@@ -75,7 +73,7 @@ impl PackBatch {
         self.expected.bytes = bytes.saturating_sub(member.bytes.len());
         let piece = match self.pieces.last_mut() {
             Some(piece) if piece.bytes.len() < PIECE => piece,
-            _ => self.pieces.push_mut(Piece::with_room(members.min(MEMBERS), bytes.min(PIECE))),
+            _ => self.pieces.push_mut(Piece::with_room(members.min(self.limits.members), bytes.min(PIECE))),
         };
         piece.add(member);
         Ok(())

@@ -75,10 +75,7 @@ impl Shared {
         let mut ask = at_hand;
         loop {
             let heard = self.request(filter, ask, end).await?;
-            ask = match heard {
-                Heard::Nothing | Heard::Queued => Ask::InLine,
-                _ => at_hand,
-            };
+            ask = at_hand;
             match heard {
                 Heard::Messages(messages) => {
                     let deliveries = self.hand_out(filter, &mut spec, messages).await?;
@@ -89,7 +86,7 @@ impl Shared {
                 Heard::NoRoom => sleep(NO_ROOM.min(end.saturating_duration_since(Instant::now()))).await,
                 Heard::Gone => spec = self.reopen(filter).await?,
                 Heard::Lost => sleep(AGAIN).await,
-                Heard::Nothing | Heard::Queued => {}
+                Heard::Nothing | Heard::Queued => ask = Ask::InLine,
             }
             if Instant::now() >= end {
                 if !self.link.health.borrow().up {
