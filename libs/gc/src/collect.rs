@@ -37,7 +37,7 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
         clock,
         times,
         config: CatalogConfig::default(),
-        marks: Marks::new()?,
+        marks: Marks::new(),
         report: Report {
             dry_run: options.dry_run,
             keep_for_seconds: options.keep_for.as_secs(),

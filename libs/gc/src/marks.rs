@@ -53,8 +53,8 @@ pub(crate) enum By {
 }
 
 impl Marks {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { objects: Spill::new()?, sources: HashMap::new() })
+    pub(crate) fn new() -> Self {
+        Self { objects: Spill::new(), sources: HashMap::new() }
     }
 
     /// What is needed of a Source.

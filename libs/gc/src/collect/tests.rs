@@ -68,7 +68,7 @@ async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_
     let clock = ManualClock::new(Timestamp::now());
     let options = Options { keep_for: SignedDuration::ZERO, dry_run: false, as_owner: true };
     let times = Times::new(clock.now(), options.keep_for);
-    let (marks, report) = (Marks::new().unwrap(), Report::default());
+    let (marks, report) = (Marks::new(), Report::default());
     let mut collection =
         Collection { store: &store, options: &options, clock: &clock, times, config, marks, report };
     let standing = collection.tidy_up(&source, &[], 1, &[]).await.unwrap();
