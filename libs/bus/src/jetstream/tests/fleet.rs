@@ -298,9 +298,12 @@ async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
     // What is lost comes again only after the test has given up.
     let spec = ConsumerSpec::new(filter.clone(), LIMIT, 10 * SOON, 5);
     bus.open(spec).await.unwrap();
-    for n in 0..MESSAGES {
-        publish(&bus, fetch(1), &n.to_string()).await;
-    }
+    let all_there = async {
+        for n in 0..MESSAGES {
+            publish(&bus, fetch(1), &n.to_string()).await;
+        }
+    };
+    timeout(SOON, all_there).await.expect("not all are taken");
     // Who works has room for more than the lane gives, so the server holds back what it has until somebody acknowledges, which may be when the pull is about to end.
     let mut work = JoinSet::new();
     let all_done = async {
