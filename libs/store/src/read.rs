@@ -114,27 +114,26 @@ impl Store {
     }
 
     async fn pass(&self, location: &Location, expected: Expected) -> Result<ByteStream, StoreError> {
-        Ok(verified::stream(self.pieces(location, &expected).await?, expected))
+        let found = self.get(location, &expected).await?;
+        Ok(verified::stream(self.pieces(found, location, &expected), expected))
     }
 
     /// What is wanted, in memory, neither counted nor compared.
     async fn whole(&self, location: &Location, expected: &Expected) -> Result<Bytes, StoreError> {
+        let found = self.get(location, expected).await?;
         match expected.method() {
-            Method::Stored => {
-                let result = self.get(location, expected).await?;
-                result.bytes().await.map_err(|e| self.failed(location, e))
-            }
-            Method::Deflated => gathered(self.pieces(location, expected).await?, expected).await,
+            Method::Stored => found.bytes().await.map_err(|e| self.failed(location, e)),
+            Method::Deflated => gathered(self.pieces(found, location, expected), expected).await,
         }
     }
 
-    /// What is wanted, in pieces, neither counted nor compared.
-    async fn pieces(&self, location: &Location, expected: &Expected) -> Result<ByteStream, StoreError> {
-        let pieces = self.pieces_of(self.get(location, expected).await?, Key::of(location));
-        Ok(match expected.method() {
+    /// What was found at the location, in pieces, neither counted nor compared.
+    pub(crate) fn pieces(&self, found: GetResult, location: &Location, expected: &Expected) -> ByteStream {
+        let pieces = self.pieces_of(found, Key::of(location));
+        match expected.method() {
             Method::Stored => pieces,
             Method::Deflated => inflate::stream(pieces, expected.clone()),
-        })
+        }
     }
 
     /// What was got, in pieces.
@@ -148,7 +147,12 @@ impl Store {
         }
     }
 
-    async fn get(&self, location: &Location, expected: &Expected) -> Result<GetResult, StoreError> {
+    /// What lies at the location, as a store gives it.
+    pub(crate) async fn get(
+        &self,
+        location: &Location,
+        expected: &Expected,
+    ) -> Result<GetResult, StoreError> {
         let range = match location.span() {
             Some(Span { stored_length: 1.., .. }) => Some(GetRange::Bounded(expected.range()?)),
             Some(_) => return self.get_nothing(location).await,

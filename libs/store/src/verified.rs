@@ -145,58 +145,61 @@ impl Expected {
     }
 }
 
-/// Passes `pieces` on and compares them. The last piece waits for the verdict, so nobody ever holds all bytes of a
-/// damaged bitstream and takes it for whole.
-pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
-    // A member of an archive has no digest here, and counting is free.
-    let hasher = expected.sha256.map(|_| Hasher::new([]));
-    let begin = Some(Passing { pieces, expected, hasher, passed: 0, held: None });
-    stream::try_unfold(begin, |state| async move {
-        let Some(mut passing) = state else { return Ok(None) };
-        loop {
-            let Some(piece) = passing.pieces.next().await.transpose()? else {
-                let last = passing.finish()?;
-                return Ok(last.map(|piece| (piece, None)));
-            };
-            if let Some(ready) = passing.take(piece)? {
-                return Ok(Some((ready, Some(passing))));
-            }
-        }
-    })
-    .boxed()
-}
-
-struct Passing {
-    pieces: ByteStream,
+/// Compares bytes that pass.
+#[derive(Debug)]
+pub(crate) struct Judging {
     expected: Expected,
     hasher: Option<Hasher>,
     passed: u64,
-    held: Option<Bytes>,
 }
 
-impl Passing {
-    /// Takes a piece and gives the one before it.
-    fn take(&mut self, piece: Bytes) -> Result<Option<Bytes>, StoreError> {
-        if piece.is_empty() {
-            return Ok(None);
-        }
+impl Judging {
+    pub(crate) fn new(expected: Expected) -> Self {
+        // A member of an archive has no digest here, and counting is free.
+        let hasher = expected.sha256.map(|_| Hasher::new([]));
+        Self { expected, hasher, passed: 0 }
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         self.passed += piece.len() as u64;
         if self.passed > self.expected.length {
             return Err(self.expected.wrong_length(self.passed));
         }
         if let Some(hasher) = &mut self.hasher {
-            hasher.update(&piece);
+            hasher.update(piece);
         }
-        Ok(self.held.replace(piece))
+        Ok(())
     }
 
-    fn finish(self) -> Result<Option<Bytes>, StoreError> {
+    /// There are no more.
+    pub(crate) fn finish(self) -> Result<(), StoreError> {
         if self.passed != self.expected.length {
             return Err(self.expected.wrong_length(self.passed));
         }
-        if let Some(hasher) = self.hasher {
-            self.expected.judge_digest(hasher.finish().sha256())?;
-        }
-        Ok(self.held)
+        self.hasher.map_or(Ok(()), |hasher| self.expected.judge_digest(hasher.finish().sha256()))
     }
+}
+
+/// Passes `pieces` on and compares them. The last piece waits for the verdict, so nobody ever holds all bytes of a
+/// damaged bitstream and takes it for whole.
+pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
+    let begin = Some((pieces, Judging::new(expected), None::<Bytes>));
+    stream::try_unfold(begin, |state| async move {
+        let Some((mut pieces, mut judging, mut held)) = state else { return Ok(None) };
+        loop {
+            let Some(piece) = pieces.next().await.transpose()? else {
+                judging.finish()?;
+                return Ok(held.map(|piece| (piece, None)));
+            };
+            if piece.is_empty() {
+                continue;
+            }
+            judging.take(&piece)?;
+            if let Some(ready) = held.replace(piece) {
+                return Ok(Some((ready, Some((pieces, judging, held)))));
+            }
+        }
+    })
+    .boxed()
 }

@@ -64,6 +64,9 @@ conformance!(
     a_damaged_object_is_set_aside_and_what_comes_again_is_whole,
     uploads_are_told_with_the_packages_they_become,
     sources_are_noted_and_listed,
+    what_is_held_is_laid_out_wherever_it_lies,
+    what_is_damaged_is_not_laid_out,
+    who_writes_into_a_file_of_a_view_does_no_harm_to_what_is_held,
     the_object_store_is_complete,
 );
 

@@ -40,10 +40,11 @@ pub async fn restore(
         return Ok(record.collected.map_or(Restored::NothingHeld, Restored::Collected));
     };
     // Nothing unverified is served: the bytes are read to their end before anything is said of them.
-    let mut bytes = store.open_verified(&bitstream).await?;
-    while bytes.try_next().await?.is_some() {}
     if let Some(view) = view {
-        view.place_stream(uri.clone(), store.open_verified(&bitstream).await?).await?;
+        store.lay_out(&bitstream, view, uri.clone()).await?;
+    } else {
+        let mut bytes = store.open_verified(&bitstream).await?;
+        while bytes.try_next().await?.is_some() {}
     }
     let now = clock.now();
     let sha256 = bitstream.computed.sha256();

@@ -19,7 +19,7 @@ const BATCH: usize = 512;
 const SHARE: usize = 64;
 /// Shares on their way at the same time: while some are written, others are read.
 const SHARES_AT_ONCE: usize = 4;
-/// Larger ones are streamed, each by itself.
+/// Larger ones are copied, each by itself.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
 impl Harvest {
@@ -34,8 +34,7 @@ impl Harvest {
         while begin < verified.len() {
             let (first, rest) = (&verified[begin], &verified[begin + 1..]);
             if first.1.computed.length() > SMALL_BYTES {
-                let bytes = self.store.open_verified(first.1).await?;
-                view.place_stream(first.0.clone(), bytes).await?;
+                self.store.lay_out(first.1, view, first.0.clone()).await?;
                 begin += 1;
                 continue;
             }

@@ -58,6 +58,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use model::ResourceUri;
+use tempfile::NamedTempFile;
 
 use crate::StoreError;
 use crate::read::ByteStream;
@@ -113,11 +114,21 @@ impl View {
     /// # Errors
     /// The stream's error, or as [`View::place`].
     pub async fn place_stream(&self, uri: ResourceUri, mut pieces: ByteStream) -> Result<(), StoreError> {
-        let files = Arc::clone(&self.0);
-        let mut file = blocking("write into the view", move || files.temporary()).await?;
+        let mut file = self.temporary().await?;
         while let Some(piece) = pieces.next().await.transpose()? {
             file = blocking("write into the view", move || files::write(file, &piece)).await?;
         }
+        self.publish(file, uri).await
+    }
+
+    /// A file on the view's file system, to be published once it is whole.
+    pub(crate) async fn temporary(&self) -> Result<NamedTempFile, StoreError> {
+        let files = Arc::clone(&self.0);
+        blocking("write into the view", move || files.temporary()).await
+    }
+
+    /// Makes a whole file that of a resource, over the one that is there.
+    pub(crate) async fn publish(&self, file: NamedTempFile, uri: ResourceUri) -> Result<(), StoreError> {
         let files = Arc::clone(&self.0);
         blocking("write into the view", move || files.publish(file, &uri)).await
     }

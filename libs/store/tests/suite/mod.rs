@@ -4,11 +4,13 @@ mod damage;
 mod packages;
 mod sweep;
 mod uploads;
+mod views;
 
 pub(crate) use damage::*;
 pub(crate) use packages::*;
 pub(crate) use sweep::*;
 pub(crate) use uploads::*;
+pub(crate) use views::*;
 
 use std::collections::BTreeSet;
 

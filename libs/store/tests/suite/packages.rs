@@ -10,13 +10,13 @@ use super::*;
 
 /// An archive of members, some of them deflated, with bytes between them that belong to none.
 #[derive(Default)]
-struct Archive {
+pub(super) struct Archive {
     bytes: Vec<u8>,
     members: Vec<(Span, Vec<u8>)>,
 }
 
 impl Archive {
-    fn add(&mut self, bytes: Vec<u8>, method: Method) {
+    pub(super) fn add(&mut self, bytes: Vec<u8>, method: Method) {
         self.bytes.extend_from_slice(b"a header");
         let offset = self.bytes.len() as u64;
         match method {
@@ -31,7 +31,7 @@ impl Archive {
     }
 
     /// Stores it, and gives the whole and its members.
-    async fn store(self, store: &Store) -> (Location, Vec<(Bitstream, Vec<u8>)>) {
+    pub(super) async fn store(self, store: &Store) -> (Location, Vec<(Bitstream, Vec<u8>)>) {
         let package = PackageId::fresh();
         let whole = Span { offset: 0, stored_length: self.bytes.len() as u64, method: Method::Stored };
         let whole = at(package, whole);
