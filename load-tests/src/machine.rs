@@ -45,6 +45,12 @@ pub(crate) fn free_memory() -> u64 {
     kib(&meminfo, "MemFree").unwrap_or_default() * 1024
 }
 
+/// Whether the files below `folder` lie in memory.
+pub(crate) fn lies_in_memory(folder: &Path) -> bool {
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    file_system(&mountinfo, folder).is_some_and(|kind| kind.starts_with("tmpfs"))
+}
+
 fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())

@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::peers::{self, Peer};
 use crate::place::Place;
 use crate::process::CommandLine;
+use crate::ready::FullMemory;
 use crate::report::{Report, Round};
 use crate::source::Source;
 use crate::thresher::{Outcome, Thresher, View};
@@ -52,6 +53,7 @@ struct Bench {
     source: Source,
     expected: Vec<Expected>,
     work: WorkFolder,
+    memory: FullMemory,
 }
 
 /// Runs the case.
@@ -64,7 +66,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
     let versions =
         vec![thresher.version.clone(), curl.version.clone(), sha256sum.version.clone(), source.version()];
-    let bench = Bench { thresher, curl, sha256sum, source, expected, work };
+    let disk = testkit::servers::target_directory();
+    fs::create_dir_all(&disk)?;
+    let memory = FullMemory::new(&disk);
+    let memory_before = if memory.is_there() { "full of copies of files" } else { "as it was" };
+    let bench = Bench { thresher, curl, sha256sum, source, expected, work, memory };
     let run = |way, round| bench.run(way, round);
     let megabytes = (resources * BYTES_EACH).div_ceil(MB);
     let rows = interleaved(&Way::ALL, Way::name, megabytes, options, run)?;
@@ -73,6 +79,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         ("resources", json!(resources)),
         ("bytes_each", json!(BYTES_EACH)),
         ("declared", json!("sha-256, length, lastmod")),
+        ("memory_before_each_run", json!(memory_before)),
         ("requests_at_a_time", json!(AT_ONCE)),
         ("rounds", json!(options.rounds)),
         ("transport", json!("HTTP/1.1 over loopback")),
@@ -104,6 +111,7 @@ impl Bench {
         let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
         let folder = self.work.make(&name)?;
         let into = folder.join("into");
+        self.memory.restore()?;
         let (command, done) = match way {
             Way::Thresher(view) => self.sync(view, &folder, &into)?,
             Way::Curl | Way::CurlAllCores => self.curl(way, &folder, &into)?,
