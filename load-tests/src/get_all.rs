@@ -1,7 +1,9 @@
 //! `load-tests get-all`: the least that any client can do, in a process of its own. Every URL of a list is asked for, so many at
-//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is, or what a harvest keeps.
+//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is, or what a harvest keeps. The list may be a
+//! Resource List, too.
 
 use std::fs;
+use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use data_encoding::HEXLOWER;
-use hyper::body::Body as _;
-use hyper::{StatusCode, Uri};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::{Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -21,13 +23,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use store::StoreTarget;
 
-use crate::keep::{self, Keeper, PACKED_TOGETHER, Received};
+use crate::keep::{self, Keeper, PACKED_TOGETHER, PLANNED_TOGETHER, Received, Settling, Wanted};
+use crate::listed;
 
 /// `get-all`.
 #[derive(Debug, Args)]
 pub(crate) struct GetAllArgs {
     /// A file with a URL a line.
-    pub(crate) urls: PathBuf,
+    #[arg(required_unless_present = "list")]
+    pub(crate) urls: Option<PathBuf>,
+    /// Get what this Resource List names, once that is planned, and compare it with the sha-256 that it declares.
+    #[arg(long, value_name = "URL", requires = "keep", conflicts_with = "urls")]
+    pub(crate) list: Option<Uri>,
     /// Requests open at once.
     #[arg(long)]
     pub(crate) at_once: NonZeroUsize,
@@ -62,6 +69,8 @@ pub(crate) struct Sum {
 struct Work {
     client: Client<HttpConnector, String>,
     urls: Vec<Uri>,
+    /// What each has to be, where that is known.
+    declared: Vec<[u8; 32]>,
     next: AtomicUsize,
     into: Option<PathBuf>,
     keeper: Option<Keeper>,
@@ -69,24 +78,24 @@ struct Work {
 
 /// Gets everything, and prints what it was as JSON.
 pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
-    let urls = fs::read_to_string(&arguments.urls)
-        .with_context(|| format!("cannot read {}", arguments.urls.display()))?;
-    let urls = urls.lines().map(|url| url.parse().with_context(|| format!("{url} is no URL")));
     let mut work = Work {
         client: Client::builder(TokioExecutor::new()).build_http(),
-        urls: urls.collect::<Result<_, _>>()?,
+        urls: Vec::new(),
+        declared: Vec::new(),
         next: AtomicUsize::new(0),
         into: arguments.into.clone(),
         keeper: None,
     };
+    if let Some(urls) = &arguments.urls {
+        let lines = fs::read_to_string(urls).with_context(|| format!("cannot read {}", urls.display()))?;
+        let urls = lines.lines().map(|url| url.parse().with_context(|| format!("{url} is no URL")));
+        work.urls = urls.collect::<Result<_, _>>()?;
+    }
     let runtime = tokio::runtime::Runtime::new()?;
     let sum = runtime.block_on(async {
         let mut settling = None;
         if let Some(place) = &arguments.keep {
-            let uris: Vec<_> =
-                work.urls.iter().map(|url| url.to_string().parse()).collect::<Result<_, _>>()?;
-            let (keeper, begun) = keep::open(place, &uris).await?;
-            (work.keeper, settling) = (Some(keeper), Some(tokio::spawn(begun.run())));
+            settling = Some(tokio::spawn(work.plan(place, arguments.list.as_ref()).await?.run()));
         }
         let work = Arc::new(work);
         let workers: Vec<_> =
@@ -106,18 +115,60 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+impl Work {
+    /// Opens a harvest where there is nothing yet, and plans what is to be got: the URLs, or what the list names.
+    async fn plan(&mut self, place: &StoreTarget, list: Option<&Uri>) -> anyhow::Result<Settling> {
+        let entry = list.or(self.urls.first()).context("there is nothing to get")?;
+        let (keeper, mut settling) = keep::open(place, &entry.to_string().parse()?).await?;
+        self.keeper = Some(keeper);
+        let Some(list) = list else {
+            for urls in self.urls.chunks(PLANNED_TOGETHER) {
+                let uris = urls.iter().map(|url| anyhow::Ok(Wanted::unlisted(url.to_string().parse()?)));
+                settling.plan(&uris.collect::<Result<Vec<_>, _>>()?).await?;
+            }
+            return Ok(settling);
+        };
+        let (mut incoming, mut bytes) = (self.ask(list).await?.into_body(), Vec::new());
+        while let Some(part) = next_part(&mut incoming).await? {
+            bytes.extend_from_slice(&part);
+        }
+        let mut portions = listed::read(bytes);
+        while let Some(portion) = portions.recv().await {
+            let portion = portion?;
+            settling.plan(&portion).await?;
+            for wanted in &portion {
+                self.urls.push(wanted.uri.as_str().parse()?);
+                self.declared.push(listed::sha256(wanted)?);
+            }
+        }
+        Ok(settling)
+    }
+
+    async fn ask(&self, url: &Uri) -> anyhow::Result<Response<Incoming>> {
+        let answer = self.client.get(url.clone()).await.with_context(|| format!("cannot get {url}"))?;
+        ensure!(answer.status() == StatusCode::OK, "{url} is answered with {}", answer.status());
+        Ok(answer)
+    }
+}
+
+async fn next_part(incoming: &mut Incoming) -> hyper::Result<Option<Bytes>> {
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut *incoming).poll_frame(context)).await {
+        if let Ok(part) = frame?.into_data() {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
+}
+
 /// Gets one after another of those that nobody else has taken.
 async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     let (mut sum, mut received) = (Sum::default(), Vec::new());
-    while let Some(url) = work.urls.get(work.next.fetch_add(1, Ordering::Relaxed)) {
-        let answer = work.client.get(url.clone()).await.with_context(|| format!("cannot get {url}"))?;
-        ensure!(answer.status() == StatusCode::OK, "{url} is answered with {}", answer.status());
-        let mut incoming = answer.into_body();
+    loop {
+        let n = work.next.fetch_add(1, Ordering::Relaxed);
+        let Some(url) = work.urls.get(n) else { break };
+        let mut incoming = work.ask(url).await?.into_body();
         let (mut digest, mut bytes, mut kept) = (Sha256::new(), 0, Vec::new());
-        while let Some(frame) =
-            std::future::poll_fn(|context| Pin::new(&mut incoming).poll_frame(context)).await
-        {
-            let Ok(part) = frame?.into_data() else { continue };
+        while let Some(part) = next_part(&mut incoming).await? {
             digest.update(&part);
             bytes += part.len() as u64;
             if work.into.is_some() || work.keeper.is_some() {
@@ -125,6 +176,9 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
             }
         }
         let digest: [u8; 32] = digest.finalize().into();
+        if let Some(declared) = work.declared.get(n) {
+            ensure!(digest == *declared, "{url} is not as it is listed");
+        }
         sum.count(bytes, digest);
         if let Some(into) = &work.into {
             write(&into.join(url.path().trim_start_matches('/')), &kept)?;

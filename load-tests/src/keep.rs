@@ -1,6 +1,5 @@
 //! What `get-all --keep` does beside getting: bitstreams go into packs, and of each resource the catalog holds a plan before it is asked for
-//! and a record when its pack is stored. It is what Thresher writes, by the same libraries, with nothing else around it: no list is read, nothing is judged, and
-//! who is killed begins anew.
+//! and a record when its pack is stored. It is what Thresher writes, by the same libraries, with nothing else around it: nothing is handed on, and who is killed begins anew.
 
 use anyhow::Context as _;
 use catalog::{Batch, Catalog, CatalogConfig};
@@ -14,12 +13,18 @@ use store::{Key, PackMember, Packer, SourceNote, Store, StoreOptions, StoreTarge
 use tokio::sync::mpsc;
 use url::Url;
 
-/// Resources whose plans are committed together, as many as Thresher takes.
-const PLANNED_TOGETHER: usize = 500;
+/// Resources whose plans are committed together, as many as Thresher gathers.
+pub(crate) const PLANNED_TOGETHER: usize = 2_000;
 /// Bitstreams of a pack: a job of Thresher's, with 20,000 resources and 16 requests at once.
 pub(crate) const PACKED_TOGETHER: usize = 40;
 /// Packs that are settled by one commit, at most.
 const SETTLED_TOGETHER: usize = 8;
+
+/// A resource that is to be got, and what is declared of it.
+pub(crate) struct Wanted {
+    pub(crate) uri: ResourceUri,
+    pub(crate) declaration: Declaration,
+}
 
 /// A body that was received.
 pub(crate) struct Received {
@@ -44,26 +49,21 @@ pub(crate) struct Settling {
     packed: mpsc::Receiver<Packed>,
     run: RunId,
     list: String,
+    lane: Lane,
+    planned: u64,
 }
 
-/// Opens a harvest where there is nothing yet, and plans all of `uris`.
-pub(crate) async fn open(place: &StoreTarget, uris: &[ResourceUri]) -> anyhow::Result<(Keeper, Settling)> {
-    let first = uris.first().context("there is nothing to get")?;
-    let (lane, entry) = (first.lane().context("it has no origin")?, Url::parse(first.as_str())?);
+/// Opens a harvest where there is nothing yet.
+pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Result<(Keeper, Settling)> {
+    let (lane, entry) = (entry.lane().context("it has no origin")?, Url::parse(entry.as_str())?);
     let source = SourceId::of_entry(&entry);
     let store = Store::open(place, StoreOptions::default()).await?;
     store.note_source(&SourceNote { source: source.clone(), url: entry.to_string() }).await?;
     let path = Key::Catalog(source.clone()).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let (sender, packed) = mpsc::channel(SETTLED_TOGETHER);
-    let settling = Settling { catalog, packed, run: RunId::fresh(), list: entry.to_string() };
-    for (portion, first) in uris.chunks(PLANNED_TOGETHER).zip((0..).step_by(PLANNED_TOGETHER)) {
-        let mut batch = Batch::new();
-        for (uri, seq) in portion.iter().zip(first..) {
-            batch.put_pending(uri, &settling.plan(&lane, uri, seq));
-        }
-        settling.catalog.commit(batch).await?;
-    }
+    let (run, list) = (RunId::fresh(), entry.to_string());
+    let settling = Settling { catalog, packed, run, list, lane, planned: 0 };
     Ok((Keeper { store, source, packed: sender }, settling))
 }
 
@@ -88,6 +88,16 @@ impl Keeper {
 }
 
 impl Settling {
+    /// Plans a portion of what is to be got.
+    pub(crate) async fn plan(&mut self, portion: &[Wanted]) -> anyhow::Result<()> {
+        let mut batch = Batch::new();
+        for wanted in portion {
+            batch.put_pending(&wanted.uri, &self.planned(wanted.declaration.clone()));
+            self.planned += 1;
+        }
+        Ok(self.catalog.commit(batch).await?)
+    }
+
     /// Settles what comes, and closes the catalog when nothing more does.
     pub(crate) async fn run(mut self) -> anyhow::Result<()> {
         let mut packs = Vec::with_capacity(SETTLED_TOGETHER);
@@ -138,12 +148,11 @@ impl Settling {
         });
     }
 
-    /// A plan. What the list declares is not known here: a digest of something else takes as much room.
-    fn plan(&self, lane: &Lane, uri: &ResourceUri, seq: u64) -> PendingRecord {
+    fn planned(&self, declaration: Declaration) -> PendingRecord {
         PendingRecord {
-            seq: Seq::new(seq),
-            action: Action::Fetch { lane: lane.clone() },
-            declaration: declaration(&Computed::of(uri.as_str().as_bytes())),
+            seq: Seq::new(self.planned),
+            action: Action::Fetch { lane: self.lane.clone() },
+            declaration,
             listing: self.listing(),
             attempts: 0,
             next_attempt_at: None,
@@ -162,6 +171,14 @@ impl Settling {
             as_of: Some(Timestamp::UNIX_EPOCH),
             latest: Some(Timestamp::UNIX_EPOCH),
         }
+    }
+}
+
+impl Wanted {
+    /// One whose list is not known: a digest of something else takes as much room as what it would declare.
+    pub(crate) fn unlisted(uri: ResourceUri) -> Self {
+        let declaration = declaration(&Computed::of(uri.as_str().as_bytes()));
+        Self { uri, declaration }
     }
 }
 

@@ -9,6 +9,7 @@ mod fleet;
 mod folder;
 mod get_all;
 mod keep;
+mod listed;
 mod machine;
 mod measure;
 mod meter;

@@ -65,8 +65,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     ]);
     let finished_at = jiff::Timestamp::now();
     let report = Report { case: "small-files", finished_at, machine, setup, versions, rows };
-    let (bare, kept) = (Entrant::Bare(Kept::Nothing), Entrant::Bare(Kept::Harvest));
-    let others = [bare, kept, Entrant::Curl, Entrant::Aria2c, Entrant::Wget, Entrant::ResyncSync];
+    let [bare, kept, listed] = [Kept::Nothing, Kept::Harvest, Kept::Listed].map(Entrant::Bare);
+    let others = [bare, kept, listed, Entrant::Curl, Entrant::Aria2c, Entrant::Wget, Entrant::ResyncSync];
     Ok(report.summed_up(&others.map(Entrant::name)))
 }
 
@@ -102,7 +102,7 @@ impl Bench {
                 match kept {
                     Kept::Nothing => {}
                     Kept::Files => checks.extend(check::files(&into, &base, &self.expected)?),
-                    Kept::Harvest => {
+                    Kept::Harvest | Kept::Listed => {
                         let place = Place::directory(&into);
                         checks.extend(check::harvest(&self.thresher, &place, &self.expected, SAMPLE)?);
                     }

@@ -17,7 +17,7 @@ pub(crate) enum Entrant {
         /// Requests open at once; as many as it takes by itself when absent.
         concurrency: Option<u16>,
     },
-    /// `load-tests get-all`: the limit. It is given a list of URLs, as all that follow but the last.
+    /// `load-tests get-all`: the limit. It is given a list of URLs, as all that follow but the last, unless it reads the Source's own.
     Bare(Kept),
     /// `curl`: neither reads a Resource List nor verifies, nor do those that follow.
     Curl,
@@ -40,6 +40,8 @@ pub(crate) enum Kept {
     Files,
     /// Packs, and a catalog, as a harvest does.
     Harvest,
+    /// The same of what the Resource List names, compared with what it declares.
+    Listed,
 }
 
 /// As many requests at once as all have that can be told.
@@ -51,7 +53,7 @@ const URLS_AT_A_TIME: &str = "250";
 
 impl Entrant {
     /// All, in the order of the first round.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Thresher { has_view: false, concurrency: Some(AT_ONCE) },
         Self::Thresher { has_view: false, concurrency: None },
         Self::Curl,
@@ -59,6 +61,7 @@ impl Entrant {
         Self::Thresher { has_view: true, concurrency: None },
         Self::Bare(Kept::Nothing),
         Self::Bare(Kept::Harvest),
+        Self::Bare(Kept::Listed),
         Self::Bare(Kept::Files),
         Self::Aria2c,
         Self::Wget,
@@ -75,6 +78,7 @@ impl Entrant {
             Self::Thresher { has_view: true, concurrency: None } => "thresher, view files, default",
             Self::Bare(Kept::Nothing) => "bare loop",
             Self::Bare(Kept::Harvest) => "bare loop, packs and records",
+            Self::Bare(Kept::Listed) => "bare loop, list, packs and records",
             Self::Bare(Kept::Files) => "bare loop, files",
             Self::Curl => "curl",
             Self::Aria2c => "aria2c",
@@ -103,11 +107,12 @@ impl Entrant {
             }
             Self::Bare(kept) => {
                 let command = CommandLine::new(std::env::current_exe()?);
-                let command = command.args(["get-all", LIST, "--at-once", &at_once]);
+                let command = command.args(["get-all", "--at-once", &at_once]);
                 match kept {
-                    Kept::Nothing => command,
-                    Kept::Files => command.args(["--into", "into"]),
-                    Kept::Harvest => command.args(["--keep", "into"]),
+                    Kept::Nothing => command.args([LIST]),
+                    Kept::Files => command.args([LIST, "--into", "into"]),
+                    Kept::Harvest => command.args([LIST, "--keep", "into"]),
+                    Kept::Listed => command.args(["--list", &list, "--keep", "into"]),
                 }
             }
             Self::Curl => bench.curl.command().args(["--parallel", "--parallel-max", &at_once]).args([
@@ -141,7 +146,7 @@ impl Entrant {
     fn line(self, uri: &str, base: &str) -> String {
         let path = uri.strip_prefix(base).unwrap_or(uri);
         match self {
-            Self::Thresher { .. } | Self::ResyncSync => String::new(),
+            Self::Thresher { .. } | Self::ResyncSync | Self::Bare(Kept::Listed) => String::new(),
             Self::Bare(_) | Self::Wget | Self::Wgets => format!("{uri}\n"),
             Self::Curl => format!("url = \"{uri}\"\noutput = \"into{path}\"\n"),
             Self::Aria2c => format!("{uri}\n  out={}\n", path.trim_start_matches('/')),
