@@ -92,7 +92,7 @@ impl Settling {
     pub(crate) async fn plan(&mut self, portion: &[Wanted]) -> anyhow::Result<()> {
         let mut batch = Batch::new();
         for wanted in portion {
-            batch.put_pending(&wanted.uri, &self.planned(wanted.declaration.clone()));
+            batch.put_pending(&wanted.uri, &self.pending(wanted.declaration.clone()));
             self.planned += 1;
         }
         Ok(self.catalog.commit(batch).await?)
@@ -148,7 +148,7 @@ impl Settling {
         });
     }
 
-    fn planned(&self, declaration: Declaration) -> PendingRecord {
+    fn pending(&self, declaration: Declaration) -> PendingRecord {
         PendingRecord {
             seq: Seq::new(self.planned),
             action: Action::Fetch { lane: self.lane.clone() },

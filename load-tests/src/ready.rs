@@ -39,7 +39,8 @@ impl FullMemory {
         eprintln!("filling {} MB of memory with copies of a file", bytes / 1_000_000);
         let file =
             tempfile::tempfile_in(directory).and_then(|mut file| fill(&mut file, bytes).map(|()| file));
-        Self(file.ok())
+        let left = |error: &io::Error| eprintln!("memory is left as it is: {error}");
+        Self(file.inspect_err(left).ok())
     }
 
     /// Whether there is such a file.

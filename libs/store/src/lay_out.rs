@@ -40,7 +40,8 @@ impl Store {
             (GetResultPayload::File(from, path), Method::Stored) => {
                 let to = view.temporary().await?;
                 let judging = Judging::new(expected);
-                let copy = Copying { from, path, range, to, judging, is_shared: false, piece: Vec::new() };
+                let piece = vec![0; PIECE_BYTES];
+                let copy = Copying { from, path, range, to, is_shared: false, judging, piece };
                 view.publish(copy.run(is_whole).await?, uri).await
             }
             (payload, _) => {
@@ -69,7 +70,6 @@ impl Copying {
     async fn run(mut self, is_whole: bool) -> Result<NamedTempFile, StoreError> {
         let mut copy = blocking(ACTION, move || {
             self.is_shared = is_whole && share::content(&self.from, self.to.as_file());
-            self.piece = vec![0; PIECE_BYTES];
             Ok(self)
         })
         .await?;

@@ -12,7 +12,7 @@ fn page() -> ResourceUri {
     "https://h/page".parse().unwrap()
 }
 
-/// A view of its own, on another file system than most stores.
+/// A view of its own, which is not that of the store.
 fn view() -> (tempfile::TempDir, View) {
     let directory = tempfile::tempdir().unwrap();
     let view = View::new(directory.path());
