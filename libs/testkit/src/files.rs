@@ -56,6 +56,11 @@ pub enum Ranges {
         /// The most that are served.
         beyond: usize,
     },
+    /// The range, but one that begins here is answered 429 while another is open.
+    RefusedAt {
+        /// Its first byte.
+        first: usize,
+    },
 }
 
 /// One request as it was answered.
@@ -160,6 +165,17 @@ impl File {
         Self { ranges, ..self }
     }
 
+    /// Whether a request is refused while so many are open.
+    fn refuses(&self, range: Option<&str>, open: usize) -> bool {
+        match self.ranges {
+            Ranges::Refused { beyond } => open >= beyond,
+            Ranges::RefusedAt { first } => {
+                open > 0 && range.is_some_and(|range| range.starts_with(&format!("bytes={first}-")))
+            }
+            _ => false,
+        }
+    }
+
     /// The bytes wanted that can be had, and where they begin; none for the whole.
     fn part(&self, headers: &HeaderMap) -> Option<(usize, Bytes)> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -255,9 +271,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
         let state = shared.state();
         match state.files.get(&path) {
             None => (404, Response::builder()),
-            Some(File { ranges: Ranges::Refused { beyond }, .. }) if state.open >= *beyond => {
-                (429, Response::builder())
-            }
+            Some(file) if file.refuses(range.as_deref(), state.open) => (429, Response::builder()),
             Some(file) => {
                 let etag = match file.ranges {
                     Ranges::Restless => format!("\"{}\"", state.asked.len()),

@@ -45,7 +45,7 @@ impl Receiving<'_> {
                         None => return Ok(Ended::With(End::OutOfTime)),
                         Some(Ok(())) => {}
                         Some(Err(_will_not)) => {
-                            self.give_up_piece().await;
+                            self.give_up_pieces().await;
                             continue;
                         }
                     }

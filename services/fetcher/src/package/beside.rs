@@ -108,30 +108,48 @@ impl Receiving<'_> {
         self.upload.append(bytes).await
     }
 
-    /// The next piece will not come.
-    pub(super) async fn give_up_piece(&mut self) {
-        if let Some(mut piece) = self.pieces.pop_front() {
-            let why = piece.come().await.err().unwrap_or_default();
-            self.lose_piece(&why);
-        }
-    }
-
-    /// A piece whose turn it was did not come.
-    pub(super) fn lose_piece(&mut self, why: &str) {
+    /// A piece whose turn it was did not come: the leading range brings it, once nothing is open beside it any more. None if there is no
+    /// time for that.
+    pub(super) async fn lose_piece(&mut self, why: &str) -> Option<()> {
         self.fetcher.metrics.count_range("dropped", 1);
-        self.go_alone(why);
+        self.go_alone(why).await
     }
 
-    /// A range cannot be had beside the others: what it was to bring, and all behind it, comes by the leading range, which also finds out whether the package
-    /// has changed. The origin is not asked for several ranges again for a while.
-    pub(super) fn go_alone(&mut self, why: &str) {
+    /// The next piece will not come, and the leading range, which is open, brings it and all behind it.
+    pub(super) async fn give_up_pieces(&mut self) {
+        let Some(mut piece) = self.pieces.pop_front() else { return };
+        self.leave_origin_alone(&piece.come().await.err().unwrap_or_default());
+        self.fetcher.metrics.count_range("dropped", 1 + self.pieces.len() as u64);
+        self.pieces.clear();
+        self.company.part();
+    }
+
+    /// Whether an answer beside the leading range may still be open.
+    pub(super) fn has_open_pieces(&self) -> bool {
+        self.pieces.iter().any(Piece::is_coming)
+    }
+
+    /// A range cannot be had beside the others: from now on there is only the leading one, which also finds out whether the package has
+    /// changed. It waits for the others to end: an origin that refuses several requests would refuse it, too, while it takes one that was
+    /// given up for open. What they bring is not asked for again. None if there is no time for that.
+    pub(super) async fn go_alone(&mut self, why: &str) -> Option<()> {
+        self.leave_origin_alone(why);
+        for mut piece in std::mem::take(&mut self.pieces) {
+            match self.in_more_time(piece.has_come()).await? {
+                true => self.pieces.push_back(piece),
+                false => self.fetcher.metrics.count_range("dropped", 1),
+            }
+        }
+        self.company.part();
+        Some(())
+    }
+
+    /// The origin is not asked for several ranges again for a while.
+    fn leave_origin_alone(&mut self, why: &str) {
         tracing::info!(
             uri = %self.job.uri, lane = %self.job.lane, why,
             "a range beside another did not bring what was asked for; packages of this origin are received in one for a while"
         );
-        self.fetcher.metrics.count_range("dropped", self.pieces.len() as u64);
-        self.pieces.clear();
-        self.company.part();
         self.by_parts = false;
         self.fetcher.loners.add(&self.job.lane);
     }

@@ -12,11 +12,12 @@ use web::{Client, ContentRange, GetRequest, Range, Response};
 
 use super::version::is_same;
 
-/// A piece that is on its way, in memory. Dropped, its request ends.
+/// A piece that is on its way, or has come, in memory. Dropped, its request ends.
 #[derive(Debug)]
 pub(super) struct Piece {
     /// Its first byte.
     pub(super) from: u64,
+    come: Option<Bytes>,
     task: JoinHandle<Result<Bytes, String>>,
     begun: Option<oneshot::Receiver<()>>,
 }
@@ -37,7 +38,8 @@ impl Piece {
     /// Asks for the bytes from `from` to before `to`.
     pub(super) fn ask(asking: Asking, from: u64, to: u64) -> Self {
         let (begins, begun) = oneshot::channel();
-        Self { from, task: tokio::spawn(receive(asking, from, to, begins)), begun: Some(begun) }
+        let task = tokio::spawn(receive(asking, from, to, begins));
+        Self { from, come: None, task, begun: Some(begun) }
     }
 
     /// Tells once that it has begun to come as it should; fails when it will not.
@@ -50,7 +52,21 @@ impl Piece {
     /// # Errors
     /// Why it cannot be had in this way; what it says of the package, the leading range will find out.
     pub(super) async fn come(&mut self) -> Result<Bytes, String> {
-        (&mut self.task).await.unwrap_or_else(|error| Err(error.to_string()))
+        match self.come.take() {
+            Some(bytes) => Ok(bytes),
+            None => (&mut self.task).await.unwrap_or_else(|error| Err(error.to_string())),
+        }
+    }
+
+    /// Whether it came, once that is known; then it is kept until its turn.
+    pub(super) async fn has_come(&mut self) -> bool {
+        self.come = self.come().await.ok();
+        self.come.is_some()
+    }
+
+    /// Whether nobody has waited for its end yet.
+    pub(super) fn is_coming(&self) -> bool {
+        self.come.is_none()
     }
 }
 

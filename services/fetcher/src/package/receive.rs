@@ -86,7 +86,11 @@ impl<'a> Receiving<'a> {
                 match self.in_more_time(piece.come()).await {
                     None => return Ok(End::OutOfTime),
                     Some(Ok(bytes)) => self.take_piece(bytes).await?,
-                    Some(Err(why)) => self.lose_piece(&why),
+                    Some(Err(why)) => {
+                        if self.lose_piece(&why).await.is_none() {
+                            return Ok(End::OutOfTime);
+                        }
+                    }
                 }
                 continue;
             }
@@ -104,10 +108,12 @@ impl<'a> Receiving<'a> {
                         self.begin(PackageHead::default()).await?;
                         continue;
                     }
-                    if !self.pieces.is_empty() {
+                    if self.has_open_pieces() {
                         // It may have been one request too many: that says nothing of the package yet.
-                        self.go_alone(&error.to_string());
-                        continue;
+                        match self.go_alone(&error.to_string()).await {
+                            None => return Ok(End::OutOfTime),
+                            Some(()) => continue,
+                        }
                     }
                     return Ok(End::Failed(error.into_failure()));
                 }
