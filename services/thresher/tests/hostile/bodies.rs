@@ -1,0 +1,1 @@
+//! Bodies without end, by drips, or larger than allowed.

@@ -1,0 +1,1 @@
+//! Challenge and login pages are never stored as the content they stand for.

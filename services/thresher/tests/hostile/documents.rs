@@ -1,0 +1,1 @@
+//! Capabilities and entries that are not known are no failure.

@@ -1,0 +1,1 @@
+//! A declared or sent content encoding is kept with the bitstream.

@@ -1,0 +1,1 @@
+//! The gateway's edge: connections, hosts, wrong tokens, event streams.

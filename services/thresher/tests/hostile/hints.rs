@@ -1,0 +1,1 @@
+//! Hints of senders without a token, unsigned deliveries, topics and inboxes.

@@ -1,0 +1,23 @@
+//! What a hostile or broken Source, sender or client may try: each run ends, and what is sent stays data.
+#![allow(missing_docs)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bodies;
+mod bot_walls;
+mod command_line;
+mod documents;
+mod encodings;
+mod foreign;
+mod gateway;
+mod hints;
+mod lists;
+mod names;
+mod networks;
+mod origins;
+mod our_documents;
+mod run_limits;
+mod secrets;
+mod terminal;
+mod times;

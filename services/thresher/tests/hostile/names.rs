@@ -1,0 +1,1 @@
+//! File names that would be programs or settings where they are written.

@@ -1,0 +1,1 @@
+//! Names that resolve to the internal network.

@@ -1,0 +1,1 @@
+//! Lists that name many origins, many ports, or ports of other services.

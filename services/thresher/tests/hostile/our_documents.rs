@@ -1,0 +1,1 @@
+//! Every document that Thresher writes passes the strict inspection.

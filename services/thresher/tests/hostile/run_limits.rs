@@ -1,0 +1,1 @@
+//! Indexes without end, lists without end, and lists that inflate without end.

@@ -1,0 +1,1 @@
+//! Secrets in an entry URL are refused.

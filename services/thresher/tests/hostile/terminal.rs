@@ -1,0 +1,1 @@
+//! Control characters of a Source never reach a terminal.

@@ -1,0 +1,1 @@
+//! A lastmod is no time of change.
