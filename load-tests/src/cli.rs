@@ -54,6 +54,8 @@ pub(crate) enum Case {
     Profile(Options),
     /// A Source that changes ten times a second and has a hub: how long after each change is it held. `--resources` are changes.
     PushLag(Options),
+    /// Twenty honest Sources, harvested by a fleet alone and beside hostile ones. `--resources` are those of each.
+    HostileFleet(Options),
     /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.
     PushFlood(PushFloodOptions),
     /// Get every URL of a list and digest it; cases whose limit that is call this.

@@ -125,6 +125,11 @@ impl Fleet {
         output_of(self.client("run").args(["submit", url, "--watch"])).map(drop)
     }
 
+    /// Submits a run of a Source that was added, and does not wait for it.
+    pub(crate) fn submit(&self, url: &str) -> anyhow::Result<()> {
+        output_of(self.client("run").args(["submit", url])).map(drop)
+    }
+
     /// Waits for the end of the last run of a Source that was added. Fails when it is not in sync then.
     pub(crate) fn watch(&self, url: &str) -> anyhow::Result<()> {
         output_of(self.client("run").args(["watch", url])).map(drop)
@@ -173,6 +178,14 @@ impl Fleet {
         self.services.iter().map(|service| service.counted(metric, label)).sum()
     }
 
+    /// What the first process of a service tells under a gauge, all its labels together.
+    pub(crate) fn gauge(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
+        let metrics = self.named(service).next().with_context(|| format!("no {service} runs"))?.metrics()?;
+        let name = format!("thresher_{metric}");
+        let samples = metrics.lines().filter(|line| line.strip_prefix(&name).is_some_and(is_sample));
+        Ok(samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum())
+    }
+
     fn named(&self, service: &str) -> impl Iterator<Item = &Service> {
         self.services.iter().filter(move |each| each.name == service)
     }
@@ -206,6 +219,11 @@ impl Service {
         let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
         Ok(ask(address.context("it has not logged its address yet")?, path)?)
     }
+}
+
+/// Whether a line is a sample of the metric whose name was before this.
+fn is_sample(rest: &str) -> bool {
+    rest.starts_with(['{', ' '])
 }
 
 fn peak_rss_bytes<'a>(services: impl Iterator<Item = &'a Service>) -> u64 {

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }),
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
+        Case::HostileFleet(options) => print(&options, cases::hostile_fleet::run(&options)),
         Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
         Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
