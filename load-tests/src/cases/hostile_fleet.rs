@@ -11,7 +11,7 @@ use serde_json::json;
 use testkit::servers::{NatsServer, SeaweedServer};
 use testkit::source::{SimulatedSource, Size, SourceSpec};
 
-use self::hostile::Hostile;
+use self::hostile::{DRIPPING, Hostile};
 use super::{interleaved, unchecked};
 use crate::check::Check;
 use crate::cli::Options;
@@ -33,9 +33,7 @@ const BYTES_EACH: u64 = 2048;
 const LATENCY: Duration = Duration::from_millis(20);
 /// The largest body that the fetcher takes here: an endless one ends there.
 const MOST_BODY_BYTES: u64 = 64 << 20;
-/// Requests at the dripping origins that say that they hold what they can get.
-const DRIPS_BEFORE_THE_START: u64 = 32;
-/// How long is waited for them.
+/// How long is waited until each dripping origin sends a body.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What a process may take beside what it states: the bound of the runbook and the alert.
 const BESIDE_STATED_BYTES: u64 = 200_000_000;
@@ -144,7 +142,7 @@ impl Bench {
         let mut done = unchecked(usage, 0.0, all);
         done.checks = self.checks(&fleet, &honest)?;
         if let Some(hostile) = hostile {
-            done.counted.insert("requests_at_dripping_origins".to_owned(), hostile.drips());
+            done.counted.insert("bodies_that_dripped".to_owned(), hostile.drips());
         }
         Ok(done)
     }
@@ -165,7 +163,7 @@ impl Bench {
             fleet.submit(list)?;
         }
         let dripping = async {
-            while hostile.drips() < DRIPS_BEFORE_THE_START {
+            while hostile.drips() < u64::from(DRIPPING) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::server::{Bound, Manner, Origin};
 
 /// Origins whose resources drip, in two Sources of eight.
-const DRIPPING: u8 = 16;
+pub(super) const DRIPPING: u8 = 16;
 /// Resources of each of them: as many as an origin gets requests at a time.
 const DRIPS_EACH: usize = 4;
 /// Sources that are indexes without end.
@@ -60,9 +60,9 @@ impl Hostile {
         Ok(Self { lists, dripping, _others: others })
     }
 
-    /// Requests at the dripping origins so far, lists and robots.txt included.
+    /// Bodies that the dripping origins have begun to send.
     pub(super) fn drips(&self) -> u64 {
-        self.dripping.iter().map(Origin::requests).sum()
+        self.dripping.iter().map(Origin::drips).sum()
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Manner {
 #[derive(Debug)]
 pub(super) struct Origin {
     base: String,
-    requests: Arc<AtomicU64>,
+    drips: Arc<AtomicU64>,
     _serving: JoinSet<()>,
 }
 
@@ -64,9 +64,9 @@ impl Bound {
 
     /// Serves from now on.
     pub(super) fn serve(self, manner: Manner) -> Origin {
-        let requests = Arc::new(AtomicU64::new(0));
+        let drips = Arc::new(AtomicU64::new(0));
         let mut serving = JoinSet::new();
-        let (listener, base, counter) = (self.listener, self.base.clone(), Arc::clone(&requests));
+        let (listener, base, counter) = (self.listener, self.base.clone(), Arc::clone(&drips));
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
@@ -78,7 +78,7 @@ impl Bound {
                 while connections.try_join_next().is_some() {}
             }
         });
-        Origin { base: self.base, requests, _serving: serving }
+        Origin { base: self.base, drips, _serving: serving }
     }
 }
 
@@ -88,9 +88,9 @@ impl Origin {
         format!("{}/list.xml", self.base)
     }
 
-    /// Requests so far.
-    pub(super) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    /// Bodies that it has begun to drip.
+    pub(super) fn drips(&self) -> u64 {
+        self.drips.load(Ordering::Relaxed)
     }
 }
 
@@ -110,7 +110,6 @@ async fn converse(
                 break;
             }
         }
-        counter.fetch_add(1, Ordering::Relaxed);
         let path = request.split(' ').nth(1).unwrap_or("/");
         match (path, manner) {
             ("/robots.txt", _) => {
@@ -120,7 +119,10 @@ async fn converse(
                 document(&mut out, &list_of(urls)).await?;
             }
             (path, Manner::EndlessIndex) => document(&mut out, &index_below(base, path)).await?,
-            (_, Manner::Drip(_)) => return drip(&mut out).await,
+            (_, Manner::Drip(_)) => {
+                counter.fetch_add(1, Ordering::Relaxed);
+                return drip(&mut out).await;
+            }
             (_, Manner::EndlessBody(_)) => return flood(&mut out).await,
             (_, Manner::ListOnly(_)) => {
                 out.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").await?;
