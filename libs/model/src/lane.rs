@@ -57,6 +57,12 @@ impl Lane {
         &self.0
     }
 
+    /// The host, written as a parsed URL has it.
+    pub fn host(&self) -> &str {
+        let authority = self.0.split_once("://").map_or(self.0.as_str(), |(_, authority)| authority);
+        authority.rsplit_once(':').map_or(authority, |(host, _port)| host)
+    }
+
     /// The lane as one token of a message subject: `.` becomes `_`, and every byte that is not
     /// `a-z`, `0-9`, `-` becomes `=` and two hex digits, so that no two lanes share a token.
     pub fn token(&self) -> String {
@@ -141,6 +147,16 @@ mod tests {
         let two: Lane = "http://example.org:80/b?c".parse().unwrap();
         assert_eq!(one, two);
         assert_eq!(one.as_str(), "http://example.org:80");
+    }
+
+    #[test]
+    fn the_host_of_a_lane_is_the_urls() {
+        for url in
+            ["http://example.org/a", "https://example.org.:8443/", "http://127.0.0.1:1/", "http://[::1]/"]
+        {
+            let url: Url = url.parse().unwrap();
+            assert_eq!(Some(Lane::of(&url).unwrap().host()), url.host_str(), "{url}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod problem;
 mod resource;
 mod run;
 mod set;
+mod site;
 mod size;
 mod standing;
 mod terms;
@@ -57,6 +58,7 @@ pub use resource::{
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord, Untold, Waiting, wait_again};
+pub use site::{registrable_domain, same_site, same_site_hosts};
 pub use standing::Standing;
 pub use terms::{RobotsTerm, Terms};
 pub use unpack::{UnpackJob, UnpackTask};
