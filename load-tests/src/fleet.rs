@@ -77,7 +77,7 @@ impl Fleet {
         let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}");
         writeln!(text, "nats: {nats}")?;
         writeln!(text, "store: {{url: '{}'{server}}}", place.into)?;
-        writeln!(text, "http: {{allow_private_addresses: true}}\n{more}")?;
+        writeln!(text, "http: {{allow_networks: ['127.0.0.0/8', '::1']}}\n{more}")?;
         fs::write(&config, text)?;
         let log = config.with_extension("log");
         let mut command = self.thresher.command();

@@ -3,6 +3,7 @@
 use std::num::{NonZeroU16, NonZeroU32};
 
 use control::{Absent, CredentialName, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec};
+use model::Network;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -79,6 +80,10 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub credential: Option<CredentialName>,
+    /// Networks that are not public and may be reached for it, beside those that the fleet is configured to reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, required = false, max_items = 64, example = json!(["10.1.0.0/16"]))]
+    pub allow_networks: Vec<Network>,
     /// Whether its notifications are subscribed to.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     #[schema(schema_with = push)]
@@ -112,6 +117,7 @@ impl From<Wanted> for SourceSpec {
             robots: wanted.robots,
             contact: wanted.contact,
             credential: wanted.credential,
+            allow_networks: wanted.allow_networks,
             push: wanted.push,
             notify: wanted.notify,
             inbox: wanted.inbox,
@@ -141,6 +147,7 @@ impl From<&SourceSpec> for Wanted {
             robots: spec.robots,
             contact: spec.contact,
             credential: spec.credential,
+            allow_networks: spec.allow_networks,
             push: spec.push,
             notify: spec.notify,
             inbox: spec.inbox,
@@ -225,6 +232,7 @@ mod tests {
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/",
         });

@@ -106,6 +106,7 @@ fn sources() {
     full.robots = Robots::Crawling;
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());
+    full.allow_networks = vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()];
     full.push = control::Push::Off;
     full.notify = vec!["https://index.example.com/".parse().unwrap()];
     full.inbox = Some("https://registry.example.com/inbox/".parse().unwrap());

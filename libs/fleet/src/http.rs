@@ -1,10 +1,14 @@
 //! How Sources are asked.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde::Deserialize;
+use model::Network;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use web::{AddressPolicy, RobotsPolicy, WebConfig};
 
 use crate::{CredentialConfig, LaneGroups};
@@ -28,9 +32,10 @@ pub struct HttpConfig {
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins by which requests are counted. The same in all services.
     pub lane_groups: LaneGroups,
-    /// Let private, loopback and link-local addresses be reached too. Otherwise a Source could make the fleet look around
-    /// in the operator's own network.
-    pub allow_private_addresses: bool,
+    /// Networks that are not public and may be reached all the same, for every Source: `[10.1.0.0/16]`. Otherwise a Source
+    /// could make the fleet look around in the operator's own network. Where clouds keep secrets is never reached.
+    #[serde(deserialize_with = "networks", alias = "allow_private_addresses")]
+    pub allow_networks: Vec<Network>,
 }
 
 impl Default for HttpConfig {
@@ -44,7 +49,7 @@ impl Default for HttpConfig {
             requests_per_second: None,
             credentials: BTreeMap::new(),
             lane_groups: LaneGroups::default(),
-            allow_private_addresses: false,
+            allow_networks: Vec::new(),
         }
     }
 }
@@ -53,10 +58,8 @@ impl HttpConfig {
     /// The client's configuration, with at most `per_origin` requests at a time to one origin from this process. The limit
     /// over the fleet is kept by the message bus.
     pub fn web(&self, per_origin: usize) -> WebConfig {
-        let addresses = match self.allow_private_addresses {
-            true => AddressPolicy::allow_all(),
-            false => AddressPolicy::public_only(),
-        };
+        let allow = |policy: AddressPolicy, network: &Network| policy.allow_network(*network);
+        let addresses = self.allow_networks.iter().fold(AddressPolicy::public_only(), allow);
         WebConfig {
             contact: self.contact.clone(),
             connect_timeout: Duration::from_secs(self.connect_timeout_seconds),
@@ -72,6 +75,33 @@ impl HttpConfig {
     }
 }
 
+/// Reads a list of networks, and refuses the yes or no of the field that was there before and opened every address.
+fn networks<'de, D: Deserializer<'de>>(field: D) -> Result<Vec<Network>, D::Error> {
+    struct Networks;
+
+    impl<'de> Visitor<'de> for Networks {
+        type Value = Vec<Network>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of networks, such as [10.1.0.0/16]")
+        }
+
+        fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+            Err(E::custom(
+                "`allow_private_addresses` is replaced by `allow_networks`, which names what may be reached, such as \
+                 `allow_networks: [10.1.0.0/16]`; a Source may have networks of its own (`thresher source add \
+                 --allow-network`)",
+            ))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    field.deserialize_any(Networks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +115,21 @@ mod tests {
     fn only_public_addresses_are_reached_unless_the_operator_says_so() {
         let strict = HttpConfig::default().web(4);
         assert_eq!((strict.addresses, strict.per_origin), (AddressPolicy::public_only(), 4));
-        let open: HttpConfig = serde_json::from_str(r#"{"allow_private_addresses": true}"#).unwrap();
-        assert_eq!(open.web(1).addresses, AddressPolicy::allow_all());
+        let open: HttpConfig = serde_json::from_str(r#"{"allow_networks": ["10.1.0.0/16", "::1"]}"#).unwrap();
+        let networks = ["10.1.0.0/16", "::1/128"].map(|network| network.parse().unwrap());
+        let allowed = networks.into_iter().fold(AddressPolicy::public_only(), AddressPolicy::allow_network);
+        assert_eq!(open.web(1).addresses, allowed);
         assert!(serde_json::from_str::<HttpConfig>(r#"{"timeout": 1}"#).is_err());
+        let wrong = serde_json::from_str::<HttpConfig>(r#"{"allow_networks": ["intern"]}"#).unwrap_err();
+        assert!(wrong.to_string().contains("10.1.0.0/16"), "{wrong}");
+    }
+
+    #[test]
+    fn the_field_that_opened_every_address_is_refused_with_the_one_to_use() {
+        for value in ["true", "false"] {
+            let text = format!(r#"{{"allow_private_addresses": {value}}}"#);
+            let refused = serde_json::from_str::<HttpConfig>(&text).unwrap_err().to_string();
+            assert!(refused.contains("`allow_networks: [10.1.0.0/16]`"), "{refused}");
+        }
     }
 }

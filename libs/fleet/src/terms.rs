@@ -92,6 +92,7 @@ impl Credentials {
             requests_per_second: terms.requests_per_second,
             credentials: self.named(terms.credential.as_slice())?,
             places: None,
+            allow_networks: terms.allow_networks.clone(),
         })
     }
 }

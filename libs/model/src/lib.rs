@@ -13,6 +13,7 @@ mod job;
 mod lane;
 mod location;
 mod look;
+mod network;
 mod notice;
 mod outcome;
 mod package;
@@ -44,6 +45,7 @@ pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, Veri
 pub use lane::{Lane, LaneError};
 pub use location::{Location, Method, RewrittenPack, Span};
 pub use look::{LookRecord, LookedAt, Remark};
+pub use network::{Network, NetworkError};
 pub use notice::Notice;
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{

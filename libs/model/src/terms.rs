@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Network;
+
 /// What holds for the requests of one Source, as its operator wants it. What is left out is as whoever sends them is configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Terms {
@@ -19,6 +21,9 @@ pub struct Terms {
     /// The name of a credential in the configuration of whoever sends requests; never the credential itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
+    /// Networks that are not public and may be reached for this Source, beside those of whoever sends requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_networks: Vec<Network>,
 }
 
 /// What is made of robots.txt.

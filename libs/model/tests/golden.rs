@@ -33,6 +33,7 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
         robots: Some(RobotsTerm::Crawling),
         contact: Some("mailto:harvester@example.org".to_owned()),
         credential: Some("partner-1".to_owned()),
+        allow_networks: vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()],
     };
     is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });
 }

@@ -6,15 +6,18 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-pub use ipnet::IpNet as Network;
+use model::Network;
 use url::{Host, Url};
 
 mod class;
 mod resolver;
 
 pub use class::AddressClass;
-use class::AddressClass::{Loopback, Private, Public, Shared};
-pub(crate) use resolver::{Resolver, Unresolved};
+use class::AddressClass::{Loopback, Metadata, Private, Public, Shared};
+pub(crate) use resolver::{Names, Resolver, SystemNames, Unresolved};
+
+/// The usual ports of http and https: an entry at one of them may be asked at the other, where it leads to itself.
+const USUAL_PORTS: [u16; 2] = [80, 443];
 
 /// Which addresses may be reached, checked after names are looked up, and on every redirect.
 ///
@@ -24,21 +27,33 @@ pub struct AddressPolicy {
     public_only: bool,
     allow: BTreeSet<AddressClass>,
     networks: BTreeSet<Network>,
-    entries: BTreeSet<String>,
+    entries: BTreeSet<(String, u16)>,
 }
 
-/// Why a host is not asked: all its addresses are of classes that are not allowed.
+/// Why a host is not asked: none of its addresses may be reached. One of them stands for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     address: IpAddr,
+    why: Why,
+}
+
+/// Why an address may not be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// It is of a class that is not allowed.
+    Class,
+    /// It is the entry's, at another port than the entry's.
+    Port,
+    /// The entry's name has it now, and had others when it was first looked up.
+    Moved,
 }
 
 /// The policy, and what it has seen of the hosts it makes exceptions for.
 #[derive(Debug)]
 pub(crate) struct Guard {
     policy: AddressPolicy,
-    /// The classes of the addresses that an entry's name first had.
-    first_seen: Mutex<HashMap<String, BTreeSet<AddressClass>>>,
+    /// The addresses that the name of an entry keeps, since they were its first; none where it has no exemption.
+    kept: Mutex<HashMap<String, Option<BTreeSet<IpAddr>>>>,
 }
 
 impl AddressPolicy {
@@ -58,12 +73,15 @@ impl AddressPolicy {
         Self::public_only().and_entry(entry)
     }
 
-    /// Allows the host of another entry URL to lie where it lies, at any port. A host given as an address may be just
-    /// that address, of whatever class. A name may lie at private, shared and loopback addresses, of the classes that it
-    /// has at its first look-up: a name that is public at first cannot become private later.
+    /// Allows the host of another entry URL to lie where it lies. A host given as an address may be just that address,
+    /// of whatever class but [`AddressClass::Metadata`], at any port.
+    ///
+    /// A name may lie at private, shared and loopback addresses if its first look-up brings nothing else. It then keeps
+    /// these addresses, at the port of the entry: no later look-up leads anywhere else. (80 and 443 count as one port.)
+    /// A name with a public address among its first ones is treated like any other name.
     #[must_use]
     pub fn and_entry(mut self, entry: &Url) -> Self {
-        self.entries.extend(entry.host_str().map(key));
+        self.entries.extend(entry.host_str().map(key).zip(entry.port_or_known_default()));
         self
     }
 
@@ -81,7 +99,8 @@ impl AddressPolicy {
         self.allow(Private).allow(Shared)
     }
 
-    /// Allows the addresses of a network, or a single one, to every host, of whatever class they are.
+    /// Allows the addresses of a network, or a single one, to every host, of whatever class they are. Those of
+    /// [`AddressClass::Metadata`] stay refused.
     #[must_use]
     pub fn allow_network(mut self, network: Network) -> Self {
         self.networks.insert(network);
@@ -90,18 +109,27 @@ impl AddressPolicy {
 
     fn allows(&self, address: IpAddr) -> bool {
         let class = AddressClass::of(address);
-        // An IPv4 address in the form of IPv6 is connected to as that one.
-        let canonical = address.to_canonical();
-        !self.public_only
-            || class == Public
-            || self.allow.contains(&class)
-            || self.networks.iter().any(|network| network.contains(&canonical))
+        let is_named =
+            || self.allow.contains(&class) || self.networks.iter().any(|network| network.contains(address));
+        !self.public_only || class == Public || (class != Metadata && is_named())
+    }
+
+    /// Whether the operator gave an entry at this host.
+    fn has_entry_at(&self, host: &str) -> bool {
+        self.entries.iter().any(|(entry, _)| entry == host)
+    }
+
+    /// Whether the operator gave an entry at this host and port.
+    fn is_entry(&self, host: &str, port: u16) -> bool {
+        let is_usual = |port| USUAL_PORTS.contains(&port);
+        let mut ports = self.entries.iter().filter(|(entry, _)| entry == host).map(|(_, port)| *port);
+        ports.any(|entry| entry == port || (is_usual(entry) && is_usual(port)))
     }
 }
 
 impl Guard {
     pub(crate) fn new(policy: AddressPolicy) -> Self {
-        Self { policy, first_seen: Mutex::default() }
+        Self { policy, kept: Mutex::default() }
     }
 
     /// Checks a host that is given as an address and so is never looked up. Names pass: they are checked when
@@ -115,49 +143,73 @@ impl Guard {
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
             Some(Host::Domain(_)) | None => return Ok(()),
         };
-        let is_entry = url.host_str().is_some_and(|host| self.policy.entries.contains(&key(host)));
-        match is_entry || self.policy.allows(address) {
-            true => Ok(()),
-            false => Err(Refused { address }),
+        let is_entry = || url.host_str().is_some_and(|host| self.policy.has_entry_at(&key(host)));
+        if self.policy.allows(address) || (AddressClass::of(address) != Metadata && is_entry()) {
+            return Ok(());
         }
+        Err(Refused { address, why: Why::Class })
     }
 
-    /// The addresses of a name that may be reached.
+    /// The addresses of a name that may be reached at a port.
     ///
     /// # Errors
     /// [`Refused`] when the name has addresses, but none of these.
-    fn reachable(&self, name: &str, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
+    fn reachable(
+        &self,
+        name: &str,
+        port: u16,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refused> {
         if !self.policy.public_only {
             return Ok(addresses);
         }
-        let own = self.own_classes(&key(name), &addresses);
-        let (reachable, refused): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| {
-            self.policy.allows(address.ip()) || own.contains(&AddressClass::of(address.ip()))
-        });
-        match refused.first() {
-            Some(address) if reachable.is_empty() => Err(Refused { address: address.ip() }),
+        let name = key(name);
+        let kept = self.kept_by(&name, &addresses);
+        let is_entry = self.policy.is_entry(&name, port);
+        let why = |address: &SocketAddr| match &kept {
+            Some(kept) if !kept.contains(&address.ip()) => Some(Why::Moved),
+            Some(_) if is_entry => None,
+            _ if self.policy.allows(address.ip()) => None,
+            Some(_) => Some(Why::Port),
+            None => Some(Why::Class),
+        };
+        let first = addresses.first().and_then(|address| Some((address.ip(), why(address)?)));
+        let reachable: Vec<_> = addresses.into_iter().filter(|address| why(address).is_none()).collect();
+        match first {
+            Some((address, why)) if reachable.is_empty() => Err(Refused { address, why }),
             _ => Ok(reachable),
         }
     }
 
-    /// The classes that a name may have because the operator gave it; none for other names.
-    fn own_classes(&self, name: &str, addresses: &[SocketAddr]) -> BTreeSet<AddressClass> {
-        if addresses.is_empty() || !self.policy.entries.contains(name) {
-            return BTreeSet::new();
+    /// The addresses that a name keeps because the operator gave it and it first had only addresses that need leave.
+    /// None for all other names.
+    fn kept_by(&self, name: &str, addresses: &[SocketAddr]) -> Option<BTreeSet<IpAddr>> {
+        if addresses.is_empty() || !self.policy.has_entry_at(name) {
+            return None;
         }
-        let mut first_seen = self.first_seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let classes = first_seen.entry(name.to_owned()).or_insert_with(|| {
-            let classes = addresses.iter().map(|address| AddressClass::of(address.ip()));
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = kept.entry(name.to_owned()).or_insert_with(|| {
+            let first: BTreeSet<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
             // Nobody gives a name to a cloud's metadata or to a cable in good faith.
-            classes.filter(|class| matches!(class, Private | Shared | Loopback)).collect()
+            let is_inside =
+                |address: &IpAddr| matches!(AddressClass::of(*address), Private | Shared | Loopback);
+            let needs_leave = first.iter().any(|address| !self.policy.allows(*address));
+            (needs_leave && first.iter().all(is_inside)).then_some(first)
         });
-        classes.clone()
+        first.clone()
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}", self.address, AddressClass::of(self.address))
+        let class = AddressClass::of(self.address);
+        write!(f, "{} is {class}", self.address)?;
+        match self.why {
+            Why::Class if class == Metadata => f.write_str(", which no option allows"),
+            Why::Class => Ok(()),
+            Why::Port => f.write_str(", which only the port of the entry URL may be asked at"),
+            Why::Moved => f.write_str(", and the name of the entry URL had other addresses before"),
+        }
     }
 }
 

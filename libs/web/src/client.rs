@@ -8,13 +8,13 @@ use std::time::Duration;
 use model::{Clock, Lane, SystemClock};
 use tokio::sync::{broadcast, watch};
 
-use crate::address_guard::Guard;
+use crate::access::Accesses;
 use crate::observer::Observer;
 use crate::politeness::{Limits, Politeness};
 use crate::robots::RobotsCache;
 use crate::terms::{Agreed, Terms};
-use crate::transport::{Carrier, Transport};
-use crate::{ErrorKind, WebConfig, WebError, network};
+use crate::transport::Transport;
+use crate::{ErrorKind, WebConfig, WebError};
 
 /// Rests that are kept for a listener who is busy.
 const RESTS_KEPT: usize = 256;
@@ -24,9 +24,8 @@ const RESTS_KEPT: usize = 256;
 pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>);
 
 pub(crate) struct Inner {
-    pub(crate) carrier: Carrier,
+    pub(crate) accesses: Accesses,
     pub(crate) config: WebConfig,
-    pub(crate) guard: Arc<Guard>,
     pub(crate) politeness: Politeness,
     pub(crate) requests: AtomicU64,
     pub(crate) observer: OnceLock<Arc<dyn Observer>>,
@@ -99,25 +98,16 @@ impl Client {
                 "per_origin is 0, so no request could ever be made; it is at least 1".to_owned(),
             ));
         }
-        let agreed = Agreed::new(&config, Terms::default()).map_err(refuse)?;
-        let guard = Arc::new(Guard::new(config.addresses.clone()));
-        let carrier = match transport {
-            // The network is left alone: reading the system's certificates would be in vain.
-            Some(transport) => Carrier::Inside(transport),
-            None => {
-                let network = network::new(&config, &guard).map_err(|error| refuse(error.to_string()))?;
-                Carrier::Network(Box::new(network))
-            }
-        };
+        let accesses = Accesses::new(&config, transport).map_err(|error| refuse(error.to_string()))?;
+        let agreed = Agreed::new(&config, &accesses, Terms::default()).map_err(refuse)?;
         let politeness = Politeness::new(Limits {
             at_a_time: config.per_origin,
             per_second: config.requests_per_second,
             patience: config.retry_budget,
         });
         let inner = Arc::new(Inner {
-            carrier,
+            accesses,
             config,
-            guard,
             politeness,
             requests: AtomicU64::new(0),
             observer: OnceLock::new(),

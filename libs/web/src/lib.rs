@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod address_guard;
 mod classify;
 mod client;
@@ -28,11 +29,12 @@ mod transport;
 mod travel;
 mod uri;
 
-pub use address_guard::{AddressClass, AddressPolicy, Network};
+pub use address_guard::{AddressClass, AddressPolicy};
 pub use client::{Client, CrawlDelay, OriginRest};
 pub use config::WebConfig;
 pub use credentials::{Credential, CredentialError, Secret};
 pub use error::{ConnectFault, ErrorKind, Phase, WebError};
+pub use model::Network;
 pub use observer::{Exchange, Observer};
 pub use range::ContentRange;
 pub use redact::redacted;

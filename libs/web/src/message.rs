@@ -101,7 +101,8 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         ErrorKind::BadUrl => "give an absolute http or https URL with a host",
         ErrorKind::RefusedAddress => {
             "if that host is meant, give it as the Source's entry URL, or allow its address with --allow-address (all \
-             private ones with --allow-private); else tell the Source's operator what the Source points to"
+             private ones with --allow-private; in a fleet, name it in allow_networks); else tell the Source's operator \
+             what the Source points to"
         }
         ErrorKind::Disallowed => {
             "ask the Source's operator to allow it, or, if you were invited to it, give its URL itself or --robots ignore"

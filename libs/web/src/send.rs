@@ -47,21 +47,21 @@ impl Client {
         errand: Option<Errand>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
-        let Inner { carrier, config, politeness, observer, .. } = &*self.0;
+        let Inner { config, politeness, observer, .. } = &*self.0;
+        let agreed = &*self.1;
         let bad_url = |why: String| WebError::new(ErrorKind::BadUrl).detail(why);
         if !matches!(at.scheme(), "http" | "https") {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
         }
         let lane = Lane::of(at).map_err(|error| bad_url(error.to_string()))?;
-        self.0
-            .guard
+        agreed
+            .access
             .check(at)
             .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
         let spacing = match errand {
             Some(errand) => self.spacing(&lane, at, errand, requests).await?,
             None => Duration::ZERO,
         };
-        let agreed = &*self.1;
         headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
         let authorized = agreed.credentials.add_to(&mut headers, &lane);
@@ -85,7 +85,8 @@ impl Client {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
         let mut exchange = observer.get().map(|observer| observer.begin(&lane));
         let sent = Instant::now();
-        let answered = tokio::time::timeout(config.first_byte_timeout, carrier.carry(prepared)).await;
+        let answered =
+            tokio::time::timeout(config.first_byte_timeout, agreed.access.carrier.carry(prepared)).await;
         if let Some(exchange) = &mut exchange {
             let status = answered.as_ref().ok().and_then(|answer| answer.as_ref().ok());
             exchange.answered(status.map(|answer| answer.status().as_u16()), sent.elapsed());

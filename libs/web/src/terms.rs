@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
-use model::Lane;
+use model::{Lane, Network};
 
+use crate::access::{Access, Accesses};
 use crate::credentials::Credentials;
 use crate::{Client, Credential, ErrorKind, RobotsPolicy, WebConfig, WebError};
 
@@ -36,6 +37,9 @@ pub struct Terms {
     pub credentials: Vec<Credential>,
     /// Where each request gets a place from before it begins.
     pub places: Option<Arc<dyn Places>>,
+    /// Networks that may be reached beside what the configuration allows, of whatever class but
+    /// [`AddressClass::Metadata`](crate::AddressClass::Metadata).
+    pub allow_networks: Vec<Network>,
 }
 
 /// The terms, as requests need them.
@@ -46,12 +50,13 @@ pub(crate) struct Agreed {
     pub(crate) pace: Duration,
     pub(crate) credentials: Credentials,
     pub(crate) places: Option<Arc<dyn Places>>,
+    pub(crate) access: Arc<Access>,
 }
 
 impl Agreed {
     /// # Errors
     /// What is wrong with the terms.
-    pub(crate) fn new(config: &WebConfig, terms: Terms) -> Result<Self, String> {
+    pub(crate) fn new(config: &WebConfig, accesses: &Accesses, terms: Terms) -> Result<Self, String> {
         let contact = terms.contact.or_else(|| config.contact.clone());
         let agent = WebConfig { contact, ..config.clone() }.user_agent_header();
         let mut credentials = config.credentials.clone();
@@ -64,18 +69,19 @@ impl Agreed {
             pace: terms.requests_per_second.map_or(Duration::ZERO, |n| Duration::from_secs(1) / n.get()),
             credentials: Credentials::new(credentials)?,
             places: terms.places,
+            access: accesses.reaching(&terms.allow_networks),
         })
     }
 }
 
 impl Client {
-    /// A client for the requests of one Source, which shares everything else with this one: connections, the budgets of
+    /// A client for the requests of one Source, which shares everything else with this one: connections (unless it may reach other networks), the budgets of
     /// origins and their rests, counts, and what is known of robots.txt.
     ///
     /// # Errors
     /// [`ErrorKind::Builder`] when a contact fits no header, or two credentials set the same header.
     pub fn on(&self, terms: Terms) -> Result<Self, WebError> {
-        let agreed = Agreed::new(self.config(), terms);
+        let agreed = Agreed::new(self.config(), &self.0.accesses, terms);
         let agreed = agreed.map_err(|why| WebError::new(ErrorKind::Builder).detail(why))?;
         Ok(Self(Arc::clone(&self.0), Arc::new(agreed)))
     }

@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use model::Lane;
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::time::Instant;
-use web::{Client, CommonPlace, Credential, ErrorKind, Places, RobotsPolicy, Secret, Terms, WebConfig};
+use web::{
+    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, Places, RobotsPolicy, Secret, Terms, WebConfig,
+};
 
 mod support;
 use support::{config, request};
@@ -95,4 +97,27 @@ async fn terms_that_fit_no_header_are_refused() {
     let client = Client::new(config()).unwrap();
     let refused = client.on(Terms { contact: Some("a\nb".into()), ..Terms::default() }).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Builder);
+}
+
+#[tokio::test]
+async fn networks_that_one_source_may_reach_are_reached_for_that_source_alone() {
+    let server = ScriptedServer::start().await.unwrap();
+    server.always("/a", Reply::ok("abc"));
+    server.always("/robots.txt", Reply::status(404));
+    let addresses = AddressPolicy::public_only();
+    let all = Client::new(WebConfig { addresses, robots: RobotsPolicy::obey(), ..config() }).unwrap();
+    let networks = |text: &str| Terms { allow_networks: vec![text.parse().unwrap()], ..Terms::default() };
+    let one = all.on(networks("127.0.0.0/8")).unwrap();
+    let other = all.on(networks("10.0.0.0/8")).unwrap();
+    let by_name = server.uri("/a").replace("127.0.0.1", "localhost");
+    for _ in 0..2 {
+        for uri in [server.uri("/a"), by_name.clone()] {
+            // The kept connection of the one that may is of no use to the others.
+            one.get(request(&uri)).await.unwrap().chunk().await.unwrap();
+            for refused in [&all, &other] {
+                assert_eq!(refused.get(request(&uri)).await.unwrap_err().kind(), ErrorKind::RefusedAddress);
+            }
+        }
+    }
+    assert_eq!(server.requests_at("/a").len(), 4);
 }

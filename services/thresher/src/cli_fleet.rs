@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use control::CredentialName;
 use jiff::SignedDuration;
+use model::Network;
 use url::Url;
 
 use crate::cli_ask::FleetArgs;
@@ -110,6 +111,10 @@ pub(crate) struct SourceAddArgs {
     /// What it is sent to be let in: the name of a credential in the services' configuration, never the credential itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) credential: Option<CredentialName>,
+    /// Let it lead to this network of yours, or this address, too: 10.1.0.0/16. May be given several times. Without it only
+    /// public addresses are reached, and what `http.allow_networks` of the services names.
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) allow_network: Vec<Network>,
     /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs.
     #[arg(long, value_enum, default_value_t = PushArg::Auto)]
     pub(crate) push: PushArg,

@@ -12,6 +12,9 @@ use web::{AddressPolicy, Client, Network, RobotsPolicy, WebConfig};
 use crate::credentials;
 use crate::exit::{Failed, usage};
 
+/// The networks inside of a site, as a fleet is told of them.
+const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+
 /// How a Source is asked.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How the Source is asked")]
@@ -29,12 +32,12 @@ pub(crate) struct HttpArgs {
     robots: RobotsArg,
 
     /// Let the Source lead to addresses inside of a site too (10.0.0.0/8, 192.168.0.0/16, fc00::/7 …). Without it only public
-    /// ones are reached, and the host of the URL you give.
+    /// ones are reached, and the host of the URL you give. Where clouds keep a machine's secrets is never reached.
     #[arg(long)]
     allow_private: bool,
 
     /// Let the Source lead to this address, or this network, too. May be repeated.
-    #[arg(long, value_name = "CIDR", value_parser = network)]
+    #[arg(long, visible_alias = "allow-network", value_name = "CIDR")]
     allow_address: Vec<Network>,
 
     /// Requests to one origin in a second. Default: as many as it answers
@@ -123,6 +126,12 @@ impl HttpArgs {
         wanted.requests_per_second = self.max_rate;
         wanted.contact.clone_from(&self.contact);
         wanted.robots = self.robots.into();
+        wanted.allow_networks.clone_from(&self.allow_address);
+        if self.allow_private {
+            let inside =
+                INSIDE.map(|network| network.parse::<Network>().expect("it is written as a network"));
+            wanted.allow_networks.extend(inside);
+        }
     }
 
     /// Attempts of one request, the first included.
@@ -148,13 +157,6 @@ fn contact(text: &str) -> Result<String, String> {
         );
     }
     Ok(text.trim().to_owned())
-}
-
-fn network(text: &str) -> Result<Network, String> {
-    let address = || text.parse().ok().map(<Network as From<std::net::IpAddr>>::from);
-    text.parse().ok().or_else(address).ok_or_else(|| {
-        "give an address (10.1.2.3) or a network (10.1.0.0/16); names are checked by the addresses they have".to_owned()
-    })
 }
 
 /// A span of time: seconds, or with its unit.
@@ -218,6 +220,16 @@ mod tests {
             .allow_network("127.0.0.2/32".parse().unwrap())
             .allow_network("198.18.0.0/15".parse().unwrap());
         assert_eq!(config.addresses, addresses);
+    }
+
+    #[test]
+    fn a_fleet_is_told_the_networks_that_are_allowed() {
+        let words = ["thresher", "--allow-private", "--allow-network", "127.0.0.2"];
+        let mut wanted = api::Wanted::from(&control::SourceSpec::new("http://127.0.0.1/".parse().unwrap()));
+        Line::try_parse_from(words).unwrap().http.wanted(&mut wanted);
+        let told: Vec<_> = wanted.allow_networks.iter().map(ToString::to_string).collect();
+        assert_eq!(told[..2], ["127.0.0.2/32", "10.0.0.0/8"]);
+        assert_eq!(told.len(), 1 + INSIDE.len());
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::SourceSpec;
 
 /// The most who are told of changes of one Source.
 const MOST_TARGETS: usize = 16;
+/// The most networks that are allowed to one Source.
+const MOST_NETWORKS: usize = 64;
 
 /// What is wanted of a Source makes no sense, for these reasons: all of them, so that nobody has to ask twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +79,13 @@ impl SourceSpec {
         }
         if self.contact.as_ref().is_some_and(|contact| !is_contact(contact)) {
             refuse("contact", "it is 1 to 200 visible characters, such as mailto:a@example.org".to_owned());
+        }
+        if self.allow_networks.len() > MOST_NETWORKS {
+            let networks = self.allow_networks.len();
+            refuse(
+                "allow_networks",
+                format!("{networks} are named, and {MOST_NETWORKS} at most can be; name larger ones"),
+            );
         }
         if self.notify.len() > MOST_TARGETS {
             refuse("notify", format!("{} are told, and {MOST_TARGETS} at most can be", self.notify.len()));
@@ -184,6 +193,16 @@ mod tests {
         assert_eq!(fields(&SourceSpec { inbox, ..spec("https://example.org/") }), ["inbox"]);
         let many: Vec<_> = (0..17).map(|n| format!("https://{n}.example/")).collect();
         assert_eq!(fields(&told(&many.iter().map(String::as_str).collect::<Vec<_>>())), ["notify"]);
+    }
+
+    #[test]
+    fn the_networks_of_a_source_are_limited() {
+        let networks = |n: u8| SourceSpec {
+            allow_networks: (0..n).map(|n| format!("10.{n}.0.0/16").parse().unwrap()).collect(),
+            ..spec("https://example.org/")
+        };
+        assert_eq!(fields(&networks(64)), [""; 0]);
+        assert_eq!(fields(&networks(65)), ["allow_networks"]);
     }
 
     #[test]

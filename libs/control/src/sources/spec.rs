@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
 
-use model::{Message, SourceId};
+use model::{Message, Network, SourceId};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -67,6 +67,9 @@ pub struct SourceSpec {
     /// The name of the credential to send, which is found in the configuration of whoever sends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<CredentialName>,
+    /// Networks that are not public and may be reached for it, beside those that the fleet is configured to reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_networks: Vec<Network>,
     /// Whether its notifications are subscribed to.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     pub push: Push,
@@ -198,6 +201,7 @@ impl SourceSpec {
             robots: Robots::default(),
             contact: None,
             credential: None,
+            allow_networks: Vec::new(),
             push: Push::default(),
             notify: Vec::new(),
             inbox: None,

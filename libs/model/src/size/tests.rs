@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -131,6 +132,10 @@ fn terms() -> impl Strategy<Value = Terms> {
             robots: rate.map(|_| RobotsTerm::Crawling),
             contact,
             credential,
+            allow_networks: rate
+                .map(|rate| Ipv4Addr::from(rate).to_string().parse().unwrap())
+                .into_iter()
+                .collect(),
         },
     )
 }

@@ -13,7 +13,7 @@ fn at(addresses: &[&str]) -> Vec<SocketAddr> {
 }
 
 fn reaches(guard: &Guard, name: &str, addresses: &[&str]) -> Option<Vec<SocketAddr>> {
-    guard.reachable(name, at(addresses)).ok()
+    guard.reachable(name, 80, at(addresses)).ok()
 }
 
 #[test]
@@ -68,6 +68,8 @@ fn an_entry_given_as_an_address_is_that_address_at_any_port() {
     }
     let policy = policy.and_entry(&url("http://[fe80::1]/"));
     assert!(!refused(&policy, "http://[fe80::1]:81/"));
+    let policy = policy.and_entry(&url("http://169.254.169.254/"));
+    assert!(refused(&policy, "http://169.254.169.254/latest/"), "metadata is never allowed");
 }
 
 #[test]
@@ -95,18 +97,74 @@ fn private_may_be_allowed_without_this_machine_and_its_cloud() {
 fn of_a_names_addresses_only_the_allowed_are_left() {
     let guard = Guard::new(AddressPolicy::public_only());
     assert_eq!(reaches(&guard, "example.org", &["10.0.0.1", "1.1.1.1", "::1"]), Some(at(&["1.1.1.1"])));
-    let refused = guard.reachable("example.org", at(&["10.0.0.1", "::1"])).unwrap_err();
+    let refused = guard.reachable("example.org", 80, at(&["10.0.0.1", "::1"])).unwrap_err();
     assert_eq!(refused.to_string(), "10.0.0.1 is a private address");
     assert_eq!(reaches(&guard, "example.org", &[]), Some(Vec::new()));
 }
 
 #[test]
-fn an_entry_given_as_a_name_may_lie_where_it_first_lies() {
+fn an_entry_given_as_a_name_keeps_the_addresses_that_it_first_had() {
     let guard = Guard::new(AddressPolicy::public_unless(&url("http://repository.intern/")));
-    assert!(reaches(&guard, "repository.intern", &["10.0.0.1"]).is_some());
-    assert!(reaches(&guard, "Repository.intern.", &["10.0.0.2"]).is_some(), "of the same class");
+    assert!(reaches(&guard, "repository.intern", &["10.0.0.1", "10.0.0.2"]).is_some());
+    assert!(reaches(&guard, "Repository.intern.", &["10.0.0.2"]).is_some(), "one of them");
+    assert_eq!(reaches(&guard, "repository.intern", &["10.0.0.3"]), None, "of the same class");
     assert_eq!(reaches(&guard, "repository.intern", &["127.0.0.1"]), None, "of another class");
     assert_eq!(reaches(&guard, "other.intern", &["10.0.0.1"]), None, "of another name");
+    let left = reaches(&guard, "repository.intern", &["127.0.0.1", "10.0.0.1"]);
+    assert_eq!(left, Some(at(&["10.0.0.1"])));
+    let moved = guard.reachable("repository.intern", 80, at(&["8.8.8.8"])).unwrap_err().to_string();
+    assert!(
+        moved.contains("8.8.8.8 is a public address") && moved.contains("other addresses before"),
+        "{moved}"
+    );
+}
+
+#[test]
+fn an_entry_given_as_a_name_has_its_leave_at_its_port_alone() {
+    let guard = Guard::new(AddressPolicy::public_unless(&url("http://repository.intern:8080/")));
+    let inside = || at(&["10.0.0.1"]);
+    assert!(guard.reachable("repository.intern", 8080, inside()).is_ok());
+    for port in [80, 443, 9999] {
+        let refused = guard.reachable("repository.intern", port, inside()).unwrap_err().to_string();
+        assert!(refused.contains("the port of the entry URL"), "{port}: {refused}");
+    }
+    let usual = Guard::new(AddressPolicy::public_unless(&url("http://repository.intern/")));
+    assert!(usual.reachable("repository.intern", 80, inside()).is_ok());
+    assert!(usual.reachable("repository.intern", 443, inside()).is_ok(), "it may lead to https");
+    assert!(usual.reachable("repository.intern", 81, inside()).is_err());
+}
+
+#[test]
+fn a_name_with_a_public_address_beside_a_private_one_has_no_leave() {
+    let guard = Guard::new(AddressPolicy::public_unless(&url("http://evil.test/")));
+    assert_eq!(reaches(&guard, "evil.test", &["127.0.0.1", "8.8.8.8"]), Some(at(&["8.8.8.8"])));
+    assert_eq!(reaches(&guard, "evil.test", &["127.0.0.1"]), None);
+}
+
+#[test]
+fn where_the_operator_allows_the_network_an_entry_may_move_within_it() {
+    let policy = AddressPolicy::public_unless(&url("http://repository.intern/"));
+    let guard = Guard::new(policy.allow_network("10.0.0.0/8".parse().unwrap()));
+    assert!(reaches(&guard, "repository.intern", &["10.0.0.1"]).is_some());
+    assert!(reaches(&guard, "repository.intern", &["10.0.0.2"]).is_some());
+    assert_eq!(reaches(&guard, "repository.intern", &["127.0.0.1"]), None);
+}
+
+#[test]
+fn metadata_is_reached_by_no_class_and_no_network() {
+    let all = ["0.0.0.0/0", "::/0"].map(|network| network.parse().unwrap());
+    let policy = AddressPolicy::public_only().allow_private().allow(Loopback).allow(Metadata);
+    let policy = all.into_iter().fold(policy, AddressPolicy::allow_network);
+    for address in ["169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16"] {
+        assert!(refused(&policy, &format!("http://{address}/")), "{address}");
+        assert_eq!(reaches(&Guard::new(policy.clone()), "metadata.example", &[address]), None, "{address}");
+    }
+    for address in ["fd00:ec2::254", "fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"] {
+        assert!(refused(&policy, &format!("http://[{address}]/")), "{address}");
+    }
+    assert!(!refused(&policy, "http://169.254.1.1/"), "what is beside it is allowed");
+    let why = Guard::new(policy).check(&url("http://169.254.169.254/")).unwrap_err().to_string();
+    assert!(why.contains("no option allows"), "{why}");
 }
 
 #[test]

@@ -117,7 +117,10 @@ impl Client {
                 _ => false,
             };
             if is_absent {
-                return Fetched::absent(error.to_string(), requests);
+                let absent = Fetched::absent(error.to_string(), requests);
+                // Others may be allowed to reach that address.
+                let is_refused = error.kind() == ErrorKind::RefusedAddress;
+                return if is_refused { Fetched { keep: Duration::ZERO, ..absent } } else { absent };
             }
             tracing::warn!(
                 lane = lane.as_str(), %error,

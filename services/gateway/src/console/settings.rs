@@ -36,8 +36,14 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "robots.txt" } dd { (name(&spec.robots)) }
             dt { "Contact" } dd { (or(spec.contact.clone(), "as configured")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
+            dt { "Networks it may lead to" } dd { (or(networks(spec), "public addresses, and what the fleet allows")) }
         }
     }
+}
+
+fn networks(spec: &SourceSpec) -> Option<String> {
+    let names: Vec<String> = spec.allow_networks.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn schedule(spec: &SourceSpec) -> String {

@@ -16,6 +16,8 @@ const TEXTS: [&str; 10] =
     ["entry", "mode", "prefer", "absent", "include", "exclude", "robots", "contact", "credential", "inbox"];
 /// Those that are numbers there.
 const NUMBERS: [&str; 4] = ["max_deletes_percent", "history", "concurrency", "requests_per_second"];
+/// Those that are lists of texts there, and written with spaces between them here.
+const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
 /// What a form asks for, in the API's own words: so the same is refused, with the same reasons.
 pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
@@ -30,8 +32,10 @@ pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
             asked.insert(name.to_owned(), number.into());
         }
     }
-    if let Some(targets) = fields.get("notify") {
-        asked.insert("notify".to_owned(), targets.split_whitespace().collect());
+    for name in LISTS {
+        if let Some(values) = fields.get(name) {
+            asked.insert(name.to_owned(), values.split_whitespace().collect());
+        }
     }
     asked.insert("strict".to_owned(), fields.has("strict").into());
     asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
@@ -119,6 +123,8 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("robots", name(wanted.robots));
     write("contact", wanted.contact.clone());
     write("credential", text(wanted.credential.as_ref()));
+    let networks: Vec<_> = wanted.allow_networks.iter().map(ToString::to_string).collect();
+    write("allow_networks", (!networks.is_empty()).then(|| networks.join(" ")));
     write("inbox", text(wanted.inbox.as_ref()));
     let targets: Vec<_> = wanted.notify.iter().map(url::Url::as_str).collect();
     write("notify", (!targets.is_empty()).then(|| targets.join(" ")));
@@ -176,6 +182,7 @@ mod tests {
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
             "inbox": "https://registry.example.com/inbox/",
         });

@@ -86,6 +86,7 @@ impl Form<'_> {
                 (self.choice("robots", "robots.txt", &[("invited", "its crawl-delay is kept"), ("crawling", "it is obeyed everywhere"), ("ignore", "it is not asked for")]))
                 (self.input("contact", "text", "Whom the Source's operator can turn to", "A mail address or a URL."))
                 (self.input("credential", "text", "Name of the credential to send", "The name that stands in the configuration; never the secret itself."))
+                (self.input("allow_networks", "text", "Networks of yours that it may lead to", "Such as 10.1.0.0/16, with spaces between them. Public addresses need no leave."))
                 (self.input("notify", "text", "Who is told of changes", "URLs of pages that have inboxes for Linked Data Notifications, with spaces between them."))
                 (self.input("inbox", "url", "Where notifications about it are read", "An inbox of others for Linked Data Notifications, or a page that tells of one."))
             }

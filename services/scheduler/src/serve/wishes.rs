@@ -70,6 +70,7 @@ fn terms(source: &SourceSpec) -> Terms {
         }),
         contact: source.contact.clone(),
         credential: source.credential.as_ref().map(ToString::to_string),
+        allow_networks: source.allow_networks.clone(),
     }
 }
 
@@ -170,6 +171,7 @@ mod tests {
             source.robots = Robots::Crawling;
             source.contact = Some("mailto:a@example.org".to_owned());
             source.credential = Some("partner-1".parse().unwrap());
+            source.allow_networks = vec!["10.1.0.0/16".parse().unwrap()];
         })
         .terms;
         assert_eq!(
@@ -178,6 +180,7 @@ mod tests {
         );
         assert_eq!(terms.contact.as_deref(), Some("mailto:a@example.org"));
         assert_eq!(terms.credential.as_deref(), Some("partner-1"));
+        assert_eq!(terms.allow_networks, ["10.1.0.0/16".parse().unwrap()]);
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         robots: args.robots.into(),
         contact: args.contact.clone(),
         credential: args.credential.clone(),
+        allow_networks: args.allow_network.clone(),
         push: match args.push {
             PushArg::Auto => control::Push::Auto,
             PushArg::Off => control::Push::Off,

@@ -1,1 +1,84 @@
-//! Names that resolve to the internal network.
+//! Names and addresses of the internal network, where a Source wants to lead its Destination.
+
+use testkit::scripted::Reply;
+use testkit::servers::{NatsFixture, S3Fixture};
+
+use crate::common::{Destination, Fleet, Run, Site, resource, thresher, urlset};
+
+const LIST: &str = r#"capability="resourcelist" at="2026-11-01T00:00:00Z""#;
+const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
+const METADATA: &str = "http://169.254.169.254/latest/meta-data/";
+
+/// The same server by a name that has to be looked up.
+fn by_name(uri: &str) -> String {
+    uri.replace("127.0.0.1", "localhost")
+}
+
+/// A list of these resources at a site.
+fn list(site: &Site, uris: &[&str]) -> String {
+    let entries: Vec<_> = uris.iter().map(|uri| resource(uri, "")).collect();
+    site.serve("/list.xml", urlset(LIST, &entries))
+}
+
+#[tokio::test]
+async fn a_list_leads_to_no_other_port_of_the_name_that_it_was_entered_at() {
+    let (site, inside) = (Site::start().await, Site::start().await);
+    let own = by_name(&site.serve("/own.txt", "own"));
+    let secret = by_name(&inside.serve("/secret.txt", "secret"));
+    let url = by_name(&list(&site, &[&own, &secret]));
+    let copy = Destination::directory();
+    let run = copy.sync(&url).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (1, 1), "{run}");
+    assert!(inside.requests().is_empty(), "{:?}", inside.requests());
+    run.says(&["(refused-address)", "only the port of the entry URL", "--allow-address"]);
+}
+
+#[tokio::test]
+async fn no_option_lets_a_source_lead_to_a_clouds_secrets() {
+    let site = Site::start().await;
+    let away = site.reply("/away.txt", Reply::status(302).header("location", METADATA));
+    let url = list(&site, &[METADATA, &away, "http://[fd00:ec2::254]/latest/"]);
+    let options = ["--allow-private", "--allow-address", "0.0.0.0/0", "--allow-network", "::/0"];
+    let run = Destination::directory().sync_with(&url, &options).exits(1);
+    assert_eq!(run.count("failed"), 3, "{run}");
+    run.says(&["(refused-address)", "where a cloud keeps a machine's secrets, which no option allows"]);
+    Destination::directory()
+        .sync_with(METADATA, &options)
+        .exits(3)
+        .complains(&["no option allows"], &["tell the Source's operator"]);
+}
+
+#[tokio::test]
+async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds_secrets() {
+    let (allowed, other) = (Site::start().await, Site::start().await);
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    // Scheduler and fetcher are processes of their own: what is allowed travels with the jobs.
+    let _services: Vec<_> =
+        ALL.iter().map(|service| fleet.start_asking(&[service], "allow_networks: []", "")).collect();
+    let (own, inside) = (allowed.serve("/own.txt", "own"), other.serve("/inside.txt", "inside"));
+    let url = list(&allowed, &[&own, &inside, METADATA]);
+    fleet.add(&url, &["--allow-network", "127.0.0.0/8", "--allow-network", "169.254.0.0/16"]);
+    let run = fleet.harvest(&url).await.exits(1);
+    let counters = &run.json()["counters"];
+    assert_eq!((&counters["stored"], &counters["failed"]), (&2.into(), &1.into()), "{run}");
+    assert_eq!(fleet.destination().present().len(), 2, "{run}");
+
+    // Another Source of the same fleet has no leave, though connections to that address are kept.
+    let url = list(&other, &[&own]);
+    let asked = other.requests().len();
+    fleet.add(&url, &[]);
+    let run = fleet.harvest(&url).await.exits(3);
+    assert!(run.stdout.contains("127.0.0.1 is a loopback address"), "{run}");
+    assert_eq!(other.requests().len(), asked, "{:?}", other.requests());
+}
+
+#[tokio::test]
+async fn the_field_that_opened_every_address_is_refused_with_the_one_to_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("serve.yaml");
+    std::fs::write(&config, "http: {allow_private_addresses: true}\n").unwrap();
+    let run = Run::of(thresher().args(["serve", "--config"]).arg(&config)).exits(2);
+    for text in ["`http.allow_private_addresses`", "`allow_networks: [10.1.0.0/16]`", "--allow-network"] {
+        assert!(run.stderr.contains(text), "{text}: {run}");
+    }
+}

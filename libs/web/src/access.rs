@@ -1,0 +1,96 @@
+//! Which addresses requests may reach, and the connections kept to them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::Network;
+use rustls::ClientConfig;
+use url::Url;
+
+use crate::address_guard::{Guard, Refused};
+use crate::transport::{Carrier, Transport};
+use crate::{WebConfig, network};
+
+/// Sets of networks whose connections are kept before those that nobody uses go.
+const MOST_SETS: usize = 64;
+
+/// What carries requests, and the addresses it may reach. A connection is never used by requests that may not reach
+/// its address: those who may reach other addresses have connections of their own.
+pub(crate) struct Access {
+    pub(crate) carrier: Carrier,
+    guard: Arc<Guard>,
+}
+
+/// What all ways to the network are made of, and those that there are.
+pub(crate) struct Accesses {
+    config: WebConfig,
+    under: Under,
+    usual: Arc<Access>,
+    /// Those that may reach more networks than the configuration allows.
+    wider: Mutex<HashMap<BTreeSet<Network>, Arc<Access>>>,
+}
+
+/// What lies under the connections.
+enum Under {
+    Network(Arc<ClientConfig>),
+    Inside(Arc<dyn Transport>),
+}
+
+impl Access {
+    /// Checks an address that is written in a URL. Names are checked when they are looked up.
+    ///
+    /// # Errors
+    /// When it may not be reached.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), Refused> {
+        self.guard.check(url)
+    }
+}
+
+impl Accesses {
+    /// The network, or what is in its place.
+    ///
+    /// # Errors
+    /// When this machine has no roots of trust.
+    pub(crate) fn new(
+        config: &WebConfig,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, rustls::Error> {
+        let under = match transport {
+            // The network is left alone: reading the system's certificates would be in vain.
+            Some(transport) => Under::Inside(transport),
+            None => Under::Network(Arc::new(network::tls()?)),
+        };
+        let usual = Arc::new(under.access(config, &BTreeSet::new()));
+        Ok(Self { config: config.clone(), under, usual, wider: Mutex::default() })
+    }
+
+    /// The way to what the configuration allows, and to these networks.
+    pub(crate) fn reaching(&self, networks: &[Network]) -> Arc<Access> {
+        let networks: BTreeSet<Network> = networks.iter().copied().collect();
+        if networks.is_empty() {
+            return Arc::clone(&self.usual);
+        }
+        let mut wider = self.wider.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(access) = wider.get(&networks) {
+            return Arc::clone(access);
+        }
+        if wider.len() >= MOST_SETS {
+            wider.retain(|_, access| Arc::strong_count(access) > 1);
+        }
+        let access = Arc::new(self.under.access(&self.config, &networks));
+        wider.insert(networks, Arc::clone(&access));
+        access
+    }
+}
+
+impl Under {
+    fn access(&self, config: &WebConfig, networks: &BTreeSet<Network>) -> Access {
+        let allow = |policy: crate::AddressPolicy, network: &Network| policy.allow_network(*network);
+        let guard = Arc::new(Guard::new(networks.iter().fold(config.addresses.clone(), allow)));
+        let carrier = match self {
+            Self::Network(tls) => Carrier::Network(Box::new(network::new(config, &guard, tls))),
+            Self::Inside(transport) => Carrier::Inside(Arc::clone(transport)),
+        };
+        Access { carrier, guard }
+    }
+}
