@@ -20,6 +20,7 @@ pub(crate) const LAST_SEQ: &str = "last-seq";
 pub(crate) const HISTORY: &str = "history";
 pub(crate) const LOOK: &str = "look";
 pub(crate) const NEXT_CHANGE: &str = "next-change";
+pub(crate) const VIEW_NAMES: &str = "view-names";
 pub(crate) const REWRITTEN: &str = "rewritten-packs";
 
 text_space!(
@@ -50,6 +51,14 @@ impl Lookups {
         Ok(self.meta(REWRITTEN).await?.unwrap_or_default())
     }
 
+    /// By which list of dangerous names the view was laid out; zero where none was noted.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn view_names(&self) -> Result<u32, CatalogError> {
+        Ok(self.meta(VIEW_NAMES).await?.unwrap_or_default())
+    }
+
     pub(crate) async fn meta<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, CatalogError> {
         let Some(value) = self.get(&Key::<Meta>::of(name)).await? else { return Ok(None) };
         serde_json::from_value(value).map(Some).map_err(|error| self.corrupt::<Meta>(name.as_bytes(), error))
@@ -75,6 +84,11 @@ impl Batch {
     /// Notes which packs were rewritten lately, instead of what was noted before.
     pub fn put_rewritten_packs(&mut self, packs: &[RewrittenPack]) {
         self.put_meta(REWRITTEN, &packs);
+    }
+
+    /// Notes by which list of dangerous names the view is laid out.
+    pub fn put_view_names(&mut self, names: u32) {
+        self.put_meta(VIEW_NAMES, &names);
     }
 
     pub(crate) fn put_meta<T: Serialize>(&mut self, name: &str, value: &T) {

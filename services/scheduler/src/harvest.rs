@@ -320,6 +320,7 @@ impl Harvest {
         if harvest.is_to_begin() {
             harvest.begin().await?;
         }
+        harvest.put_view_right().await?;
         harvest.catch_up_view().await?;
         let taken_up = interrupted.map(|run| run.counters);
         harvest.progress.send_modify(|progress| progress.taken_up = progress.taken_up.take().or(taken_up));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use futures::{StreamExt, TryStreamExt, stream};
-use model::{Bitstream, ResourceUri};
+use model::{Bitstream, Mode, ResourceUri};
 use store::View;
 
 use crate::error::HarvestError;
@@ -86,6 +86,29 @@ impl Harvest {
             view.remove(uri.clone()).await?;
         }
         Ok(())
+    }
+
+    /// Moves files that were laid out while fewer names were known to be dangerous, once for each Source.
+    pub(crate) async fn put_view_right(&mut self) -> Result<(), HarvestError> {
+        let Some(view) = self.view.clone() else { return Ok(()) };
+        if self.run.mode == Mode::Audit || self.catalog.view_names().await? >= store::view::NAMES {
+            return Ok(());
+        }
+        // The time of a scan of all that is held says nothing of the Source.
+        self.begun = None;
+        let mut resources = self.catalog.scan_resources(None, None).await?;
+        let mut uris = Vec::with_capacity(BATCH);
+        while let Some((uri, _)) = resources.try_next().await? {
+            uris.push(uri);
+            if uris.len() == BATCH {
+                view.put_right(std::mem::take(&mut uris)).await?;
+            }
+        }
+        view.put_right(uris).await?;
+        drop(resources);
+        let mut batch = Batch::new();
+        batch.put_view_names(store::view::NAMES);
+        self.commit(batch).await
     }
 
     /// Lays out what was harvested without a view, before this harvest goes on with one.

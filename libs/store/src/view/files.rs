@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Files {
-    directories: Directories,
+    pub(super) directories: Directories,
     temporary: PathBuf,
     /// How files without names get theirs here, if there can be any; once it is known.
     pub(super) naming: OnceLock<Option<Naming>>,
@@ -169,7 +169,7 @@ impl Files {
         Ok(())
     }
 
-    fn remove_at(&self, path: &ViewPath) -> Result<bool, StoreError> {
+    pub(super) fn remove_at(&self, path: &ViewPath) -> Result<bool, StoreError> {
         if self.directories.check(path.directory())? != Way::Open {
             return Ok(false);
         }
@@ -189,7 +189,7 @@ impl Files {
         Ok(true)
     }
 
-    fn at(&self, path: &ViewPath) -> PathBuf {
+    pub(super) fn at(&self, path: &ViewPath) -> PathBuf {
         self.directories.root().join(path.as_path())
     }
 
@@ -199,7 +199,7 @@ impl Files {
 
     /// Finds out whether case is told apart here: if not, the directory of temporary files has a second name, which nobody else gives
     /// inside the data directory. Before there is that directory there are no files, either.
-    fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> Rule {
         if let Some(rule) = self.rule.get() {
             return *rule;
         }

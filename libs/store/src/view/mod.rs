@@ -13,13 +13,16 @@
 //! | another port than the scheme's own | `<host>+<port>` for `http`, `<host>+<port>+https` for `https` |
 //! | a segment of the path | itself |
 //! | query, fragment | part of the last name; their `?` and `#` are escaped, and slashes in them |
-//! | bytes outside printable ASCII, and `< > : " / \ \| ? * ^ #`, a dot at the end, `+` and a first dot in hosts | `^` and two hexadecimal digits |
+//! | bytes outside printable ASCII, and `< > : " / \ \| ? * ^ #`, a dot at the beginning or end, `~` before a digit, `+` in hosts | `^` and two hexadecimal digits |
 //! | an empty segment; a trailing slash | `^-` |
 //! | no path at all | `^~` |
-//! | names Windows keeps for devices (`con`, `com1`, …) | the first letter as `^` and two digits |
+//! | names Windows keeps for devices (`con`, `com1`, …), `desktop.ini`, `autorun.inf` | the first letter as `^` and two digits |
 //! | a name of more than 255 bytes | pieces of 240 in directories below each other, `^_` at each cut |
 //! | a URI that does not begin with `http://` or `https://`, written so | the whole of it, escaped, in `+uri/` |
 //! | what would be longer than 1,000 bytes | its SHA-256 in `+long/`: the only case that cannot be undone |
+//!
+//! So no Source can lay out a repository, a hidden file or a device: all names that a system or a program takes for more than a
+//! name stand in one list, in `hazard.rs`. Views from before that list was whole are put right by [`View::put_right`].
 //!
 //! # Collisions
 //!
@@ -41,6 +44,8 @@
 
 mod directories;
 mod files;
+mod former;
+mod hazard;
 mod name;
 mod path;
 mod unnamed;
@@ -70,6 +75,9 @@ use files::Files;
 
 /// The place of files that are being written, inside the data directory and so on the view's file system.
 pub(crate) const TEMPORARY: &str = "tmp";
+
+/// Counts up when the list of dangerous names grows, so that views from before are known.
+pub const NAMES: u32 = 1;
 
 /// The files of a local harvest. Cheap to clone.
 ///
@@ -140,6 +148,18 @@ impl View {
     pub async fn remove(&self, uri: ResourceUri) -> Result<bool, StoreError> {
         let view = self.clone();
         blocking("remove from the view", move || view.0.remove(&uri)).await
+    }
+
+    /// Moves the files of these resources to the places they have now, from those they had while fewer names were known to be
+    /// dangerous. Tells how many it moved. What lies there already stays: it is never older.
+    ///
+    /// # Errors
+    /// As [`View::place`].
+    pub async fn put_right(&self, uris: Vec<ResourceUri>) -> Result<u64, StoreError> {
+        let view = self.clone();
+        let moves =
+            move || uris.iter().try_fold(0, |moved, uri| Ok(moved + u64::from(view.0.put_right(uri)?)));
+        blocking("move within the view", moves).await
     }
 
     /// Whether the file of a resource is there.

@@ -2,6 +2,8 @@
 //!
 //! `^` begins whatever is not written as it stands. It is no character of a URI, so ordinary segments stay as they are.
 
+use super::hazard::{Hazards, is_hazard};
+
 /// What a name is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -20,6 +22,13 @@ pub(super) enum Rule {
     Strict,
 }
 
+/// How names are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Style {
+    pub(super) rule: Rule,
+    pub(super) hazards: Hazards,
+}
+
 /// Most file systems take 255 bytes.
 pub(super) const LONGEST: usize = 255;
 /// Stands at the end of a name in the role it does not look like.
@@ -30,10 +39,10 @@ const EMPTY: &str = "^-";
 const CASE: &str = "^u";
 
 /// The name of a segment, in as many characters as it takes.
-pub(super) fn encode(segment: &str, role: Role, rule: Rule) -> String {
-    let mut name = escape(segment, rule);
+pub(super) fn encode(segment: &str, role: Role, style: Style) -> String {
+    let mut name = escape(segment, style);
     let looks_like = if looks_like_a_file(segment) { Role::File } else { Role::Directory };
-    if rule == Rule::Strict && looks_like != role {
+    if style.rule == Rule::Strict && looks_like != role {
         name.push(OTHER_ROLE);
     }
     name
@@ -82,17 +91,15 @@ fn extension(name: &str) -> Option<usize> {
 }
 
 /// The segment with everything escaped that cannot stand in a name, and with the mark of its letters' case if the rule has it.
-pub(super) fn escape(segment: &str, rule: Rule) -> String {
+pub(super) fn escape(segment: &str, style: Style) -> String {
     if segment.is_empty() {
         return EMPTY.to_owned();
     }
     let bytes = segment.as_bytes();
-    let is_device = is_device_name(segment);
     let mut name = String::with_capacity(bytes.len() + 8);
     let mut odd = Vec::new();
     for (i, (&byte, is_upper)) in bytes.iter().zip(expect_upper(bytes)).enumerate() {
-        let is_last_dot = byte == b'.' && i + 1 == bytes.len();
-        if !stands(byte) || is_last_dot || (is_device && i == 0) {
+        if is_hazard(bytes, i, style.hazards) {
             name.push_str(&format!("^{byte:02x}"));
             continue;
         }
@@ -101,17 +108,12 @@ pub(super) fn escape(segment: &str, rule: Rule) -> String {
         }
         name.push(char::from(byte));
     }
-    if rule != Rule::Plain && odd.contains(&true) {
+    if style.rule != Rule::Plain && odd.contains(&true) {
         // Before the extension, so that the system still knows the file's type.
         let at = extension(&name).unwrap_or(name.len());
         name.insert_str(at, &case_mark(&odd));
     }
     name
-}
-
-/// Whether a byte stands in a name as it is: printable ASCII that no common file system reserves.
-fn stands(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !br#"<>:"/\|?*^#"#.contains(&byte)
 }
 
 /// For each byte, whether a letter there is expected in upper case: only in `%XX`, as RFC 3986 section 2.1 wants it.
@@ -138,16 +140,4 @@ fn case_mark(odd: &[bool]) -> String {
         mark.extend(char::from_digit(digit, 16));
     }
     mark
-}
-
-/// Names that Windows keeps for devices, with any extension.
-fn is_device_name(segment: &str) -> bool {
-    let stem = segment.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    match stem.as_str() {
-        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => true,
-        _ => {
-            let port = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
-            port.is_some_and(|n| n.len() == 1 && n.as_bytes()[0].is_ascii_digit())
-        }
-    }
 }

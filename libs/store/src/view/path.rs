@@ -6,7 +6,8 @@ use std::path::Path;
 use fixity::Sha256;
 use model::ResourceUri;
 
-use super::name::{self, LONGEST, Role, Rule};
+use super::hazard::Hazards;
+use super::name::{self, LONGEST, Role, Rule, Style};
 
 /// The path of a resource's file, relative to the view's directory: names separated by `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,8 +38,17 @@ pub fn path_of(uri: &ResourceUri) -> ViewPath {
 impl ViewPath {
     /// The path of `uri` by a rule; the strict one lies where no other does.
     pub(super) fn by(rule: Rule, uri: &ResourceUri) -> Self {
-        let path = within_limit(uri.as_str(), rule);
-        Self(if rule == Rule::Strict { format!("{ALSO}/{path}") } else { path })
+        Self::styled(Style { rule, hazards: Hazards::All }, uri)
+    }
+
+    /// The path that `uri` had while fewer names were known to be dangerous; often the one it has now.
+    pub(super) fn former(rule: Rule, uri: &ResourceUri) -> Self {
+        Self::styled(Style { rule, hazards: Hazards::Former }, uri)
+    }
+
+    fn styled(style: Style, uri: &ResourceUri) -> Self {
+        let path = within_limit(uri.as_str(), style);
+        Self(if style.rule == Rule::Strict { format!("{ALSO}/{path}") } else { path })
     }
 
     /// The relative path, with `/` between names.
@@ -74,14 +84,14 @@ impl fmt::Display for ViewPath {
 }
 
 /// The path of a URI, or of its digest if that would be too long.
-fn within_limit(text: &str, rule: Rule) -> String {
+fn within_limit(text: &str, style: Style) -> String {
     let path = if let Some(rest) = text.strip_prefix("https://") {
-        hierarchical(rest, HTTPS_PORT, rule)
+        hierarchical(rest, HTTPS_PORT, style)
     } else if let Some(rest) = text.strip_prefix("http://") {
-        hierarchical(rest, HTTP_PORT, rule)
+        hierarchical(rest, HTTP_PORT, style)
     } else {
         let mut path = OTHER_URIS.to_owned();
-        push(&mut path, &name::encode(text, Role::File, rule));
+        push(&mut path, &name::encode(text, Role::File, style));
         path
     };
     if path.len() <= LONGEST_PATH {
@@ -92,14 +102,14 @@ fn within_limit(text: &str, rule: Rule) -> String {
 }
 
 /// The path of what stands after the scheme, which is known by its default port.
-fn hierarchical(rest: &str, default_port: u16, rule: Rule) -> String {
+fn hierarchical(rest: &str, default_port: u16, style: Style) -> String {
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let mut path = String::with_capacity(rest.len() + authority.len() + 16);
-    push(&mut path, &top(authority, default_port, rule));
+    push(&mut path, &top(authority, default_port, style));
     // A slash in a query or fragment separates nothing.
     let (segments, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let Some(segments) = segments.strip_prefix('/') else {
-        let tail = if tail.is_empty() { String::new() } else { name::encode(tail, Role::File, rule) };
+        let tail = if tail.is_empty() { String::new() } else { name::encode(tail, Role::File, style) };
         push(&mut path, &format!("{NO_PATH}{tail}"));
         return path;
     };
@@ -108,21 +118,21 @@ fn hierarchical(rest: &str, default_port: u16, rule: Rule) -> String {
         None => (None, segments),
     };
     for segment in directories.into_iter().flat_map(|directories| directories.split('/')) {
-        push(&mut path, &name::encode(segment, Role::Directory, rule));
+        push(&mut path, &name::encode(segment, Role::Directory, style));
     }
-    push(&mut path, &name::encode(&format!("{last}{tail}"), Role::File, rule));
+    push(&mut path, &name::encode(&format!("{last}{tail}"), Role::File, style));
     path
 }
 
 /// The top directory. A port is told apart only in its one usual spelling; any other stays part of the host, and is escaped.
-fn top(authority: &str, default_port: u16, rule: Rule) -> String {
+fn top(authority: &str, default_port: u16, style: Style) -> String {
     let split = authority.rsplit_once(':').and_then(|(host, digits)| {
         let port = digits.parse::<u16>().ok()?;
         (port != default_port && port.to_string() == digits).then_some((host, port))
     });
     let host = split.map_or(authority, |(host, _)| host);
     // Escaped so that it is neither hidden, nor our own directory, nor taken for the marks behind it.
-    let mut top = name::escape(host, rule).replace('+', "^2b");
+    let mut top = name::escape(host, style).replace('+', "^2b");
     if top.starts_with('.') {
         top.replace_range(..1, "^2e");
     }

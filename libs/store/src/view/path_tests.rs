@@ -100,18 +100,43 @@ fn plain_paths_mark_only_case_where_it_is_not_told_apart() {
 #[test]
 fn what_cannot_be_a_name_is_escaped() {
     for (uri, expected) in [
-        ("https://h/../x.txt", "h/.^2e/x.txt"),
+        ("https://h/../x.txt", "h/^2e^2e/x.txt"),
         ("https://h/./x.txt", "h/^2e/x.txt"),
         ("https://h/a./x.txt", "h/a^2e/x.txt"),
         ("https://h/con.txt", "h/^63on.txt"),
         ("https://h/a^b\\c.txt", "h/a^5eb^5cc.txt"),
         ("https://h/é.txt", "h/^c3^a9.txt"),
         ("https://.thresher/x.txt", "^2ethresher/x.txt"),
+        ("https://h/a/.git/config", "h/a/^2egit/config"),
+        ("https://h/.envrc", "h/^2eenvrc"),
+        ("https://h/.htaccess?a=.b", "h/^2ehtaccess^3fa=.b"),
+        ("https://h/a/...", "h/a/^2e.^2e"),
+        ("https://h/GIT~1/config", "h/GIT^7e1/config"),
+        ("https://h/~user/x~", "h/~user/x~"),
+        ("https://h/Desktop.ini", "h/^44esktop.ini"),
+        ("https://h/autorun.inf/x", "h/^61utorun.inf/x"),
         ("http://[::1]:8080/x.txt", "[^3a^3a1]+8080/x.txt"),
         ("https://user@h/x.txt", "user@h/x.txt"),
     ] {
         assert_eq!(path(uri), expected, "{uri}");
     }
+}
+
+#[test]
+fn the_former_path_of_a_name_is_the_one_that_was_given_before_it_was_known_to_be_dangerous() {
+    for (uri, former) in [
+        ("https://h/.git/config", "h/.git/config"),
+        ("https://h/../x.txt", "h/.^2e/x.txt"),
+        ("https://h/GIT~1/config", "h/GIT~1/config"),
+        ("https://h/desktop.ini", "h/desktop.ini"),
+        ("https://.thresher/x.txt", "^2ethresher/x.txt"),
+        ("https://h/con", "h/^63on"),
+        ("https://h/a/b.txt", "h/a/b.txt"),
+    ] {
+        assert_eq!(ViewPath::former(Rule::Plain, &uri.parse().unwrap()).to_string(), former, "{uri}");
+    }
+    let strict = ViewPath::former(Rule::Strict, &"https://h/.git/config".parse().unwrap());
+    assert_eq!(strict.to_string(), "+also/h/.git/config^");
 }
 
 #[test]
@@ -155,6 +180,9 @@ fn uris() -> impl Strategy<Value = ResourceUri> {
         Just("a b"),
         Just("x."),
         Just(".thresher"),
+        Just(".git"),
+        Just("GIT~1"),
+        Just("desktop.ini"),
         Just("+long"),
         Just("~"),
         Just("COM1"),
@@ -201,9 +229,10 @@ fn assert_valid(path: &ViewPath) {
     for name in path.as_str().split('/') {
         assert!((1..=255).contains(&name.len()), "{path}");
         assert!(name.bytes().all(|b| b.is_ascii_graphic() && !br#"<>:"\|?*"#.contains(&b)), "{path}");
-        assert!(!name.ends_with('.') && name != "..", "{path}");
+        assert!(!name.ends_with('.') && !name.starts_with('.'), "{path}");
+        let after = name.split('~').skip(1);
+        assert!(!after.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit())), "{path}");
     }
-    assert!(!path.as_str().starts_with('.'), "{path}");
 }
 
 proptest! {

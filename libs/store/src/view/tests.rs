@@ -349,3 +349,31 @@ fn a_directory_that_disappears_while_a_file_is_removed_is_no_failure() {
         }
     });
 }
+
+#[tokio::test]
+async fn files_at_former_paths_are_moved_once_and_nothing_else_is() {
+    let (directory, view) = view();
+    let root = directory.path();
+    for (file, content) in [
+        ("h/.git/config", "[core]"),
+        ("h/.git/HEAD", "ref"),
+        ("h/.git/mine", "not of the Source"),
+        ("+also/h/.b/x^", "gave way"),
+        ("h/a.txt", "a"),
+        ("h/^2eenvrc", "now"),
+        ("h/.envrc", "before"),
+    ] {
+        fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+        fs::write(root.join(file), content).unwrap();
+    }
+    let uris = ["https://h/.git/config", "https://h/.git/HEAD", "https://h/.b/x", "https://h/a.txt"];
+    let mut uris: Vec<_> = uris.into_iter().map(uri).collect();
+    uris.push(uri("https://h/.envrc"));
+    assert_eq!(view.put_right(uris.clone()).await.unwrap(), 4);
+    let expected = ["h/.git/mine", "h/^2eb/x", "h/^2eenvrc", "h/^2egit/HEAD", "h/^2egit/config", "h/a.txt"];
+    assert_eq!(files(root), expected);
+    assert_eq!(fs::read(root.join("h/^2eenvrc")).unwrap(), b"now");
+    assert_eq!(fs::read(root.join("h/^2eb/x")).unwrap(), b"gave way");
+    assert_eq!(view.put_right(uris).await.unwrap(), 0);
+    assert_eq!(temporaries(&directory), 0);
+}
