@@ -144,6 +144,12 @@ pub enum BadReason {
         /// The attribute or element.
         field: &'static str,
     },
+    /// A `loc` has a character that commands a display, which no URI has.
+    #[error("loc holds the control character U+{:04X}, which no URI has", u32::from(*.character))]
+    ControlCharacter {
+        /// The first of them.
+        character: char,
+    },
     /// A text element has elements in it.
     #[error("{field} holds other elements where only text belongs")]
     MarkupInField {

@@ -2,6 +2,7 @@
 
 mod capability;
 mod datetime;
+mod display;
 mod entry;
 mod error;
 mod header;
@@ -19,6 +20,7 @@ mod writer;
 
 pub use capability::{Capability, Change, Root, UnknownChange};
 pub use datetime::{Datetime, DatetimeError, Precision, Zone};
+pub use display::steers_display;
 pub use entry::{BadEntry, BadReason, Entry, Item};
 pub use error::{LimitKind, ReadError};
 pub use header::Header;

@@ -135,6 +135,14 @@ fn bad_entries_tell_their_reason_and_lose_nothing_else() {
         BadReason::MarkupInField { field: "loc" }
     );
     assert_eq!(in_resource_list("<loc>http://e.org/&#0;</loc>"), BadReason::NotText { field: "loc" });
+    for character in ['\t', '\n', '\r', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2067}'] {
+        let loc = format!("<loc>http://e.org/&#{};x</loc>", u32::from(character));
+        assert_eq!(in_resource_list(&loc), BadReason::ControlCharacter { character });
+    }
+    assert_eq!(
+        in_resource_list("<loc>http://e.org/\u{9b}x</loc>"),
+        BadReason::ControlCharacter { character: '\u{9b}' }
+    );
     assert!(matches!(
         in_resource_list("<loc>http://e.org/1</loc><rs:md length=5/>"),
         BadReason::Attribute { .. }

@@ -11,6 +11,7 @@ use web::{AddressPolicy, Client, Network, RobotsPolicy, WebConfig};
 
 use crate::credentials;
 use crate::exit::{Failed, usage};
+use crate::terminal::note;
 
 /// The networks inside of a site, as a fleet is told of them.
 const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
@@ -92,7 +93,7 @@ impl HttpArgs {
         if let Some(file) = &self.credentials {
             let read = credentials::read(file).map_err(usage)?;
             for warning in &read.warnings {
-                eprintln!("warning: {warning}");
+                note!("warning: {warning}");
             }
             credentials = read.credentials;
         }

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// All that is printed passes `terminal`, which cleans it.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod ask;
 mod cli;
@@ -14,6 +16,7 @@ mod http;
 mod notices;
 mod show;
 mod target;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -22,13 +25,14 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{CommandResult, Exit};
+use crate::terminal::note;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("thresher: this machine gives no threads to work with: {error}");
+            note!("thresher: this machine gives no threads to work with: {error}");
             return Exit::Failed.into();
         }
     };
@@ -46,8 +50,9 @@ async fn execute(cli: Cli) -> ExitCode {
     init_log(cli.verbose);
     match run(cli.command).await {
         Ok(exit) => exit.into(),
+        Err(failed) if terminal::is_closed(&failed.error) => terminal::closed(),
         Err(failed) => {
-            eprintln!("thresher: {}", one_line(&failed.error.to_string()));
+            note!("thresher: {}", one_line(&failed.error.to_string()));
             failed.exit.into()
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use crate::terminal::note;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use web::{Client, CrawlDelay};
@@ -34,7 +35,10 @@ async fn tell(mut delays: watch::Receiver<Option<CrawlDelay>>, mut stopped: ones
             && let Some(delay) = &*delays.borrow_and_update()
         {
             // On a terminal the line begins behind a progress bar.
-            eprintln!("{}{}", if std::io::stderr().is_terminal() { "\n" } else { "" }, words(delay));
+            if std::io::stderr().is_terminal() {
+                note!("");
+            }
+            note!("{}", words(delay));
         }
         if is_over {
             return;

@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use crate::terminal::note;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
-use model::{Phase, count, counted, plural};
+use model::{Phase, count, counted, displayed, plural};
 use scheduler::{Progress, Report};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -54,7 +55,7 @@ async fn draw(mut progress: watch::Receiver<Progress>) {
             bar.set_length(now.counters.planned);
             bar.set_position(done(&now).min(now.counters.planned));
         }
-        bar.set_message(words(&now));
+        bar.set_message(displayed(&words(&now)).into_owned());
         tokio::time::sleep(FRAME).await;
     }
     bar.finish_and_clear();
@@ -66,7 +67,7 @@ async fn print(mut progress: watch::Receiver<Progress>) {
         let now = progress.borrow_and_update().clone();
         if said != now.phase {
             said = now.phase;
-            eprintln!("{}", words(&now));
+            note!("{}", words(&now));
             continue;
         }
         // Wait for the next line, but not beyond the end of the run.
@@ -74,7 +75,7 @@ async fn print(mut progress: watch::Receiver<Progress>) {
         if tokio::time::timeout(LINE, ended).await.is_ok() {
             return;
         }
-        eprintln!("{}", words(&now));
+        note!("{}", words(&now));
     }
 }
 
@@ -112,24 +113,24 @@ fn words(progress: &Progress) -> String {
 pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let counters = &report.run.counters;
     let row = |n: u64, one: &str, many: &str| {
-        eprintln!("  {:>12}  {}", count(n), plural(n, one, many));
+        note!("  {:>12}  {}", count(n), plural(n, one, many));
     };
     let mode = if report.resumed {
         format!("{}, taken up after an interruption", report.run.mode)
     } else {
         report.run.mode.to_string()
     };
-    eprintln!();
-    eprintln!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
+    note!("");
+    note!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
     row(counters.listed, &format!("entry read ({mode})"), &format!("entries read ({mode})"));
-    eprintln!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
+    note!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
     if counters.healed > 0 {
-        eprintln!("  {:>12}  of them in place of what was damaged", count(counters.healed));
+        note!("  {:>12}  of them in place of what was damaged", count(counters.healed));
     }
-    eprintln!("  {:>12}  unchanged", count(counters.unchanged));
-    eprintln!("  {:>12}  deleted by the Source", count(counters.deleted));
+    note!("  {:>12}  unchanged", count(counters.unchanged));
+    note!("  {:>12}  deleted by the Source", count(counters.deleted));
     if counters.absent > 0 {
-        eprintln!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
+        note!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
     }
     if report.open_problems > 0 {
         row(report.open_problems, "problem open", "problems open");
@@ -140,17 +141,17 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     for (name, times) in &counters.quirks {
         row(*times, &format!("time tolerated: {name}"), &format!("times tolerated: {name}"));
     }
-    eprintln!(
+    note!(
         "  {} in {}; all of it lies in {root}",
         counted(counters.requests, "request", "requests"),
         HumanDuration(duration)
     );
     for (subject, problem) in &report.first_problems {
-        eprintln!("  problem: {subject}: {} ({})", problem.message, problem.reason);
+        note!("  problem: {subject}: {} ({})", problem.message, problem.reason);
     }
     let more = report.open_problems.saturating_sub(report.first_problems.len() as u64);
     if more > 0 {
-        eprintln!("  … and {} more", count(more));
+        note!("  … and {} more", count(more));
     }
 }
 

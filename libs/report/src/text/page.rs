@@ -1,5 +1,7 @@
 //! Plain text of at most 100 columns.
 
+use model::{displayed, displayed_lines};
+
 /// The most columns of a line: what mail programs leave alone.
 pub(crate) const COLUMNS: usize = 100;
 
@@ -33,7 +35,7 @@ impl Page {
     pub(super) fn hanging(&mut self, first: usize, others: usize, text: &str) {
         let mut line = " ".repeat(first);
         let mut is_empty = true;
-        for word in clean(text).split_whitespace() {
+        for word in displayed_lines(text).split_whitespace() {
             let width = line.chars().count();
             if !is_empty && width + 1 + word.chars().count() > COLUMNS {
                 self.line(&line);
@@ -51,7 +53,7 @@ impl Page {
 
     /// One line that is not broken: what is too long loses its middle.
     pub(super) fn whole(&mut self, indent: usize, text: &str) {
-        let line = format!("{}{}", " ".repeat(indent), shortened(&clean(text), COLUMNS - indent));
+        let line = format!("{}{}", " ".repeat(indent), shortened(&displayed(text), COLUMNS - indent));
         self.line(&line);
     }
 
@@ -66,7 +68,8 @@ impl Page {
     }
 
     fn underlined(&mut self, text: &str, with: char) {
-        self.line(text);
+        let text = displayed(text);
+        self.line(&text);
         self.line(&String::from(with).repeat(text.chars().count()));
     }
 
@@ -74,11 +77,6 @@ impl Page {
         self.0.push_str(line.trim_end());
         self.0.push('\n');
     }
-}
-
-/// What strangers wrote must not move the cursor or colour the terminal.
-fn clean(text: &str) -> String {
-    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
 fn shortened(text: &str, room: usize) -> String {

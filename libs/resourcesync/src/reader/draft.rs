@@ -8,7 +8,7 @@ use super::reference::resolve_characters;
 use super::scope::Name;
 use super::tokens::{Token, Tokens};
 use super::uri;
-use super::values::{Pairs, check_text, put, read_time, trim};
+use super::values::{Pairs, check_loc, check_text, put, read_time, trim};
 use crate::entry::{BadEntry, BadReason, Entry};
 use crate::error::ReadError;
 use crate::limits::Options;
@@ -206,6 +206,7 @@ impl<'r> Draft<'r> {
         }
         match name {
             Name::Loc => {
+                check_loc(text)?;
                 if text.len() != written.len() {
                     notes.add(Quirk::WhitespaceInLoc);
                 }

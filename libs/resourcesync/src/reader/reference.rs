@@ -4,6 +4,7 @@ use memchr::memchr;
 
 use super::notes::Notes;
 use super::source::NOT_TEXT;
+use crate::display::steers_display;
 use crate::quirk::Quirk;
 
 const MAX_NAME_BYTES: usize = 64;
@@ -89,9 +90,10 @@ pub(super) fn is_plain(text: &str) -> bool {
     !text.bytes().fold(false, |special, byte| special | (byte < b' ') | (byte == b'&'))
 }
 
-/// The beginning of a stranger's text, short enough for a message.
+/// The beginning of a Source's text, short enough for a message, and without what would command a display.
 pub(super) fn shorten(text: &str) -> String {
-    text.chars().take(60).collect()
+    let shown = |character| if steers_display(character) { char::REPLACEMENT_CHARACTER } else { character };
+    text.chars().take(60).map(shown).collect()
 }
 
 /// What stands before a near `;`. Looking further would make many lone ampersands costly.

@@ -9,6 +9,7 @@ use super::outline::Pair;
 use super::reference::{is_plain, shorten, unescape};
 use crate::capability::{Capability, Change};
 use crate::datetime::Datetime;
+use crate::display::first_steering;
 use crate::entry::BadReason;
 use crate::limits::Limits;
 use crate::quirk::Quirk;
@@ -192,6 +193,11 @@ pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> 
         return Err(BadReason::NotText { field });
     }
     Ok(())
+}
+
+/// Refuses a `loc` with characters that command a display: whoever lists what was read would obey them.
+pub(super) fn check_loc(text: &str) -> Result<(), BadReason> {
+    first_steering(text).map_or(Ok(()), |character| Err(BadReason::ControlCharacter { character }))
 }
 
 /// A text without surrounding blanks, most of which have none.

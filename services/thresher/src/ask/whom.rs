@@ -9,6 +9,7 @@ use super::profiles;
 use super::server::Server;
 use crate::cli::{FleetArgs, HeldArgs, ServerArgs};
 use crate::exit::{Failed, usage};
+use crate::terminal::note;
 
 /// A gateway, and how it is asked.
 #[derive(Debug, Clone)]
@@ -92,7 +93,7 @@ fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
         (None, None) => var("THRESHER_TOKEN").map(Secret::new),
     };
     if token.is_some() && gateway.url.scheme() == "http" && !is_this_machine(&gateway.url) {
-        eprintln!(
+        note!(
             "warning: the token for {} travels readable to everybody on the way; give an https URL if there is one",
             gateway.url
         );
@@ -104,7 +105,7 @@ fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
 pub(super) fn token_of(file: &Path) -> Result<Secret, Failed> {
     if profiles::others_may_read(file) {
         let file = file.display();
-        eprintln!(
+        note!(
             "warning: {file} holds a token, and others on this machine can read it; `chmod 600 {file}` ends that"
         );
     }

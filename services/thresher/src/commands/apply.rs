@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::ask::{Asked, NotDone};
 use crate::cli::ApplyArgs;
 use crate::exit::{CommandResult, Exit, usage};
+use crate::terminal::{self, note, say};
 
 /// What became of a Source, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -77,9 +78,9 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
         let entry = spec.entry.as_str();
         let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, why };
         match (args.json, &line.why) {
-            (true, _) => println!("{}", serde_json::to_string(&line)?),
-            (false, None) => println!("{}", line.text()),
-            (false, Some(why)) => eprintln!("{entry}: {why}"),
+            (true, _) => terminal::json(&line)?,
+            (false, None) => say!("{}", line.text())?,
+            (false, Some(why)) => note!("{entry}: {why}"),
         }
     }
     Ok(exit)

@@ -1,6 +1,5 @@
 //! `thresher audit`: what is held, compared with what the Source's documents say (RS-32).
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::HumanDuration;
@@ -14,6 +13,7 @@ use url::Url;
 use crate::cli::AuditArgs;
 use crate::commands::sync::{self, Request};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::terminal::Out;
 use crate::{show, target};
 
 /// What there may be one of, or many.
@@ -108,35 +108,38 @@ async fn only_source(into: &str) -> Result<Url, Failed> {
 /// Tells what was found, and how the command ends.
 pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Telling) -> CommandResult {
     let counts = report.run.counters.audit.unwrap_or_default();
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::new();
     if telling.list
         && let Some(audit) = &report.audit
     {
         for difference in audit.all.iter()? {
             let difference = difference?;
             match telling.json {
-                true => writeln!(out, "{}", serde_json::to_string(&difference)?)?,
-                false => writeln!(out, "{}", line(&difference))?,
+                true => out.json(&difference)?,
+                false => lines(&difference).iter().try_for_each(|line| out.line(line))?,
             }
         }
     }
     if telling.json {
-        writeln!(out, "{}", serde_json::to_string(&Outcome::new(url, report, counts, duration))?)?;
+        out.json(&Outcome::new(url, report, counts, duration))?;
     } else {
-        write!(out, "{}", summary(report, counts, duration, telling))?;
+        summary(report, counts, duration, telling).iter().try_for_each(|line| out.line(line))?;
     }
+    out.finish()?;
     Ok(if report.in_sync() { Exit::Good } else { Exit::Problems })
 }
 
-fn line(Difference { difference, uri, why, document, ignored }: &Difference) -> String {
+fn lines(Difference { difference, uri, why, document, ignored }: &Difference) -> [String; 2] {
     let by = document.as_ref().map_or(String::new(), |document| format!(" (by {document})"));
     match ignored {
-        Some(note) => format!("{:<10} {uri}\n           {difference}: {why}{by}; {note}", "ignored"),
-        None => format!("{:<10} {uri}\n           {why}{by}", difference.to_string()),
+        Some(note) => {
+            [format!("{:<10} {uri}", "ignored"), format!("           {difference}: {why}{by}; {note}")]
+        }
+        None => [format!("{:<10} {uri}", difference.to_string()), format!("           {why}{by}")],
     }
 }
 
-fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> String {
+fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> Vec<String> {
     let Report { run, audit, .. } = report;
     let differences = counts.differences();
     let mut lines = vec![match (report.in_sync(), differences) {
@@ -203,13 +206,13 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     lines.extend(remarks.iter().take(5).map(|remark| format!("  not compared: {remark}")));
     lines.extend(report.guard.iter().map(|guard| format!("  {guard}")));
     lines.extend(advice(counts, report, telling));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// The first few differences of a kind, and how many more there are.
 fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String> {
-    let mut lines: Vec<String> = shown.map(line).collect();
-    let more = all.saturating_sub(lines.len() as u64);
+    let mut lines: Vec<String> = shown.flat_map(self::lines).collect();
+    let more = all.saturating_sub(lines.len() as u64 / 2);
     if more > 0 {
         lines.push(format!("           … and {} more; --list shows all", count(more)));
     }

@@ -1,15 +1,17 @@
 //! `thresher cat`: the verified bytes of one resource, as it is or as it was.
 
+use std::io::Write as _;
+
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
 use store::Store;
-use tokio::io::AsyncWriteExt;
 
 use crate::cli::CatArgs;
 use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target::{self, Harvested};
+use crate::terminal::Out;
 
 /// Runs the command.
 pub(crate) async fn run(args: CatArgs) -> CommandResult {
@@ -70,11 +72,11 @@ fn lost_then(uri: &ResourceUri, moment: Timestamp, lost: Timestamp) -> Failed {
 }
 
 async fn write(store: &Store, bitstream: &Bitstream) -> CommandResult {
-    let mut out = tokio::io::stdout();
+    let mut out = Out::new();
     let mut bytes = store.open_verified(bitstream).await?;
     while let Some(chunk) = bytes.try_next().await? {
-        out.write_all(&chunk).await?;
+        out.write_all(&chunk)?;
     }
-    out.flush().await?;
+    out.finish()?;
     Ok(Exit::Good)
 }

@@ -13,6 +13,7 @@ use web::WebConfig;
 use crate::cli::DemoArgs;
 use crate::commands::sync::{self, Request};
 use crate::exit::{CommandResult, Exit, Failed};
+use crate::terminal;
 use crate::{show, target};
 
 /// Requests open at the simulated Source at the same time.
@@ -28,9 +29,9 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
         None => fresh_directory()?.display().to_string(),
     };
     let source = SimulatedSource::start(SourceSpec::default().seed(1).resources(resources)).await?;
-    say(&format!("A simulated Source serves {resources} resources at {}.", source.url()));
+    say(&format!("A simulated Source serves {resources} resources at {}.", source.url()))?;
 
-    say("1. The first harvest takes all of it.");
+    say("1. The first harvest takes all of it.")?;
     let (report, _) = harvest(&source, &into).await?;
     expect(
         report.in_sync() && report.run.counters.stored == resources,
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
 
     say(
         "2. The Source changes: 20 resources are updated, 10 created, 5 deleted. The second harvest takes only that.",
-    );
+    )?;
     source.change(Changes { create: 10, update: 20, delete: 5 });
     let (report, _) = harvest(&source, &into).await?;
     let counters = &report.run.counters;
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
         source.expected().next().map(|first| first.uri).ok_or_else(|| anyhow::anyhow!("an empty Source"))?;
     say(&format!(
         "3. One resource changes again, but the Source now serves other bytes than it declares: {broken}"
-    ));
+    ))?;
     let index =
         source.resource_index(&broken).ok_or_else(|| anyhow::anyhow!("{broken} is not of this Source"))?;
     source.change_one(index, ChangeKind::Updated);
@@ -63,9 +64,9 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
     let problem =
         report.first_problems.iter().find(|(subject, _)| *subject == Subject::Resource(broken.clone()));
     expect(problem.is_some(), "the broken resource is recorded as a problem")?;
-    say("   The version that was verified before is kept; the problem stays visible until it is settled.");
+    say("   The version that was verified before is kept; the problem stays visible until it is settled.")?;
 
-    say("4. The Source is repaired. The next harvest takes the problem up by itself.");
+    say("4. The Source is repaired. The next harvest takes the problem up by itself.")?;
     source.clear_faults();
     let (report, store) = harvest(&source, &into).await?;
     expect(report.in_sync(), "the repaired resource is in step")?;
@@ -77,7 +78,7 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
         "Done. Everything lies in {into}: the resources as files (that one is {}), Thresher's own data in .thresher/.\n\
          Look around:\n  thresher ls --into {into}\n  thresher explain {broken} --into {into}",
         file.display()
-    ));
+    ))?;
     Ok(Exit::Good)
 }
 
@@ -113,7 +114,7 @@ async fn check(source: &SimulatedSource, into: &str) -> Result<(), Failed> {
         )?;
         same += 1;
     }
-    say(&format!("   Compared byte for byte with the Source: {same} files, all the same."));
+    say(&format!("   Compared byte for byte with the Source: {same} files, all the same."))?;
     Ok(())
 }
 
@@ -131,6 +132,6 @@ fn expect(holds: bool, what: &str) -> Result<(), Failed> {
     }
 }
 
-fn say(text: &str) {
-    println!("\n{text}");
+fn say(text: &str) -> Result<(), Failed> {
+    Ok(terminal::text(&format!("\n{text}\n"))?)
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use indicatif::HumanBytes;
 use jiff::Timestamp;
-use model::counted;
+use model::{counted, displayed};
 use resourcesync::Mode;
 use scheduler::{Discovery, Visited};
 
@@ -12,6 +12,7 @@ use crate::cli::DiscoverArgs;
 use crate::exit::{CommandResult, Exit};
 use crate::http;
 use crate::notices::Notices;
+use crate::terminal;
 
 /// Runs the command.
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
@@ -22,9 +23,9 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     notices.finish().await;
     let found = found?;
     if args.json {
-        println!("{}", serde_json::to_string(&found)?);
+        terminal::json(&found)?;
     } else {
-        print!("{}", draw(&found));
+        terminal::text(&draw(&found))?;
     }
     Ok(if found.failures.is_empty() { Exit::Good } else { Exit::Problems })
 }
@@ -60,7 +61,7 @@ fn draw(found: &Discovery) -> String {
         counted(found.sets.len() as u64, "set", "sets"),
         counted(found.requests, "request", "requests")
     ));
-    lines.iter().map(|line| shown(line) + "\n").collect()
+    lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
 }
 
 fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a str>) -> Node {
@@ -113,9 +114,4 @@ fn details(document: &Visited) -> Vec<String> {
     details.extend(document.validators.last_modified.as_ref().map(|time| format!("modified {time}")));
     details.extend(document.quirks.iter().map(|(quirk, times)| format!("{quirk} ×{times}")));
     details
-}
-
-/// What strangers wrote must not move the cursor or colour the terminal.
-fn shown(line: &str) -> String {
-    line.replace(char::is_control, "\u{fffd}")
 }

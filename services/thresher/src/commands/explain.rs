@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use model::{
     Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
     ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version, bytes,
-    counted,
+    counted, displayed,
 };
 use report::history;
 use serde::Serialize;
@@ -21,6 +21,7 @@ use crate::ask::{self, Held, Kind, Server};
 use crate::cli::ExplainArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::{self, note};
 
 /// All that is known of a resource, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -42,7 +43,7 @@ struct Story {
 
 /// Runs the command.
 pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
-    print!("{}", told(&args).await?);
+    terminal::text(&told(&args).await?)?;
     Ok(Exit::Good)
 }
 
@@ -75,10 +76,10 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     for story in stories.iter().filter(|story| !story.is_empty()) {
         if story.left_out > 0 {
             let events = counted(story.left_out, "earlier event is", "earlier events are");
-            eprintln!("{events} left out; `thresher explain --into …` tells all");
+            note!("{events} left out; `thresher explain --into …` tells all");
         }
         if args.json {
-            told += &(serde_json::to_string(story)? + "\n");
+            told += &terminal::json_line(story)?;
         } else {
             told += &story.tell();
         }
@@ -215,7 +216,7 @@ impl Story {
             lines.push(format!("Concerns it: {} is a problem ({})", document, problem.reason));
             lines.push(format!("  {}", problem.message));
         }
-        lines.join("\n") + "\n"
+        lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
     }
 
     /// Absence alone deletes nothing.

@@ -15,6 +15,7 @@ use crate::cli::{ExportArgs, ExportFormat};
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::{self, note};
 
 /// Runs the command.
 pub(crate) async fn run(args: ExportArgs) -> CommandResult {
@@ -27,20 +28,22 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
         match seen {
             Seen::Taken(_) => {}
             Seen::Resumed(done) => {
-                eprintln!("going on behind {}", counted(done.resources, "resource", "resources"));
+                note!("going on behind {}", counted(done.resources, "resource", "resources"));
             }
-            Seen::Damaged(uri, damage) => eprintln!("{uri} is left out: {damage}"),
+            Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
         }
         if stop.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let made =
         Box::pin(export.run(&harvested.store, catalog, &note.source, Timestamp::now(), &mut see)).await;
+    let is_stdout = args.to.as_os_str() == "-";
     let done = made.map_err(|error| match error {
         ExportError::Refused(why) => usage(why),
+        ExportError::Write(error) if is_stdout => terminal::of_stdout(error).into(),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
     // Standard output may be the export itself.
-    eprintln!(
+    note!(
         "{}{} exported{}",
         counted(done.resources, "resource", "resources"),
         if done.bytes > 0 { format!(", {},", HumanBytes(done.bytes)) } else { String::new() },

@@ -1,5 +1,6 @@
 //! `thresher gc`: collect garbage.
 
+use std::io;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -13,6 +14,7 @@ use store::{Amount, Store, StoreOptions, StoreTarget};
 use crate::cli::GcArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::{self, say};
 
 /// The least retention time in a bucket: its clock and those of the machines that write to it may differ.
 const LEAST_IN_A_BUCKET: SignedDuration = SignedDuration::from_hours(1);
@@ -58,14 +60,14 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
     match args.json {
         true => {
             let outcome = Outcome { into: place, removed: report.removed(), report: &report };
-            println!("{}", serde_json::to_string(&outcome)?);
+            terminal::json(&outcome)?;
         }
-        false => show(&report, &place, is_bucket),
+        false => show(&report, &place, is_bucket)?,
     }
     Ok(Exit::Good)
 }
 
-fn show(report: &Report, place: &str, is_bucket: bool) {
+fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     let verb = if report.dry_run { "would go" } else { "removed" };
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -86,32 +88,32 @@ fn show(report: &Report, place: &str, is_bucket: bool) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}");
+    terminal::text(&format!("{table}\n"))?;
     let Amount { objects, bytes } = report.removed();
     let keep_for = Duration::from_secs(u64::try_from(report.keep_for_seconds).unwrap_or_default());
-    println!(
+    say!(
         "{} {verb} in {} of {place}; what was of use within {} stays",
         HumanBytes(bytes),
         counted(objects, "object", "objects"),
         HumanDuration(keep_for)
-    );
+    )?;
     let (tombstones, rewritten) = (&report.tombstones, &report.rewritten);
     let will = if report.dry_run { "would be " } else { "" };
     if tombstones.given_up > 0 {
         let deletions = counted(tombstones.given_up, "deletion", "deletions");
-        println!("{deletions} {will}made final: what was held until then cannot be restored any more");
+        say!("{deletions} {will}made final: what was held until then cannot be restored any more")?;
     }
     if rewritten.packs > 0 {
-        println!(
+        say!(
             "{} mostly dead {will}rewritten, for {} alive; {} ({}) with a later gc",
             counted(rewritten.packs, "pack that is", "packs that are"),
             counted(rewritten.bitstreams, "bitstream that is", "bitstreams that are"),
             plural(rewritten.packs, "it goes", "they go"),
             HumanBytes(rewritten.bytes)
-        );
+        )?;
     }
     if tombstones.left > 0 || rewritten.left > 0 {
-        println!(
+        say!(
             "left for the owner: {} to be made final, {} to be rewritten. {}",
             counted(tombstones.left, "deletion", "deletions"),
             counted(rewritten.left, "pack", "packs"),
@@ -119,17 +121,19 @@ fn show(report: &Report, place: &str, is_bucket: bool) {
                 true => "Run it with --as-owner while nothing is harvested into this store",
                 false => "Run it again when no harvest is under way",
             }
-        );
+        )?;
     }
     for held_back in &report.held_back {
-        println!(
+        say!(
             "a run of {} is not finished: what was stored since {} stays, of shared bitstreams too, until it is",
-            held_back.source, held_back.since
-        );
+            held_back.source,
+            held_back.since
+        )?;
     }
     for stranger in &report.strangers {
-        println!("packs or packages of {stranger} are left alone: there is no catalog of it here");
+        say!("packs or packages of {stranger} are left alone: there is no catalog of it here")?;
     }
+    Ok(())
 }
 
 fn amount(amount: &Amount) -> [String; 2] {

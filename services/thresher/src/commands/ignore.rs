@@ -8,6 +8,7 @@ use super::select;
 use crate::ask::{self, Held};
 use crate::cli::IgnoreArgs;
 use crate::exit::{CommandResult, Exit, usage};
+use crate::terminal::{note, say};
 
 /// Runs the command.
 pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
@@ -27,15 +28,15 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let told = select::tell(&into, select, &word, |_, _| true).await?;
     let problems = counted(told.len() as u64, "problem", "problems");
     match undo {
-        true => println!("{problems} not ignored any more: the next run tries again"),
-        false => println!(
+        true => say!("{problems} not ignored any more: the next run tries again")?,
+        false => say!(
             "{problems} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
              `thresher retry` or `ignore --undo` takes that back"
-        ),
+        )?,
     }
     let missed = select::missed(select, &told);
     for uri in &missed {
-        eprintln!("{uri}: {}", if *undo { "nothing of it is ignored" } else { "no problem is known of it" });
+        note!("{uri}: {}", if *undo { "nothing of it is ignored" } else { "no problem is known of it" });
     }
     Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
 }

@@ -2,7 +2,7 @@
 
 mod package;
 
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use crate::cli::InspectArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
+use crate::terminal::{Out, note};
 
 /// The first line: the kind of document, where it was read, and its own metadata.
 #[derive(Serialize)]
@@ -140,12 +141,12 @@ fn of_file(name: &str, options: Options) -> CommandResult {
 struct Lines<'a> {
     name: &'a str,
     has_header: bool,
-    out: BufWriter<io::Stdout>,
+    out: Out,
 }
 
 impl<'a> Lines<'a> {
     fn new(name: &'a str) -> Self {
-        Self { name, has_header: false, out: BufWriter::new(io::stdout()) }
+        Self { name, has_header: false, out: Out::new() }
     }
 
     fn header(&mut self, header: &Header) -> Result<(), Failed> {
@@ -171,15 +172,14 @@ impl<'a> Lines<'a> {
                 self.line(&EntryLine { entry, hashes, links, member })
             }
             Item::Bad(bad) => {
-                eprintln!("{}:{}: entry left out: {}", self.name, bad.position, bad.reason);
+                note!("{}:{}: entry left out: {}", self.name, bad.position, bad.reason);
                 Ok(())
             }
         }
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), Failed> {
-        serde_json::to_writer(&mut self.out, value)?;
-        Ok(writeln!(self.out)?)
+        Ok(self.out.json(value)?)
     }
 
     fn summary(&mut self, summary: Summary) -> Result<(), Failed> {
@@ -187,14 +187,14 @@ impl<'a> Lines<'a> {
         self.line(&SummaryLine { entries, bad, complete, quirks })
     }
 
-    fn finish(mut self) -> CommandResult {
-        self.out.flush()?;
+    fn finish(self) -> CommandResult {
+        self.out.finish()?;
         Ok(Exit::Good)
     }
 
     fn end(mut self, summary: Summary, error: Option<DocumentError>) -> CommandResult {
         self.summary(summary)?;
-        self.out.flush()?;
+        self.out.finish()?;
         match error {
             None => Ok(Exit::Good),
             Some(error) => {

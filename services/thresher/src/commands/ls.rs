@@ -1,6 +1,5 @@
 //! `thresher ls`: list what a harvest holds.
 
-use std::io::{BufWriter, Write};
 use std::pin::{Pin, pin};
 
 use api::Resource;
@@ -16,6 +15,7 @@ use crate::cli::LsArgs;
 use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::Out;
 
 /// One resource, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -32,7 +32,7 @@ pub(crate) struct Line {
 /// Runs the command.
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let prefix = args.prefix.as_deref().unwrap_or_default();
-    let mut out = Output { out: BufWriter::new(std::io::stdout().lock()), json: args.json };
+    let mut out = Output { out: Out::new(), json: args.json };
     let into = match ask::held(&args.held)? {
         Held::Into(into) => into,
         Held::Gateway(_) if args.at.is_some() => {
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
             for about in server.about(args.source.as_deref()).await? {
                 told(&server, &about, prefix, &mut out).await?;
             }
-            out.out.flush()?;
+            out.out.finish()?;
             return Ok(Exit::Good);
         }
     };
@@ -61,36 +61,27 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
             out.line(&line)?;
         }
     }
-    out.out.flush()?;
+    out.out.finish()?;
     Ok(Exit::Good)
 }
 
 /// Where the lines go.
-struct Output<W> {
-    out: W,
+struct Output {
+    out: Out,
     json: bool,
 }
 
-impl<W: Write> Output<W> {
+impl Output {
     fn line(&mut self, line: &Line) -> Result<(), Failed> {
         match self.json {
-            true => {
-                serde_json::to_writer(&mut self.out, line)?;
-                writeln!(self.out)?;
-            }
-            false => writeln!(self.out, "{}", line.text())?,
+            true => Ok(self.out.json(line)?),
+            false => Ok(self.out.line(&line.text())?),
         }
-        Ok(())
     }
 }
 
 /// What a gateway tells of a Source, a page at a time.
-async fn told<W: Write>(
-    server: &Server,
-    about: &About,
-    prefix: &str,
-    out: &mut Output<W>,
-) -> Result<(), Failed> {
+async fn told(server: &Server, about: &About, prefix: &str, out: &mut Output) -> Result<(), Failed> {
     let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
     let mut cursor = None;
     loop {

@@ -1,6 +1,6 @@
 //! `thresher completions` and `thresher man`: the command line, for shells and for people, made from what it is.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -9,6 +9,7 @@ use clap_mangen::Man;
 
 use crate::cli::Cli;
 use crate::exit::{CommandResult, Exit};
+use crate::terminal::Out;
 
 /// Prints the completions for a shell.
 pub(crate) fn completions(shell: Shell) -> CommandResult {
@@ -29,10 +30,9 @@ pub(crate) fn man(directory: Option<&Path>) -> CommandResult {
     print(&page)
 }
 
-/// Whoever reads it may have seen enough of it.
 fn print(text: &[u8]) -> CommandResult {
-    match io::stdout().write_all(text) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(Exit::Good),
-    }
+    let mut out = Out::new();
+    out.write_all(text)?;
+    out.finish()?;
+    Ok(Exit::Good)
 }

@@ -1,5 +1,6 @@
 //! `thresher plan`: what each way of bringing a copy in step would take.
 
+use std::io;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use catalog::{CatalogConfig, CatalogReader};
 use comfy_table::{Table, presets};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::Timestamp;
-use model::{SetId, SourceId, counted};
+use model::{SetId, SourceId, counted, displayed};
 use scheduler::{Cost, Estimate, HarvestOptions, WayEstimate};
 use store::{Store, StoreOptions, StoreTarget};
 
@@ -17,6 +18,7 @@ use crate::cli::PlanArgs;
 use crate::commands::{source, sync};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::notices::Notices;
+use crate::terminal::{self, note, say};
 use crate::{http, target};
 
 /// How long one answer of a gateway waits for a plan, in seconds.
@@ -43,8 +45,8 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
 
 fn told(estimate: &Estimate, json: bool) -> CommandResult {
     match json {
-        true => println!("{}", serde_json::to_string(estimate)?),
-        false => show(estimate),
+        true => terminal::json(estimate)?,
+        false => show(estimate)?,
     }
     Ok(if estimate.unread.is_empty() { Exit::Good } else { Exit::Problems })
 }
@@ -71,7 +73,7 @@ fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
         (estimate.unread_left_out, "more unread document is", "more unread documents are"),
     ];
     for (n, one, many) in left_out.into_iter().filter(|(n, _, _)| *n > 0) {
-        eprintln!("{} left out", counted(n, one, many));
+        note!("{} left out", counted(n, one, many));
     }
     let way = |way: PlanWay| -> Result<WayEstimate, Failed> {
         Ok(WayEstimate {
@@ -109,31 +111,32 @@ async fn held(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, Fa
     Ok(Some(CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?))
 }
 
-fn show(estimate: &Estimate) {
+fn show(estimate: &Estimate) -> io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["", "way", "names", "held", "requests", "bytes", "time", "set"]);
     for way in &estimate.ways {
         table.add_row([
             if way.chosen { "*" } else { "" }.to_owned(),
-            way.capability.to_string(),
+            displayed(&way.capability.to_string()).into_owned(),
             way.named.to_string(),
             way.held.to_string(),
             way.cost.requests.to_string(),
             way.cost.bytes.map_or("not declared".to_owned(), |bytes| HumanBytes(bytes).to_string()),
             time(way),
-            way.set.to_string(),
+            displayed(way.set.as_str()).into_owned(),
         ]);
     }
-    println!("{table}");
-    println!(
+    terminal::text(&format!("{table}\n"))?;
+    say!(
         "* is what sync would do. Time: {} a request as measured now, and 10 MB a second as assumed. Looking took {}",
         HumanDuration(estimate.wait.max(Duration::from_millis(1))),
         counted(estimate.requests, "request", "requests")
-    );
+    )?;
     for (uri, why) in &estimate.unread {
-        println!("problem   {uri}: {why}");
+        say!("problem   {uri}: {why}")?;
     }
+    Ok(())
 }
 
 fn time(way: &WayEstimate) -> String {

@@ -1,18 +1,17 @@
 //! `thresher problems`: what could not be done, why, and since when.
 
-use std::io::{BufWriter, Write};
-
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use comfy_table::{Table, presets};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject, counted};
+use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject, counted, displayed};
 use serde::Serialize;
 
 use crate::ask::{self, About, Held, Server};
 use crate::cli::ProblemsArgs;
 use crate::exit::{CommandResult, Exit, Failed};
 use crate::target;
+use crate::terminal::Out;
 
 /// One problem, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -36,7 +35,7 @@ struct Line<'a> {
 
 /// Runs the command.
 pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = Out::new();
     let mut groups = ProblemGroups::default();
     match ask::held(&args.held)? {
         Held::Into(into) => {
@@ -69,13 +68,12 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     let groups = groups.into_vec();
     if args.json {
         for group in &groups {
-            serde_json::to_writer(&mut out, group)?;
-            writeln!(out)?;
+            out.json(group)?;
         }
     } else if !groups.is_empty() {
-        writeln!(out, "{}", table(&groups))?;
+        out.text(&format!("{}\n", table(&groups)))?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(Exit::Good)
 }
 
@@ -85,15 +83,11 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
-fn show(out: &mut impl Write, source: &SourceId, problem: &SourceProblem, json: bool) -> Result<(), Failed> {
+fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -> Result<(), Failed> {
     match json {
-        true => {
-            serde_json::to_writer(&mut *out, &Line::new(source, problem))?;
-            writeln!(out)?;
-        }
-        false => write!(out, "{}", text(problem))?,
+        true => Ok(out.json(&Line::new(source, problem))?),
+        false => lines(problem).iter().try_for_each(|line| Ok(out.line(line)?)),
     }
-    Ok(())
 }
 
 /// What a gateway is asked for.
@@ -104,12 +98,7 @@ fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
 }
 
 /// What a gateway tells of a Source, a page at a time.
-async fn told(
-    server: &Server,
-    about: &About,
-    args: &ProblemsArgs,
-    out: &mut impl Write,
-) -> Result<(), Failed> {
+async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out) -> Result<(), Failed> {
     let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
     let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
     query.extend(joined(args.kind.reasons()).map(|reasons| ("reason", reasons)));
@@ -149,17 +138,17 @@ async fn told_in_groups(
 }
 
 /// A paragraph for a person.
-fn text(problem: &SourceProblem) -> String {
+fn lines(problem: &SourceProblem) -> Vec<String> {
     let SourceProblem { about, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
     let attempts = counted((*attempts).into(), "attempt", "attempts");
     let next = next(about == "message", problem.ignored.as_ref(), problem.next_attempt_at);
-    let mut text = format!(
-        "{about} {uri}\n    {reason}, {attempts}, {first_seen:.0} to {last_seen:.0}; {next}\n    {message}\n"
-    );
-    for line in evidence(&problem.evidence) {
-        text += &format!("    {line}\n");
-    }
-    text
+    let mut lines = vec![
+        format!("{about} {uri}"),
+        format!("    {reason}, {attempts}, {first_seen:.0} to {last_seen:.0}; {next}"),
+        format!("    {message}"),
+    ];
+    lines.extend(evidence(&problem.evidence).iter().map(|line| format!("    {line}")));
+    lines
 }
 
 /// When it is tried again.
@@ -195,7 +184,7 @@ fn table(groups: &[ProblemGroup]) -> Table {
     table.set_header(["problems", "reason", "about", "first seen", "last seen", "one of them"]);
     for ProblemGroup { reason, about, count, first_seen, last_seen, example } in groups {
         let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
-        table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, example]);
+        table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, &*displayed(example)]);
     }
     table
 }

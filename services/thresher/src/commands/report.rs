@@ -11,6 +11,7 @@ use crate::ask::{self, Held, Server};
 use crate::cli::ReportArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::{self, Out};
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
@@ -22,9 +23,9 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
     let (note, catalog) = choose(&harvested.sources, args.source.as_deref(), &into)?;
     let card = report::gather(&note.source, &note.url, catalog).await?;
     if args.json {
-        println!("{}", serde_json::to_string(&card)?);
+        terminal::json(&card)?;
     } else {
-        print!("{}", card.text());
+        terminal::text(&card.text())?;
     }
     Ok(Exit::Good)
 }
@@ -38,9 +39,12 @@ async fn told(server: &Server, args: &ReportArgs) -> CommandResult {
     if args.json {
         card.push(b'\n');
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(&card)?;
-    out.flush()?;
+    let mut out = Out::new();
+    match args.json {
+        true => out.write_all(&card)?,
+        false => out.text(&String::from_utf8_lossy(&card))?,
+    }
+    out.finish()?;
     Ok(Exit::Good)
 }
 

@@ -8,6 +8,7 @@ use store::{Store, StoreOptions};
 use crate::cli::RestoreArgs;
 use crate::exit::{CommandResult, Exit, usage};
 use crate::target;
+use crate::terminal::{note, say};
 
 /// Runs the command.
 pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
@@ -27,11 +28,11 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
         };
         for uri in &uris {
             match scheduler::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
-                Restored::Done => println!("{uri}: held again"),
-                Restored::NotDeleted => println!("{uri}: was not deleted"),
+                Restored::Done => say!("{uri}: held again")?,
+                Restored::NotDeleted => say!("{uri}: was not deleted")?,
                 Restored::NothingHeld => continue,
                 Restored::Collected(at) => {
-                    eprintln!(
+                    note!(
                         "{uri}: cannot be restored: it was deleted, and `thresher gc` gave its bytes up at {at}. If the Source has \
                          it again, the next `thresher sync` fetches it"
                     );
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
         catalog.close().await?;
     }
     for uri in &open {
-        eprintln!("{uri}: nothing was held of it here; `thresher explain` says what is known");
+        note!("{uri}: nothing was held of it here; `thresher explain` says what is known");
     }
     Ok(if open.is_empty() && !lost { Exit::Good } else { Exit::Problems })
 }

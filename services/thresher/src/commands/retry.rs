@@ -8,6 +8,7 @@ use super::select;
 use crate::ask::{self, Held};
 use crate::cli::RetryArgs;
 use crate::exit::{CommandResult, Exit};
+use crate::terminal::{note, say};
 
 /// Runs the command.
 pub(crate) async fn run(args: RetryArgs) -> CommandResult {
@@ -27,26 +28,26 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
     let resources = count(|subject| matches!(subject, Subject::Resource(_)));
     let documents = count(|subject| matches!(subject, Subject::Document(_) | Subject::Entry(_)));
     let messages = count(|subject| matches!(subject, Subject::Message(_)));
-    println!(
+    say!(
         "{} queued: the next `thresher sync`, or run of the fleet, asks for {} first",
         counted(resources, "resource is", "resources are"),
         plural(resources, "it", "them")
-    );
+    )?;
     if documents > 0 {
-        println!(
+        say!(
             "{} of documents, packages or their entries: the next run that needs these reads them again",
             counted(documents, "problem is", "problems are")
-        );
+        )?;
     }
     if messages > 0 {
-        println!(
+        say!(
             "{} of messages, which are not sent again: the resources they were about are problems of their own",
             counted(messages, "problem is", "problems are")
-        );
+        )?;
     }
     let missed = select::missed(select, &told);
     for uri in &missed {
-        eprintln!("{uri}: no problem is known of it; `thresher explain` says what is");
+        note!("{uri}: no problem is known of it; `thresher explain` says what is");
     }
     Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
 }

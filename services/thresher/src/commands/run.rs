@@ -3,13 +3,14 @@
 use api::{Run, Submit};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
-use model::{RunId, SourceId, counted};
+use model::{RunId, SourceId, counted, displayed};
 use serde::Serialize;
 
 use crate::ask::{Asked, Kind, Steer};
 use crate::cli::{RunCommand, RunTargetArgs};
 use crate::commands::source::{mode, no_source, source_id};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::terminal::{self, say};
 
 /// A run, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -45,7 +46,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             for run in &runs {
                 let line = Line::new(run);
                 if json {
-                    println!("{}", serde_json::to_string(&line)?);
+                    terminal::json(&line)?;
                     continue;
                 }
                 let counters = line.counters;
@@ -56,11 +57,11 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                     counters.stored.to_string(),
                     counters.failed.to_string(),
                     line.asked_at.to_string(),
-                    line.why.unwrap_or_default().to_owned(),
+                    displayed(line.why.unwrap_or_default()).into_owned(),
                 ]);
             }
             if !json {
-                println!("{table}");
+                terminal::text(&format!("{table}\n"))?;
             }
             Ok(Exit::Good)
         }
@@ -102,7 +103,7 @@ async fn begun(asked: &Asked, run: &Run, watch: bool, json: bool) -> CommandResu
     if watch {
         return follow(asked, &run.source, run.run, json).await;
     }
-    println!("{}", run.run);
+    say!("{}", run.run)?;
     Ok(Exit::Good)
 }
 
@@ -110,7 +111,7 @@ async fn steer(target: &RunTargetArgs, how: Steer) -> CommandResult {
     let (asked, source) = open(target).await?;
     let run = last(&asked, &source).await?;
     let run = asked.steer(&source, run.run, how).await?;
-    println!("{} of {}: {}", run.run, run.source, run.state);
+    say!("{} of {}: {}", run.run, run.source, run.state)?;
     Ok(Exit::Good)
 }
 
@@ -123,7 +124,7 @@ async fn follow(asked: &Asked, source: &SourceId, id: RunId, json: bool) -> Comm
         let line = Line::new(&run);
         let text = if json { serde_json::to_string(&line)? } else { line.text() };
         if text != before {
-            println!("{text}");
+            say!("{text}")?;
             before = text;
         }
         match (&*run.state, run.in_sync) {

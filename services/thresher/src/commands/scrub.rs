@@ -111,7 +111,7 @@ async fn read(
     let at_a_time = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = ScrubOptions { bytes_per_second: args.rate, at_a_time };
     let report = scrub.run(&harvested.store, options, |damaged| {
-        outcome.say_found(&damaged);
+        outcome.say_found(&damaged)?;
         Ok(findings.add(&damaged)?)
     });
     Ok(report.await?)

@@ -13,6 +13,7 @@ use crate::cli::{KindArgs, SelectArgs};
 use crate::commands::source::source_id;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
+use crate::terminal::say;
 
 impl KindArgs {
     /// Whether a problem is of one of these reasons and kinds.
@@ -81,10 +82,12 @@ pub(crate) async fn say<T: Serialize>(
     let source = server.about_one(select.source.as_deref()).await?;
     let path = ["sources", source.id.as_str(), "problems", how];
     let said: Word = server.post(&path, &[], &word(select.about()), None).await?;
-    println!(
+    say!(
         "noted as {}: whoever harvests {} takes it up before its next run; `thresher run submit {}` asks for one",
-        said.id, source.id, source.id
-    );
+        said.id,
+        source.id,
+        source.id
+    )?;
     Ok(Exit::Good)
 }
 

@@ -8,6 +8,7 @@ use service::{About, Context, FrameConfig, ServiceConfig, Vars, config, frame};
 use tokio::task::JoinSet;
 
 use crate::cli::{ServeArgs, ServiceArg};
+use crate::terminal::note;
 
 const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") };
 
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: ServeArgs) -> ExitCode {
     match config::load::<Config>(ABOUT.name, &vars) {
         Ok(config) => frame::run(ABOUT, config, vars, |context| serve(context, args.only)).await,
         Err(error) => {
-            eprintln!("thresher serve: {error}");
+            note!("thresher serve: {error}");
             ExitCode::from(2)
         }
     }

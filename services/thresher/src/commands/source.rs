@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use api::{Source, Subscription, Wanted};
 use comfy_table::{Table, presets};
 use control::{PollBounds, RunMode, Schedule, SourceSpec, Times};
-use model::SourceId;
+use model::{SourceId, displayed};
 use url::Url;
 
 use crate::ask::{Asked, Kind};
 use crate::cli::{AbsentArg, ModeArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::terminal::{self, say};
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
@@ -20,7 +21,7 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             let sources = Asked::of(&fleet).await?.sources().await?;
             if json {
                 for source in sources {
-                    println!("{}", serde_json::to_string(&SourceSpec::from(source.wanted))?);
+                    terminal::json(&SourceSpec::from(source.wanted))?;
                 }
                 return Ok(Exit::Good);
             }
@@ -29,9 +30,14 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             table.set_header(["source", "when", "limit", "entry"]);
             for Source { id, wanted, .. } in &sources {
                 let limit = format!("{} at a time", wanted.concurrency);
-                table.add_row([id.clone(), when(wanted), limit, wanted.entry.to_string()]);
+                table.add_row([
+                    id.clone(),
+                    when(wanted),
+                    limit,
+                    displayed(wanted.entry.as_str()).into_owned(),
+                ]);
             }
-            println!("{table}");
+            terminal::text(&format!("{table}\n"))?;
             Ok(Exit::Good)
         }
         SourceCommand::Show { source, fleet, json } => {
@@ -45,17 +51,17 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
                 if !subscriptions.is_empty() {
                     shown["subscriptions"] = serde_json::to_value(subscriptions)?;
                 }
-                println!("{shown}");
+                terminal::json(&shown)?;
             } else {
-                print!("{}", serde_saphyr::to_string(&wanted)?);
-                subscriptions.iter().for_each(|subscription| print!("{}", told(subscription)));
+                let told: String = subscriptions.iter().map(told).collect();
+                terminal::text(&(serde_saphyr::to_string(&wanted)? + &told))?;
             }
             Ok(Exit::Good)
         }
         SourceCommand::Rm { source, fleet } => {
             let id = source_id(&source)?;
             Asked::of(&fleet).await?.delete(&id).await?;
-            println!("{id} is not harvested any more; what is held of it stays");
+            say!("{id} is not harvested any more; what is held of it stays")?;
             Ok(Exit::Good)
         }
     }
@@ -91,12 +97,12 @@ async fn add(args: SourceAddArgs) -> CommandResult {
     let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
     let asked = Asked::of(&args.fleet).await?;
     match asked.create(&wanted, false).await {
-        Ok(_) => println!("{id} is added"),
+        Ok(_) => say!("{id} is added")?,
         Err(error) if error.kind == Kind::Conflict && args.replace => {
             let read = asked.source(&id).await?.and_then(|source| source.revision);
             let Some(read) = read else { return Err(error.into()) };
             asked.change(&wanted, read, false).await?;
-            println!("{id} is changed");
+            say!("{id} is changed")?;
         }
         Err(error) if error.kind == Kind::Conflict => {
             return Err(usage(format!("there is a source {id} already; give --replace to change it")));

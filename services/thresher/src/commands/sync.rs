@@ -26,6 +26,7 @@ use crate::http;
 use crate::notices::Notices;
 use crate::show;
 use crate::target;
+use crate::terminal::{self, note};
 
 /// Messages that wait in one queue of the in-process bus at most.
 pub(crate) const BUS_CAPACITY: usize = 1024;
@@ -97,7 +98,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     };
     show::summary(&report, &target::place(&store), duration);
     if args.json {
-        println!("{}", serde_json::to_string(&Outcome::new(&args.url, &report, duration.as_millis()))?);
+        terminal::json(&Outcome::new(&args.url, &report, duration.as_millis()))?;
     }
     Ok(exit)
 }
@@ -229,7 +230,7 @@ pub(crate) fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
     let (stop, at_once) = tokens.clone();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            eprintln!("stopping after this batch; press Ctrl-C again to stop at once");
+            note!("stopping after this batch; press Ctrl-C again to stop at once");
             stop.cancel();
             if tokio::signal::ctrl_c().await.is_ok() {
                 at_once.cancel();

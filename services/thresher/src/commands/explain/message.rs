@@ -1,10 +1,11 @@
 //! What is kept of a message that was given up.
 
-use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes};
+use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes, displayed};
 use serde::Serialize;
 
 use crate::exit::Failed;
 use crate::target::Harvested;
+use crate::terminal;
 
 /// All that is known of a message, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -20,7 +21,7 @@ pub(super) async fn told(harvested: &Harvested, name: &str, json: bool) -> Resul
     for (note, catalog) in &harvested.sources {
         let Some(problem) = catalog.problem(&Subject::Message(name.to_owned())).await? else { continue };
         let story = Story { message: name, source: &note.url, problem: &problem };
-        let text = if json { serde_json::to_string(&story)? + "\n" } else { story.tell() };
+        let text = if json { terminal::json_line(&story)? } else { story.tell() };
         *told.get_or_insert_with(String::new) += &text;
     }
     Ok(told)
@@ -40,7 +41,7 @@ impl Story<'_> {
         if let Some(kept) = &problem.evidence.given_up {
             lines.extend(payload(kept));
         }
-        lines.join("\n") + "\n"
+        lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
     }
 }
 
@@ -51,11 +52,6 @@ fn payload(kept: &GivenUp) -> Vec<String> {
     };
     let mut lines = vec![format!("  why: {}", kept.why), format!("  met by run {}", kept.run), String::new()];
     lines.push(format!("Payload ({} in all; its beginning as {form})", bytes(kept.length)));
-    lines.extend(kept.payload.as_str().lines().map(|line| format!("  {}", harmless(line))));
+    lines.extend(kept.payload.as_str().lines().map(|line| format!("  {line}")));
     lines
-}
-
-/// The text without what would command a terminal.
-fn harmless(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -19,6 +19,7 @@ use tokio_util::io::SyncIoBridge;
 
 use super::Lines;
 use crate::exit::{CommandResult, Failed};
+use crate::terminal::note;
 
 /// The first line.
 #[derive(Serialize)]
@@ -162,7 +163,7 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
     while let Some(item) = passing.next().await? {
         count += 1;
         match item {
-            tar::Item::Refused(error) => eprintln!("{name}: a member that is not read: {error}"),
+            tar::Item::Refused(error) => note!("{name}: a member that is not read: {error}"),
             tar::Item::Member(member) => {
                 let member_name = member.name().into_owned();
                 finder.see_at(member.index, &member_name);

@@ -14,6 +14,7 @@ use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
 use crate::target::Harvested;
+use crate::terminal::note;
 
 /// What the comparison came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -67,11 +68,11 @@ pub(super) async fn compare(
                 }
                 Ok(now) => {
                     live.different += 1;
-                    outcome.say_different(uri, computed, now.as_ref());
+                    outcome.say_different(uri, computed, now.as_ref())?;
                 }
                 Err(error) => {
                     live.failed += 1;
-                    eprintln!("{uri} could not be compared: {error}");
+                    note!("{uri} could not be compared: {error}");
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! What a scrub says.
 
+use std::io;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanDuration};
@@ -9,6 +10,7 @@ use verifier::scrub::{CONFIDENCE, Choice, Damaged, Held, ScrubReport, Share, upp
 
 use super::live::Live;
 use crate::exit::{CommandResult, Exit};
+use crate::terminal::{self, note, say};
 
 /// The result as `--json` prints it, and as it is said in words.
 #[derive(Debug, Serialize)]
@@ -84,10 +86,10 @@ impl Outcome {
     }
 
     /// Says what was found as it is found: with `--json` on standard error, where the result is alone on standard output.
-    pub(super) fn say_found(&self, damaged: &Damaged) {
+    pub(super) fn say_found(&self, damaged: &Damaged) -> io::Result<()> {
         let Held { uri, version, .. } = &damaged.held;
         let version = version.map_or(String::new(), |from| format!("the version held from {from} on: "));
-        self.line(&format!("{uri}: {version}{}", in_words(&damaged.damage())));
+        self.line(&format!("{uri}: {version}{}", in_words(&damaged.damage())))
     }
 
     pub(super) fn say_different(
@@ -95,17 +97,21 @@ impl Outcome {
         uri: &ResourceUri,
         held: &fixity::Computed,
         now: Option<&fixity::Computed>,
-    ) {
+    ) -> io::Result<()> {
         let now =
             now.map_or("nothing any more".to_owned(), |now| amount(Some(now.length()), Some(now.sha256())));
         let held = amount(Some(held.length()), Some(held.sha256()));
         self.line(&format!(
             "{uri}: held are {held}; its Source gives {now}. `thresher sync` looks for changes"
-        ));
+        ))
     }
 
-    fn line(&self, line: &str) {
-        if self.is_json { eprintln!("{line}") } else { println!("{line}") }
+    fn line(&self, line: &str) -> io::Result<()> {
+        if self.is_json {
+            note!("{line}");
+            return Ok(());
+        }
+        say!("{line}")
     }
 
     /// Says the result, and how the command ends.
@@ -118,9 +124,9 @@ impl Outcome {
         }
         let is_different = self.live.is_some_and(|live| live.different + live.failed > 0);
         if self.is_json {
-            println!("{}", serde_json::to_string(&self)?);
+            terminal::json(&self)?;
         } else {
-            self.words(duration).iter().for_each(|line| println!("{line}"));
+            self.words(duration).iter().try_for_each(|line| say!("{line}"))?;
         }
         let is_settled = self.healed + self.settled + self.given_up >= found + versions_damaged;
         Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })

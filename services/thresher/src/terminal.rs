@@ -1,0 +1,135 @@
+//! Standard output and standard error: the one way on which the words of a command leave it.
+//!
+//! Texts of Sources are cleaned here, so that none can colour a terminal, name its window or forge a line. When the reader
+//! of standard output has gone, as `head` does, writing fails with an error that [`is_closed`] knows: the command ends then
+//! without a word, with the status that a shell gives to such an end.
+
+use std::fmt::Arguments;
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+use std::process::ExitCode;
+
+use model::{displayed, displayed_lines};
+use serde::Serialize;
+
+/// 128 and the number of SIGPIPE.
+const READER_GONE: u8 = 141;
+
+/// Prints one line to standard output; line ends in it are replaced. May fail.
+macro_rules! say {
+    ($($what:tt)*) => { $crate::terminal::line(format_args!($($what)*)) };
+}
+
+/// Prints one line to standard error; line ends in it are replaced. Cannot fail: a command goes on without its remarks.
+macro_rules! note {
+    ($($what:tt)*) => { $crate::terminal::remark(format_args!($($what)*)) };
+}
+
+pub(crate) use {note, say};
+
+/// Nobody reads standard output any more.
+#[derive(Debug, thiserror::Error)]
+#[error("the reader of standard output has gone")]
+struct ReaderGone;
+
+/// Standard output, for bytes that are not to be changed. Buffered: what is left is written by [`Out::finish`].
+#[derive(Debug)]
+pub(crate) struct Out(BufWriter<Stdout>);
+
+/// Prints one line to standard output.
+pub(crate) fn line(what: Arguments<'_>) -> io::Result<()> {
+    let mut out = Out::new();
+    out.line(&what.to_string())?;
+    out.finish()
+}
+
+/// Prints a text of several lines to standard output, as it ends. What stands in its lines was cleaned before.
+pub(crate) fn text(what: &str) -> io::Result<()> {
+    let mut out = Out::new();
+    out.text(what)?;
+    out.finish()
+}
+
+/// Prints a value as one line of JSON to standard output.
+pub(crate) fn json(what: &impl Serialize) -> io::Result<()> {
+    let mut out = Out::new();
+    out.json(what)?;
+    out.finish()
+}
+
+/// A value as one line of JSON. What would command a terminal is escaped as JSON has it, so nothing of it is lost.
+pub(crate) fn json_line(what: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(what)?;
+    let mut line = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        match resourcesync::steers_display(character) {
+            // All of these have one code unit.
+            true => line.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => line.push(character),
+        }
+    }
+    line.push('\n');
+    Ok(line)
+}
+
+/// Prints one line to standard error.
+pub(crate) fn remark(what: Arguments<'_>) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{}", displayed(&what.to_string()));
+}
+
+/// Whether an error says that nobody reads standard output any more.
+pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>()))
+}
+
+/// How a command ends whose reader has gone.
+pub(crate) fn closed() -> ExitCode {
+    ExitCode::from(READER_GONE)
+}
+
+/// The error of whoever writes to standard output without [`Out`], in the words that [`is_closed`] knows.
+pub(crate) fn of_stdout(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::BrokenPipe => io::Error::new(ErrorKind::BrokenPipe, ReaderGone),
+        _ => error,
+    }
+}
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::new(io::stdout()))
+    }
+
+    /// One line; line ends in it are replaced.
+    pub(crate) fn line(&mut self, what: &str) -> io::Result<()> {
+        writeln!(self, "{}", displayed(what))
+    }
+
+    /// A text of several lines, as it ends.
+    pub(crate) fn text(&mut self, what: &str) -> io::Result<()> {
+        self.write_all(displayed_lines(what).as_bytes())
+    }
+
+    /// A value as one line of JSON.
+    pub(crate) fn json(&mut self, what: &impl Serialize) -> io::Result<()> {
+        self.write_all(json_line(what)?.as_bytes())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_stdout)
+    }
+}
