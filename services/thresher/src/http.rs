@@ -87,8 +87,9 @@ impl HttpArgs {
     /// What the client is told, for a Source that is entered at `entry`. Warnings are printed.
     ///
     /// # Errors
-    /// Wrong usage, when the credentials cannot be had.
+    /// Wrong usage, when the credentials cannot be had, or stand in the URL.
     pub(crate) fn config(&self, entry: &Url) -> Result<WebConfig, Failed> {
+        without_secret(entry)?;
         let mut credentials = Vec::new();
         if let Some(file) = &self.credentials {
             let read = credentials::read(file).map_err(usage)?;
@@ -139,6 +140,22 @@ impl HttpArgs {
     pub(crate) fn attempts(&self) -> u32 {
         self.retries + 1
     }
+}
+
+/// Refuses a URL that holds a name or password: it would be kept and printed as it is.
+///
+/// # Errors
+/// Wrong usage. The message does not have the secret.
+pub(crate) fn without_secret(entry: &Url) -> Result<(), Failed> {
+    if entry.username().is_empty() && entry.password().is_none() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "a name or password stands in the URL of {}, where all who look at the harvest would read it. Leave it out; \
+         write where the secret lies into a file, and give that with --credentials FILE (a fleet has `credentials` in \
+         its configuration)",
+        entry.host_str().unwrap_or("the Source")
+    )))
 }
 
 /// The client of a command.

@@ -33,6 +33,18 @@ pub(crate) fn catalog_path(source: &SourceId) -> String {
     store::Key::Catalog(source.clone()).to_string()
 }
 
+/// A Source's URL as it may be printed: names and passwords, which earlier versions kept in it, are left out.
+pub(crate) fn shown_url(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(mut parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+            // Neither fails: what has a name or password has a host.
+            let _ = (parsed.set_username(""), parsed.set_password(None));
+            parsed.into()
+        }
+        _ => url.to_owned(),
+    }
+}
+
 /// A harvest that is only read.
 pub(crate) struct Harvested {
     pub(crate) store: Store,
@@ -75,7 +87,8 @@ pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
     must_hold_a_harvest(&target)?;
     let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
     let mut sources = Vec::new();
-    for note in store.sources().await? {
+    for mut note in store.sources().await? {
+        note.url = shown_url(&note.url);
         let path = catalog_path(&note.source);
         let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
         sources.push((note, reader));

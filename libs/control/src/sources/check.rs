@@ -47,13 +47,13 @@ impl SourceSpec {
     pub fn check(&self) -> Result<(), InvalidSource> {
         let mut reasons = Vec::new();
         let mut refuse = |field, why: String| reasons.push((field, why));
-        if !matches!(self.entry.scheme(), "http" | "https") {
+        if !self.entry.username().is_empty() || self.entry.password().is_some() {
+            // The other reasons would tell them.
+            refuse("entry", "a name or password stands in the URL; name a credential instead".to_owned());
+        } else if !matches!(self.entry.scheme(), "http" | "https") {
             refuse("entry", format!("the scheme of {} is not http or https", self.entry));
         } else if Lane::of(&self.entry).is_err() {
             refuse("entry", format!("{} has no host", self.entry));
-        }
-        if !self.entry.username().is_empty() || self.entry.password().is_some() {
-            refuse("entry", "a name or password stands in the URL; name a credential instead".to_owned());
         }
         if self.id != SourceId::of_entry(&self.entry) {
             let right = SourceId::of_entry(&self.entry);

@@ -99,7 +99,7 @@ async fn only_source(into: &str) -> Result<Url, Failed> {
             Err(usage(format!("{into} holds no Source; give the directory of a `thresher sync` with --into")))
         }
         several => {
-            let urls: Vec<&str> = several.iter().map(|note| note.url.as_str()).collect();
+            let urls: Vec<_> = several.iter().map(|note| target::shown_url(&note.url)).collect();
             Err(usage(format!("{into} holds several Sources; name one of them: {}", urls.join(", "))))
         }
     }

@@ -26,6 +26,7 @@ const LOOK: &str = "20";
 
 /// Runs the command.
 pub(crate) async fn run(args: PlanArgs) -> CommandResult {
+    http::without_secret(&args.url)?;
     let into = match &args.into {
         Some(into) => into.clone(),
         None => match ask::server(&args.server)? {

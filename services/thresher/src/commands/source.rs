@@ -11,6 +11,7 @@ use url::Url;
 use crate::ask::{Asked, Kind};
 use crate::cli::{AbsentArg, ModeArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::http;
 use crate::terminal::{self, say};
 
 /// Runs the command.
@@ -93,6 +94,7 @@ pub(super) fn no_source(id: &SourceId) -> Failed {
 }
 
 async fn add(args: SourceAddArgs) -> CommandResult {
+    http::without_secret(&args.url)?;
     let spec = spec(&args)?;
     let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
     let asked = Asked::of(&args.fleet).await?;

@@ -181,7 +181,7 @@ async fn harvest_over(
             "{} already holds the Source {}; files of two Sources would mix. Give another directory with --into, or \
              --view none",
             target::place(&store),
-            other.url
+            target::shown_url(&other.url)
         )));
     }
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
