@@ -39,11 +39,13 @@ fn the_demo_says_in_plain_words_what_happened_and_where_it_lies() {
     assert_eq!(copy.present().len(), 205, "200 and 10 created, but for 5 deleted");
     assert_eq!(copy.view().len(), 205);
 
-    // What it says to do next works as it stands.
-    let line = run.stdout.lines().find(|line| line.trim_start().starts_with("thresher explain"));
-    let words: Vec<&str> = line.expect("the line was found above").split_whitespace().skip(1).collect();
-    let explained = Run::of(thresher().args(words)).exits(0);
-    assert!(explained.stdout.contains("digest"), "the story has its problem: {explained}");
+    // What it says to do next runs as it stands, in a shell whose PATH has no Thresher.
+    for (hint, told) in [(" ls --into ", "present"), (" explain http://", "digest")] {
+        let line = run.stdout.lines().find(|line| line.starts_with("  ") && line.contains(hint));
+        let line = line.unwrap_or_else(|| panic!("no line has {hint:?}: {run}"));
+        let shown = Run::of(Command::new("/bin/sh").args(["-c", line]).env("PATH", "/usr/bin:/bin")).exits(0);
+        assert!(shown.stdout.contains(told), "{told:?} is not shown: {shown}");
+    }
 }
 
 #[test]

@@ -75,7 +75,14 @@ impl<'a> Tended<'a> {
         {
             return self.not_given_up(&error).await;
         }
-        let started = self.crew.control.runs().start(self.lease, self.id, self.crew.clock.now()).await?;
+        let started = match self.crew.control.runs().start(self.lease, self.id, self.crew.clock.now()).await {
+            // The view of all runs is a little late: this one has ended since. The next look finds what is so.
+            Err(ControlError::Refused(refused)) => {
+                tracing::debug!(run.id = %self.id, %refused, "the run is no work any more");
+                return Ok(Left::Later);
+            }
+            started => started?,
+        };
         if !matches!(started.state, RunState::Running { .. }) {
             return Ok(Left::Settled);
         }

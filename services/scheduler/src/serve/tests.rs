@@ -201,3 +201,31 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     assert!(!waits().await);
     lease.release().await;
 }
+
+#[tokio::test]
+async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
+    let folder = TempDir::new().unwrap();
+    let crew = crew(folder.path(), Arc::default()).await;
+    let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
+    let (source, me, now) = (spec.id.clone(), crew.me.clone(), Timestamp::now());
+    let asked = RunSpec {
+        id: RunId::fresh(),
+        source: source.clone(),
+        mode: RunMode::Auto,
+        asked_by: AskedBy::Operator,
+        asked_at: now,
+        allow_deletes: false,
+        repair: false,
+    };
+    let run = crew.control.runs().submit(asked).await.unwrap();
+    let Claim::Taken(lease) = crew.control.leases().acquire(&source, &me, now).await.unwrap() else {
+        panic!("nobody else is there");
+    };
+    crew.control.runs().start(&lease, run.spec.id, now).await.unwrap();
+    crew.control.runs().finish(&lease, run.spec.id, InSync(true), now).await.unwrap();
+    // As a view shows it that is late.
+    let keep = CancellationToken::new();
+    let left = run::Tended::new(&crew, &lease, Arc::new(spec), &run, &keep).tend(&run).await.unwrap();
+    assert_eq!(left, run::Left::Later, "the next look finds what is so");
+    lease.release().await;
+}

@@ -74,9 +74,10 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
 
     let uri: ResourceUri = broken.parse()?;
     let file = store.view().map_or(PathBuf::from(&into), |view| view.file(&uri));
+    let (thresher, place) = (as_started(), quoted(&into));
     say(&format!(
         "Done. Everything lies in {into}: the resources as files (that one is {}), Thresher's own data in .thresher/.\n\
-         Look around:\n  thresher ls --into {into}\n  thresher explain {broken} --into {into}",
+         Look around:\n  {thresher} ls --into {place}\n  {thresher} explain {broken} --into {place}",
         file.display()
     ))?;
     Ok(Exit::Good)
@@ -122,6 +123,20 @@ fn fresh_directory() -> Result<PathBuf, Failed> {
     let directory = std::env::temp_dir().join(format!("thresher-demo-{}", ulid::Ulid::new()));
     fs_err::create_dir(&directory)?;
     Ok(directory)
+}
+
+/// This program as its caller named it, so that what is printed runs as it stands, whether it lies on the PATH or not.
+fn as_started() -> String {
+    quoted(&std::env::args().next().unwrap_or_else(|| "thresher".to_owned()))
+}
+
+/// A word as a shell takes it whole.
+fn quoted(word: &str) -> String {
+    let stands = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%,=".contains(&byte);
+    if !word.is_empty() && word.bytes().all(stands) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn expect(holds: bool, what: &str) -> Result<(), Failed> {
