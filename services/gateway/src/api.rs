@@ -1,7 +1,6 @@
 //! The API as a whole: its routes, and its description.
 
 use api::{FieldError, Problem};
-use axum::extract::DefaultBodyLimit;
 use axum::{Json, Router, middleware};
 use utoipa::OpenApi as _;
 use utoipa::openapi::content::ContentBuilder;
@@ -23,7 +22,7 @@ const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it h
     Refusals are problems (RFC 9457), lists come in pages.";
 
 /// What is refused before a word of it is read, and so without a word.
-const TOO_LONG: &str = "414";
+const TOO_LONG: &str = "431";
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -63,13 +62,11 @@ pub fn openapi() -> OpenApi {
 
 /// All routes behind the door, and the console's behind its own.
 pub(crate) fn router(gateway: Gateway) -> Router {
-    let limit = DefaultBodyLimit::max(gateway.settings().body_bytes);
     let (router, _) = routes().split_for_parts();
     router
         .fallback(async || {
             Refusal::not_found("nothing is served at this path; /v1/openapi.json describes what is")
         })
-        .layer(limit)
         .layer(middleware::from_fn_with_state(gateway.clone(), door))
         .with_state(gateway.clone())
         .merge(console::router(gateway.clone()))
@@ -120,17 +117,19 @@ fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
     let always = [
         ("401", "A token is needed, or is not known"),
         ("403", "The token does not allow it"),
-        ("429", "Too many requests with this token"),
+        ("421", "Without tokens, only requests to this machine's own names are answered"),
+        ("429", "Too many requests with this token, or too many wrong tokens"),
         ("500", "Something is wrong here"),
         ("503", "What it depends on cannot be reached"),
     ];
     let of_names = [
         ("400", "The request cannot be understood"),
         ("404", "There is none"),
-        (TOO_LONG, "The URI is longer than any server takes"),
+        (TOO_LONG, "The head of the request is longer than 32 KiB"),
     ];
     let of_bodies = [
         ("400", "The body is no JSON"),
+        ("408", "The body came too slowly"),
         ("413", "The body is too large"),
         ("415", "The body is of another kind"),
         ("422", "What is wanted makes no sense"),

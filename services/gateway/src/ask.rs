@@ -1,15 +1,17 @@
 //! What is asked: parameters, bodies and conditions, each refused in words when it cannot be understood.
 
-use axum::extract::rejection::BytesRejection;
+use std::time::Duration;
+
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use model::{ResourceUri, SourceId};
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
+use crate::body::{self, NoBody};
 use crate::refusal::Refusal;
+use crate::state::Gateway;
 
 /// The parameters of a request.
 pub(crate) struct Asked<T>(pub(crate) T);
@@ -30,21 +32,51 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
-    type Rejection = Response;
+impl<T: DeserializeOwned> FromRequest<Gateway> for Sent<T> {
+    type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let is_json = media_type.is_some_and(|value| {
-            value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
-        });
-        if !is_json {
-            return Err(Refusal::not_json("the body is to be JSON, with Content-Type: application/json")
-                .into_response());
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
+        is_json(request.headers())?;
+        read(&whole(request, gateway).await?).map(Self)
+    }
+}
+
+/// Whether a request says that its body is JSON.
+///
+/// # Errors
+/// [`Refusal::not_json`].
+fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_json = media_type.is_some_and(|value| {
+        value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+    });
+    match is_json {
+        true => Ok(()),
+        false => Err(Refusal::not_json("the body is to be JSON, with Content-Type: application/json")),
+    }
+}
+
+/// The body of a request: no longer, and no longer under way, than the configuration says.
+///
+/// # Errors
+/// [`Refusal::too_large`], [`Refusal::too_slow`]; [`Refusal::bad_request`] where it breaks off.
+pub(crate) async fn whole(request: Request, gateway: &Gateway) -> Result<Vec<u8>, Refusal> {
+    let settings = gateway.settings();
+    within(request, settings.body_bytes, "gateway.body_bytes", settings.body_time()).await
+}
+
+async fn within(request: Request, most: usize, field: &str, patience: Duration) -> Result<Vec<u8>, Refusal> {
+    let (parts, body) = request.into_parts();
+    match timeout(patience, body::receive(&parts.headers, body, most)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(NoBody::TooLong)) => {
+            Err(Refusal::too_large(format!("send at most {most} bytes; {field} is the limit")))
         }
-        // Too large a body keeps its own status.
-        let bytes = Bytes::from_request(request, state).await.map_err(BytesRejection::into_response)?;
-        read(&bytes).map(Self).map_err(Refusal::into_response)
+        Ok(Err(NoBody::Broken)) => Err(Refusal::bad_request("the body broke off; send it again")),
+        Err(_late) => {
+            let seconds = patience.as_secs();
+            Err(Refusal::too_slow(format!("the body has not come within {seconds} s; send it again, faster")))
+        }
     }
 }
 
@@ -101,6 +133,19 @@ mod tests {
         }
         for bad in ["", "7", "\"8\"", "\"77\""] {
             assert_eq!(with(Some(bad)), Some(false), "{bad}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_too_long_or_too_slow_is_refused_by_name() {
+        use axum::body::Body;
+        use futures::{StreamExt as _, stream};
+        let drips = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
+        for (body, kind) in [(Body::from("12345678"), "too-large"), (Body::from_stream(drips), "too-slow")] {
+            let request = Request::new(body);
+            let refused =
+                within(request, 7, "gateway.body_bytes", Duration::from_secs(30)).await.unwrap_err();
+            assert!(format!("{refused:?}").contains(kind), "{refused:?}");
         }
     }
 

@@ -13,6 +13,8 @@ use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
+use crate::client::Network;
+use crate::connections::Bounds;
 use crate::push::Limits;
 
 /// How long a delivery waits to be queued. A hub that is told to come again does; one that waits gives up.
@@ -48,6 +50,15 @@ pub struct Settings {
     pub tokens: Option<PathBuf>,
     /// Everybody who reaches the port may do everything: only where `listen` is a loopback address, and `tokens` is not set.
     pub without_tokens: bool,
+    /// Under which URL operators reach the API and the console. Where it is https, the console's cookie is kept for TLS and this host alone.
+    pub public_url: Option<Url>,
+    /// The proxies before the gateway, as addresses or networks: their header `X-Forwarded-For` says which client they speak for. Without,
+    /// all who come through one proxy count as one client, and share the number of wrong tokens.
+    pub trusted_proxies: Vec<Network>,
+    /// Wrong tokens in a minute from one client; beyond, its tokens are not looked at and answered with 429 until the minute is over.
+    pub wrong_tokens_per_minute: NonZeroU32,
+    /// The most connections at a time, 8 to 65536. Who comes then waits until one of them ends.
+    pub connections: usize,
     /// Requests in a second with one token; beyond, they are answered with 429.
     pub requests_per_second: NonZeroU32,
     /// How long the head of a request may take to arrive, in seconds, 1 to 3600, since the connection was made or its last answer was sent. So
@@ -55,6 +66,8 @@ pub struct Settings {
     pub head_seconds: u64,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
+    /// How long the body of a request may take to arrive, in seconds, 1 to 300.
+    pub body_seconds: u64,
     /// Catalogs held open at a time to read from. Each that was asked lately looks for its writer's news every second.
     pub catalogs_open: usize,
     /// Memory for what was read of catalogs lately, in megabytes.
@@ -145,9 +158,14 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             tokens: None,
             without_tokens: false,
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            wrong_tokens_per_minute: const { NonZeroU32::new(60).unwrap() },
+            connections: 512,
             requests_per_second: const { NonZeroU32::new(50).unwrap() },
             head_seconds: 75,
             body_bytes: 64 * 1024,
+            body_seconds: 30,
             catalogs_open: 32,
             cache_megabytes: 64,
             idempotency_seconds: 24 * 3600,
@@ -183,6 +201,12 @@ impl Settings {
         if !(1..=3_600).contains(&self.head_seconds) {
             bail!("gateway.head_seconds is 1 to 3600");
         }
+        if !(8..=65_536).contains(&self.connections) || !(1..=300).contains(&self.body_seconds) {
+            bail!("gateway.connections is 8 to 65536, and gateway.body_seconds 1 to 300");
+        }
+        if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
+            bail!("gateway.public_url is {url}: it is an http or https URL");
+        }
         if !(1..=31_536_000).contains(&self.idempotency_seconds) {
             bail!("gateway.idempotency_seconds is 1 to 31536000");
         }
@@ -202,6 +226,25 @@ impl Settings {
             bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_at_a_time at least 1");
         }
         Ok(())
+    }
+
+    /// What bounds the connections.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds {
+            most: self.connections,
+            head_time: Duration::from_secs(self.head_seconds),
+            proxies: self.trusted_proxies.clone().into(),
+        }
+    }
+
+    /// How long a body may take to arrive.
+    pub(crate) fn body_time(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+
+    /// Whether operators reach the console over TLS, by what the configuration says.
+    pub(crate) fn is_over_tls(&self) -> bool {
+        self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
 
     /// What the callbacks are told.
@@ -254,6 +297,25 @@ mod tests {
             (|inbox| inbox.body_bytes = 0, "body_bytes"),
             (|inbox| inbox.body_bytes = KeptNotification::MOST_BYTES + 1, "body_bytes"),
             (|inbox| inbox.retention_days = 0, "retention_days"),
+        ] {
+            let said = check(change).unwrap_err().to_string();
+            assert!(said.contains(name), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_edge_has_finite_limits_that_make_sense() {
+        let check = |change: fn(&mut Settings)| {
+            let mut settings = Settings { without_tokens: true, ..Settings::default() };
+            change(&mut settings);
+            settings.check()
+        };
+        assert!(check(|_| ()).is_ok());
+        for (change, name) in [
+            ((|settings| settings.connections = 0) as fn(&mut Settings), "connections"),
+            (|settings| settings.connections = usize::MAX, "connections"),
+            (|settings| settings.body_seconds = 0, "body_seconds"),
+            (|settings| settings.public_url = Some("ftp://e.org/".parse().unwrap()), "public_url"),
         ] {
             let said = check(change).unwrap_err().to_string();
             assert!(said.contains(name), "{said}");

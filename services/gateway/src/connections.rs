@@ -1,36 +1,77 @@
-//! The connections to the gateway's port: each is served by a task of its own, and none may take for ever to say what it wants.
+//! The connections to the gateway's port: so many at a time, each served by a task of its own with small buffers, and none
+//! may take for ever to say what it wants.
 
 use std::io::{Error, ErrorKind};
+use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::GatewayMetrics;
+use crate::client::{ClientAddress, Network};
+
 /// The pause after no connection could be taken, as when this process has too many files open.
 const BREATH: Duration = Duration::from_millis(500);
+/// The longest head of a request, and the most that is written ahead of what the client has read, in bytes.
+pub(crate) const BUFFER_BYTES: usize = 32 * 1024;
+/// What a connection takes beside its buffers: its task, and that of the request under way.
+const TASK_BYTES: usize = 16 * 1024;
 
-/// Serves all who connect until `stop`, and then to the end what is under way. Whoever has not sent the head of a request after `head_time`,
-/// since it connected or since its last answer, is cut off.
+/// What bounds the connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    /// The most at a time. Who comes then waits in the system's queue, where it takes no memory of this process.
+    pub(crate) most: usize,
+    /// How long the head of a request may take, since the connection was made or its last answer was sent.
+    pub(crate) head_time: Duration,
+    /// The proxies that may say for which client they speak.
+    pub(crate) proxies: Arc<[Network]>,
+}
+
+impl Bounds {
+    /// The most memory that so many connections take, each with a body of at most so many bytes.
+    pub(crate) fn memory_bytes(&self, body_bytes: usize) -> usize {
+        self.most * (2 * BUFFER_BYTES + TASK_BYTES + body_bytes)
+    }
+}
+
+/// Serves all who connect until `stop`, and then to the end what is under way.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    head_time: Duration,
+    bounds: Bounds,
+    metrics: GatewayMetrics,
     stop: CancellationToken,
 ) {
-    let open = TaskTracker::new();
-    loop {
+    let (open, places) = (TaskTracker::new(), Arc::new(Semaphore::new(bounds.most)));
+    while let Some(place) = place(&places, &bounds, &metrics, &stop).await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => drop(open.spawn(talk(stream, router.clone(), head_time, stop.clone()))),
+            Ok((stream, peer)) => {
+                let routes = TowerToHyperService::new(router.clone());
+                let service = FromPeer { routes, peer: peer.ip(), proxies: Arc::clone(&bounds.proxies) };
+                let talking = talk(stream, service, bounds.head_time, stop.clone());
+                let counted = metrics.connection();
+                drop(open.spawn(async move {
+                    talking.await;
+                    drop((place, counted));
+                }));
+            }
             // It went away before anybody spoke to it.
             Err(error) if is_its_own(&error) => {}
             Err(error) => {
@@ -44,11 +85,56 @@ pub(crate) async fn serve(
     open.wait().await;
 }
 
-async fn talk(stream: TcpStream, router: Router, head_time: Duration, stop: CancellationToken) {
+/// A place for one more connection, as soon as there is one. None when this service is to stop.
+async fn place(
+    places: &Arc<Semaphore>,
+    bounds: &Bounds,
+    metrics: &GatewayMetrics,
+    stop: &CancellationToken,
+) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+        return Some(place);
+    }
+    metrics.connections_full();
+    tracing::debug!(
+        connections = bounds.most,
+        "gateway.connections are open: the next one waits until one ends"
+    );
+    tokio::select! {
+        place = Arc::clone(places).acquire_owned() => place.ok(),
+        () = stop.cancelled() => None,
+    }
+}
+
+/// The routes, for the requests of one connection.
+#[derive(Debug, Clone)]
+struct FromPeer {
+    routes: TowerToHyperService<Router>,
+    peer: IpAddr,
+    proxies: Arc<[Network]>,
+}
+
+impl Service<Request<Incoming>> for FromPeer {
+    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let client = ClientAddress::of(self.peer, request.headers(), &self.proxies);
+        request.extensions_mut().insert(client);
+        self.routes.call(request)
+    }
+}
+
+async fn talk(stream: TcpStream, service: FromPeer, head_time: Duration, stop: CancellationToken) {
+    // Small answers would otherwise wait for the acknowledgement of what was sent before, 40 ms each.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection is slower than it could be");
+    }
     let mut server = http1::Builder::new();
     // Without a timer it would know no time at all.
-    server.timer(TokioTimer::new()).header_read_timeout(head_time);
-    let mut talking = pin!(server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    server.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER_BYTES);
+    let mut talking = pin!(server.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = talking.as_mut() => ended,
         () = stop.cancelled() => {
@@ -79,10 +165,16 @@ mod tests {
     const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
     async fn start(head_time: Duration) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+        start_with(head_time, 100).await
+    }
+
+    async fn start_with(head_time: Duration, most: usize) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let router = Router::new().route("/", get(async || "here"));
-        (address, stop.clone(), tokio::spawn(serve(listener, router, head_time, stop)))
+        let bounds = Bounds { most, head_time, proxies: Arc::new([]) };
+        let serving = serve(listener, router, bounds, GatewayMetrics::default(), stop.clone());
+        (address, stop, tokio::spawn(serving))
     }
 
     async fn connect(address: SocketAddr, said: &[u8]) -> TcpStream {
@@ -110,6 +202,39 @@ mod tests {
         assert_eq!((rest(&mut silent).await, rest(&mut slow).await), (String::new(), String::new()));
         let answered = rest(&mut idle).await;
         assert!(answered.ends_with("\r\n\r\nhere"), "once, and then it said nothing more: {answered}");
+    }
+
+    #[tokio::test]
+    async fn no_more_connections_than_allowed_are_open_and_the_next_is_served_when_one_ends() {
+        let (address, ..) = start_with(Duration::from_secs(3_600), 2).await;
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let mut line = connect(address, ASK).await;
+            let mut answer = vec![0; 12];
+            line.read_exact(&mut answer).await.unwrap();
+            open.push(line);
+        }
+        let mut third = connect(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
+        let mut byte = [0];
+        let early = tokio::time::timeout(Duration::from_millis(200), third.read(&mut byte)).await;
+        assert!(early.is_err(), "it waits: {early:?}");
+        open.pop();
+        assert!(rest(&mut third).await.ends_with("here"));
+    }
+
+    #[tokio::test]
+    async fn a_head_that_does_not_end_is_not_held() {
+        let (address, ..) = start(Duration::from_secs(3_600)).await;
+        let head = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(BUFFER_BYTES));
+        let mut line = connect(address, head.as_bytes()).await;
+        let answer = rest(&mut line).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    }
+
+    #[test]
+    fn the_memory_of_connections_grows_with_their_number_alone() {
+        let bounds = |most| Bounds { most, head_time: Duration::ZERO, proxies: Arc::new([]) };
+        assert_eq!(bounds(512).memory_bytes(64 * 1024), 512 * 144 * 1024);
     }
 
     #[tokio::test]

@@ -5,13 +5,16 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
-use model::Bitstream;
+use model::{Bitstream, ResourceUri};
 
 use crate::ask::{self, Asked};
 use crate::range::{self, Part};
 use crate::refusal::Refusal;
 use crate::resources::{self, UriParams};
 use crate::state::Gateway;
+
+/// The longest name of a file that is suggested to a browser.
+const LONGEST_NAME: usize = 100;
 
 /// The bytes of a resource, as they were received and verified. They are judged again as they pass: when they are not what was stored,
 /// the answer breaks off before its end.
@@ -48,7 +51,7 @@ pub(crate) async fn content(
         return Err(Refusal::changed(format!("{uri} is another version now: {etag}")));
     }
     if ask::names(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
-        return Ok((StatusCode::NOT_MODIFIED, described(&bitstream, &etag)).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, described(&uri, &bitstream, &etag)).into_response());
     }
     let length = bitstream.computed.length();
     let (status, range) = match range::asked(&headers, length, &etag) {
@@ -59,7 +62,7 @@ pub(crate) async fn content(
             return Err(with_text(refusal, format!("bytes */{length}")));
         }
     };
-    let mut answered = described(&bitstream, &etag);
+    let mut answered = described(&uri, &bitstream, &etag);
     let sent = range.as_ref().map_or(length, |range| range.end - range.start);
     answered.insert(header::CONTENT_LENGTH, sent.into());
     if let Some(range) = &range
@@ -82,7 +85,7 @@ fn with_text(refusal: Refusal, content_range: String) -> Refusal {
 }
 
 /// What is said of a bitstream, whether it is sent or not.
-fn described(bitstream: &Bitstream, etag: &str) -> HeaderMap {
+fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let said = bitstream.media_type.as_deref().and_then(|said| said.parse().ok());
     headers
@@ -93,6 +96,8 @@ fn described(bitstream: &Bitstream, etag: &str) -> HeaderMap {
     // Whatever a Source made of it, a browser that shows it runs nothing of it in this API's name.
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let disposition = format!("attachment; filename=\"{}\"", file_name(uri.as_str()));
+    headers.extend(disposition.parse().map(|value| (header::CONTENT_DISPOSITION, value)));
     let digest = format!("sha-256=:{}:", BASE64.encode(bitstream.computed.sha256().as_bytes()));
     for (name, value) in [(header::ETAG.as_str(), etag), ("repr-digest", digest.as_str())] {
         if let (Ok(name), Ok(value)) = (name.parse::<header::HeaderName>(), value.parse()) {
@@ -100,4 +105,41 @@ fn described(bitstream: &Bitstream, etag: &str) -> HeaderMap {
         }
     }
     headers
+}
+
+/// What a browser may call the file: the last segment of the URI's path, without anything that a file system or a header could take amiss.
+fn file_name(uri: &str) -> String {
+    let path = uri.split(['?', '#']).next().unwrap_or_default();
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    let name: String = last.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
+    // A first dot hides a file, and a first dash makes an option of it.
+    let name = name.trim_start_matches(['.', '-', '_']);
+    // What stands at the end tells what it is.
+    let name = &name[name.len().saturating_sub(LONGEST_NAME)..];
+    if name.is_empty() { "resource".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_by_the_end_of_its_uri_and_nothing_that_does_harm() {
+        for (uri, name) in [
+            ("https://e.org/a/paper.pdf", "paper.pdf"),
+            ("https://e.org/a/paper.pdf?x=/y#z/w", "paper.pdf"),
+            ("https://e.org/a/", "a"),
+            ("https://e.org/.bashrc", "bashrc"),
+            ("https://e.org/-rf", "rf"),
+            ("https://e.org/a\"; filename=\"b.exe", "a___filename__b.exe"),
+            ("https://e.org/..%2f..%2fetc", "2f.._2fetc"),
+            ("https://e.org/\u{202e}fdp.exe", "fdp.exe"),
+            ("https://e.org/...", "resource"),
+            ("urn:isbn:1", "urn_isbn_1"),
+        ] {
+            assert_eq!(file_name(uri), name, "{uri}");
+        }
+        assert_eq!(file_name(&format!("https://e.org/{}.pdf", "x".repeat(5_000))).len(), LONGEST_NAME);
+    }
 }

@@ -6,21 +6,29 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
+use crate::client::ClientAddress;
+use crate::host;
 use crate::refusal::{Refusal, render};
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
+use crate::wrong_tokens::Door;
 
 /// The label of requests at paths that are not served: they may be of any number.
 pub(crate) const ELSEWHERE: &str = "elsewhere";
 
 /// Lets a request in or refuses it, and counts it either way.
-pub(crate) async fn door(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn door(
+    State(gateway): State<Gateway>,
+    client: ClientAddress,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or(ELSEWHERE, MatchedPath::as_str);
-    let response = match let_in(&gateway, request.headers(), &method, route) {
+    let response = match let_in(&gateway, client, request.headers(), &method, route) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -32,9 +40,22 @@ pub(crate) async fn door(State(gateway): State<Gateway>, mut request: Request, n
     response
 }
 
-fn let_in(gateway: &Gateway, headers: &HeaderMap, method: &Method, route: &str) -> Result<Caller, Refusal> {
+fn let_in(
+    gateway: &Gateway,
+    client: ClientAddress,
+    headers: &HeaderMap,
+    method: &Method,
+    route: &str,
+) -> Result<Caller, Refusal> {
+    host::check(gateway, headers)?;
     let token = bearer(headers);
+    if token.is_some() {
+        may_show_token(gateway, Door::Api, client)?;
+    }
     let Some(caller) = gateway.tokens().find(token) else {
+        if token.is_some() {
+            token_was_wrong(gateway, Door::Api, client);
+        }
         let (said, challenge) = match token {
             Some(_) => (
                 "this token is not known here, or not any more",
@@ -48,6 +69,25 @@ fn let_in(gateway: &Gateway, headers: &HeaderMap, method: &Method, route: &str) 
     count(&caller)?;
     permit(&caller, needed(method, route))?;
     Ok(caller)
+}
+
+/// Lets a client show a token.
+///
+/// # Errors
+/// [`Refusal::too_many`], where it has shown too many wrong ones.
+pub(crate) fn may_show_token(gateway: &Gateway, door: Door, client: ClientAddress) -> Result<(), Refusal> {
+    gateway.wrong_tokens().check(door, client).map_err(|seconds| {
+        let said = format!(
+            "too many tokens came from this address that are not known here; come again in {seconds} s"
+        );
+        Refusal::too_many(said).after_seconds(seconds)
+    })
+}
+
+/// Counts a token that is not known.
+pub(crate) fn token_was_wrong(gateway: &Gateway, door: Door, client: ClientAddress) {
+    gateway.metrics().wrong_token(door);
+    gateway.wrong_tokens().note(door, client);
 }
 
 /// Counts a request of whoever asks.

@@ -4,11 +4,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use api::Run;
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use control::{LeaseRecord, Run as FleetRun, View};
 use futures::{Stream, stream};
 use model::{RunId, SourceId};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
@@ -16,6 +18,7 @@ use crate::ask;
 use crate::refusal::Refusal;
 use crate::runs;
 use crate::state::Gateway;
+use crate::tokens::{Caller, Tokens};
 
 /// Between two signs of life where nothing changes: shorter than what stands in between waits for one.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -39,6 +42,7 @@ pub(crate) struct RunEvent {
     responses((status = 200, description = "Server-sent events", body = RunEvent, content_type = "text/event-stream")))]
 pub(crate) async fn events(
     State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
     Path((source, run)): Path<(String, String)>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let (source, id) = (ask::source(&source)?, runs::run_id(&run)?);
@@ -51,6 +55,9 @@ pub(crate) async fn events(
         runs: views.runs.clone(),
         leases: views.leases.clone(),
         stop: gateway.stop().clone(),
+        changes: gateway.tokens().changes(),
+        tokens: gateway.tokens().clone(),
+        caller,
         before: String::new(),
         seen: false,
         is_over: false,
@@ -78,6 +85,10 @@ struct Story {
     runs: View<FleetRun>,
     leases: View<LeaseRecord>,
     stop: CancellationToken,
+    tokens: Tokens,
+    changes: watch::Receiver<()>,
+    /// Who is told: no longer than its token is good.
+    caller: Caller,
     before: String,
     /// Whether the view has shown this run.
     seen: bool,
@@ -85,11 +96,14 @@ struct Story {
 }
 
 impl Story {
-    /// The next event. None when the run is over, was followed by another one, or this service is to stop.
+    /// The next event. None when the run is over, was followed by another one, the token is not good any more, or this service is to stop.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         while !self.is_over {
             self.runs.mark_seen();
             self.leases.mark_seen();
+            if !self.tokens.is_good(&self.caller) {
+                return None;
+            }
             match self.runs.get(&self.source).filter(|run| run.spec.id == self.id) {
                 Some(run) => {
                     self.seen = true;
@@ -113,6 +127,7 @@ impl Story {
             tokio::select! {
                 () = self.runs.changed() => {}
                 () = self.leases.changed() => {}
+                Ok(()) = self.changes.changed() => {}
                 () = self.stop.cancelled() => return None,
             }
         }

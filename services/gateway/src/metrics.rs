@@ -6,9 +6,11 @@ use axum::http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use service::{Metrics, status_class};
 
+use crate::wrong_tokens::Door;
 use crate::{inbox, push};
 
 /// From what a lookup takes to what a report of millions of resources does.
@@ -21,6 +23,19 @@ pub struct GatewayMetrics {
     seconds: Family<RouteLabel, Histogram>,
     notifications: Family<VerdictLabel, Counter>,
     deliveries: Family<VerdictLabel, Counter>,
+    wrong_tokens: Family<DoorLabel, Counter>,
+    connections: Gauge,
+    connections_full: Counter,
+}
+
+/// A connection that is open, and is counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -40,6 +55,11 @@ struct VerdictLabel {
     verdict: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DoorLabel {
+    door: &'static str,
+}
+
 impl Default for GatewayMetrics {
     fn default() -> Self {
         Self {
@@ -47,6 +67,9 @@ impl Default for GatewayMetrics {
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             notifications: Family::default(),
             deliveries: Family::default(),
+            wrong_tokens: Family::default(),
+            connections: Gauge::default(),
+            connections_full: Counter::default(),
         }
     }
 }
@@ -62,7 +85,25 @@ impl GatewayMetrics {
         for verdict in inbox::Verdict::ALL {
             drop(counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
         }
+        for door in Door::ALL {
+            drop(counted.wrong_tokens.get_or_create(&DoorLabel { door: door.as_str() }));
+        }
         metrics.register(|registry| {
+            registry.register(
+                "gateway_connections",
+                "Connections that are open",
+                counted.connections.clone(),
+            );
+            registry.register(
+                "gateway_connections_full",
+                "Times that all connections were open and the next one had to wait",
+                counted.connections_full.clone(),
+            );
+            registry.register(
+                "gateway_wrong_tokens",
+                "Tokens that are not known, by where they were shown",
+                counted.wrong_tokens.clone(),
+            );
             registry.register(
                 "gateway_deliveries",
                 "Deliveries of hubs by what became of them",
@@ -85,6 +126,22 @@ impl GatewayMetrics {
             );
         });
         counted
+    }
+
+    /// Counts a connection as open.
+    pub(crate) fn connection(&self) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(self.connections.clone())
+    }
+
+    /// Counts that all connections are open.
+    pub(crate) fn connections_full(&self) {
+        self.connections_full.inc();
+    }
+
+    /// Counts a token that is not known.
+    pub(crate) fn wrong_token(&self, door: Door) {
+        self.wrong_tokens.get_or_create(&DoorLabel { door: door.as_str() }).inc();
     }
 
     /// Counts a notification.

@@ -43,6 +43,7 @@ refusals! {
     changed PRECONDITION_FAILED "changed" "It was changed meanwhile";
     unconditional PRECONDITION_REQUIRED "unconditional" "The request must be conditional";
     invalid UNPROCESSABLE_ENTITY "invalid" "What is wanted makes no sense";
+    misdirected MISDIRECTED_REQUEST "misdirected" "The request names another host";
     too_many TOO_MANY_REQUESTS "too-many-requests" "Too many requests";
     too_large PAYLOAD_TOO_LARGE "too-large" "The body is too large";
     too_slow REQUEST_TIMEOUT "too-slow" "The body came too slowly";

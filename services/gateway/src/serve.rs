@@ -17,6 +17,7 @@ use crate::judged::Judged;
 use crate::push::Callbacks;
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
+use crate::wrong_tokens::WrongTokens;
 use crate::{GatewayMetrics, api, connections};
 
 /// How often it is tried whether what the fleet shares can be reached.
@@ -39,6 +40,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let metrics = GatewayMetrics::register(&context.metrics);
     let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
     context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
+    let bounds = settings.bounds();
+    let connected_bytes = bounds.memory_bytes(settings.body_bytes);
+    context.metrics.bound_memory("gateway-connections", connected_bytes as u64);
     if push.is_some() {
         let limits = settings.push_limits();
         context.metrics.bound_memory("gateway-deliveries", limits.memory_bytes() as u64);
@@ -77,7 +81,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))
         }
     };
-    let (listen, head_time) = (settings.listen, Duration::from_secs(settings.head_seconds));
+    let listen = settings.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
     })?;
@@ -87,6 +91,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock = Arc::new(SystemClock);
     let judged = Judged::default();
     let parts = Parts {
+        wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
         settings,
         tokens,
         control,
@@ -95,7 +100,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         catalogs,
         judged,
         inbox,
-        metrics,
+        metrics: metrics.clone(),
         clock,
         stop: stop.clone(),
     };
@@ -106,7 +111,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     });
     tracing::info!(api.address = %address, "the API is served");
     latch.release();
-    connections::serve(listener, router, head_time, stop).await;
+    connections::serve(listener, router, bounds, metrics, stop).await;
     if let Some(tally) = tally {
         // What was taken while it stopped is of no interest any more; what was counted is.
         let _ = tally.await;

@@ -14,6 +14,7 @@ use crate::inbox::Inbox;
 use crate::judged::Judged;
 use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
+use crate::wrong_tokens::WrongTokens;
 
 /// What all answers are made from. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -24,6 +25,7 @@ pub(crate) struct Gateway(Arc<Parts>);
 pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) tokens: Tokens,
+    pub(crate) wrong_tokens: WrongTokens,
     pub(crate) control: Control,
     pub(crate) views: Views,
     pub(crate) store: Store,
@@ -58,6 +60,10 @@ impl Gateway {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.0.tokens
+    }
+
+    pub(crate) fn wrong_tokens(&self) -> &WrongTokens {
+        &self.0.wrong_tokens
     }
 
     pub(crate) fn control(&self) -> &Control {

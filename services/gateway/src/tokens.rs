@@ -11,6 +11,7 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::file::parse;
@@ -49,6 +50,8 @@ pub(crate) struct Tokens {
     /// Whoever comes without one, where that is allowed.
     anybody: Option<Caller>,
     rate: NonZeroU32,
+    /// Told when the file was read again.
+    changes: Arc<watch::Sender<()>>,
 }
 
 impl Caller {
@@ -92,13 +95,13 @@ impl Tokens {
     /// When it cannot be read, or says something that makes no sense; no message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
         let entries = parse(&read(path)?, rate, &[]).with_context(|| path.display().to_string())?;
-        Ok(Self { entries: Arc::new(RwLock::new(entries)), anybody: None, rate })
+        Ok(Self { entries: Arc::new(RwLock::new(entries)), anybody: None, rate, changes: Arc::default() })
     }
 
     /// None: everybody may do everything.
     pub(crate) fn not_asked_for(rate: NonZeroU32) -> Self {
         let anybody = Caller::new("anybody".to_owned(), Role::Admin, [0; 32], rate);
-        Self { entries: Arc::default(), anybody: Some(anybody), rate }
+        Self { entries: Arc::default(), anybody: Some(anybody), rate, changes: Arc::default() }
     }
 
     /// Whose token it is. All of them are compared, and each in constant time, so that how long it takes tells nothing.
@@ -127,6 +130,19 @@ impl Tokens {
         found
     }
 
+    /// Whether what a caller was let in with is still good.
+    pub(crate) fn is_good(&self, caller: &Caller) -> bool {
+        let is_same = |known: &Caller| Arc::ptr_eq(&known.0, &caller.0);
+        let entries = self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // One that the file still has as it was is kept when the file is read again.
+        entries.iter().chain(&self.anybody).any(is_same)
+    }
+
+    /// Told each time when the file was read again.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
     /// Reads the file again when it changes, until `stop`: see [`follow`].
     pub(crate) async fn follow(self, path: PathBuf, stop: CancellationToken) {
         follow(path, "tokens", stop, |text| self.take(text)).await;
@@ -136,6 +152,8 @@ impl Tokens {
     fn take(&self, text: &str) -> anyhow::Result<()> {
         let mut entries = self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         *entries = parse(text, self.rate, &entries)?;
+        drop(entries);
+        self.changes.send_replace(());
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::extract::Path;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use data_encoding::HEXLOWER;
+use data_encoding::{BASE64, HEXLOWER};
 use sha2::{Digest as _, Sha256};
 
 use crate::refusal::Refusal;
@@ -60,6 +60,16 @@ static PLACES: LazyLock<[String; 3]> = LazyLock::new(|| {
 /// Where it lies.
 pub(super) fn place(asset: Asset) -> &'static str {
     &PLACES[asset as usize]
+}
+
+/// What each is, as browsers compare it (Subresource Integrity).
+static INTEGRITY: LazyLock<[String; 3]> = LazyLock::new(|| {
+    Asset::ALL.map(|asset| format!("sha256-{}", BASE64.encode(&Sha256::digest(asset.bytes()))))
+});
+
+/// What it is, as browsers compare it.
+pub(super) fn integrity(asset: Asset) -> &'static str {
+    &INTEGRITY[asset as usize]
 }
 
 /// Sends one.

@@ -1,5 +1,7 @@
 //! The door of the pages: whoever looks has signed in, and what changes something comes from a page of ours.
 
+use std::sync::LazyLock;
+
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
@@ -8,8 +10,10 @@ use tokio::time::Instant;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
+use super::assets::{self, Asset};
 use super::{layout, session};
 use crate::door::{ELSEWHERE, count, needed, permit};
+use crate::host;
 use crate::refusal::{Refusal, unsaid};
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -21,14 +25,20 @@ pub(super) const SIGN_OUT: &str = "/console/sign-out";
 /// What pages are made of, beside themselves.
 pub(super) const ASSETS: &str = "/console/assets/{name}";
 
-/// Nothing is loaded from elsewhere, nothing that stands in a page is run, and no other site shows a page of ours within its own.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
+/// Nothing is loaded from elsewhere, no script is run but the one that is built in, and no other site shows a page of ours within its own.
+/// The script is named by its digest: what a Source has sent lies at this origin too, and is never run, whatever a page links to.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let script = assets::integrity(Asset::Htmx);
+    format!(
+        "default-src 'none'; script-src '{script}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'"
+    )
+});
 
 /// What every answer says, unless it says something else itself.
 fn always() -> [(HeaderName, &'static str); 5] {
     [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         // With less, browsers would not say where a form comes from.
@@ -70,6 +80,7 @@ async fn let_in(
     if route == ASSETS {
         return Ok(None);
     }
+    host::check(gateway, headers).map_err(|refusal| (None, refusal))?;
     let is_safe = matches!(*method, Method::GET | Method::HEAD);
     if !is_safe && !is_from_here(headers) {
         let said = "this did not come from a page of the console, or what stands before the gateway does not hand on the header Host as it \

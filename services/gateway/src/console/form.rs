@@ -1,10 +1,11 @@
 //! What a form sends.
 
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use url::form_urlencoded;
+
+use crate::ask;
+use crate::refusal::Refusal;
+use crate::state::Gateway;
 
 /// The fields of a form, as they were sent. One that is empty counts as left out.
 #[derive(Debug, Clone, Default)]
@@ -45,12 +46,11 @@ impl FromIterator<(&'static str, String)> for Fields {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Fields {
-    type Rejection = Response;
+impl FromRequest<Gateway> for Fields {
+    type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        let body = Bytes::from_request(request, state).await.map_err(BytesRejection::into_response)?;
-        Ok(Self::read(&body))
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
+        Ok(Self::read(&ask::whole(request, gateway).await?))
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn page(frame: &Frame<'_>, content: Markup) -> Markup {
                 meta name="htmx-config" content=(HTMX);
                 link rel="icon" href=(assets::place(Asset::Icon)) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::place(Asset::Style));
-                script src=(assets::place(Asset::Htmx)) defer {}
+                script src=(assets::place(Asset::Htmx)) integrity=(assets::integrity(Asset::Htmx)) defer {}
             }
             body {
                 a.skip href="#main" { "Skip to the content" }

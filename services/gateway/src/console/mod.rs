@@ -29,7 +29,6 @@ mod tell;
 mod wanted;
 mod wanted_form;
 
-use axum::extract::DefaultBodyLimit;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -43,7 +42,6 @@ const HOME: &str = "/console";
 
 /// All pages, behind their door.
 pub(crate) fn router(gateway: Gateway) -> Router {
-    let limit = DefaultBodyLimit::max(gateway.settings().body_bytes);
     Router::new()
         .route(HOME, get(sources::page))
         .route("/console/", get(async || Redirect::permanent(HOME)))
@@ -72,7 +70,6 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/sources/{source}/problems/ignore", post(problems::ignore))
         .route("/console/sources/{source}/report", get(report::page))
         .route("/console/{*elsewhere}", get(async || Refusal::not_found("there is no such page")))
-        .layer(limit)
         .layer(middleware::from_fn_with_state(gateway.clone(), door::door))
         .with_state(gateway)
 }

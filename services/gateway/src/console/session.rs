@@ -17,13 +17,17 @@ use super::door::SIGN_IN;
 use super::form::Fields;
 use super::layout::{self, Frame};
 use crate::ask::Asked;
-use crate::door::count;
+use crate::client::ClientAddress;
+use crate::door::{count, may_show_token, token_was_wrong};
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
+use crate::wrong_tokens::Door;
 
-/// The cookie's name.
+/// The cookie's name, where browsers come without TLS, as far as the configuration tells.
 const COOKIE: &str = "thresher-session";
+/// Its name where they come over TLS. Browsers take it from this host alone, and only over TLS.
+const HOST_COOKIE: &str = "__Host-thresher-session";
 /// Random bytes of a session's secret.
 const SECRET_BYTES: usize = 32;
 
@@ -46,12 +50,15 @@ pub(super) async fn page(State(gateway): State<Gateway>, Asked(params): Asked<Si
 /// Takes a token.
 pub(super) async fn sign_in(
     State(gateway): State<Gateway>,
+    client: ClientAddress,
     headers: HeaderMap,
     fields: Fields,
 ) -> Result<Response, Refusal> {
+    may_show_token(&gateway, Door::Console, client)?;
     let next = fields.get("next").unwrap_or_default();
     let Some(caller) = gateway.tokens().find(Some(fields.get("token").unwrap_or_default())) else {
-        tracing::info!("somebody could not sign in: the token is not known");
+        token_was_wrong(&gateway, Door::Console, client);
+        tracing::info!("a browser could not sign in: the token is not known");
         let said = "This token is not known here, or not any more.";
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"thresher\"")];
         return Ok((StatusCode::UNAUTHORIZED, challenge, form(&gateway, next, Some(said))).into_response());
@@ -65,7 +72,7 @@ pub(super) async fn sign_in(
     let lasts = Duration::from_secs(seconds);
     gateway.control().sessions().begin(&SessionKey::of(&secret), &session, lasts).await?;
     tracing::info!(token = caller.name(), "somebody has signed in");
-    let cookie = cookie(&secret, seconds, is_over_tls(&headers))?;
+    let cookie = cookie(&secret, seconds, Tls::of(&gateway, &headers))?;
     Ok(([(header::SET_COOKIE, cookie)], Redirect::to(inside(next))).into_response())
 }
 
@@ -75,16 +82,17 @@ pub(super) async fn sign_out(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    if let Some(secret) = secret(&headers) {
+    if let Some(secret) = secret(&gateway, &headers) {
         gateway.control().sessions().end(&SessionKey::of(secret)).await?;
         tracing::info!(token = caller.name(), "somebody has signed out");
     }
-    Ok(([(header::SET_COOKIE, cookie("", 0, is_over_tls(&headers))?)], Redirect::to(SIGN_IN)).into_response())
+    Ok(([(header::SET_COOKIE, cookie("", 0, Tls::of(&gateway, &headers))?)], Redirect::to(SIGN_IN))
+        .into_response())
 }
 
 /// Whose session it is. None where there is none, or its token is not good any more.
 pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
-    let Some(secret) = secret(headers) else { return Ok(gateway.tokens().find(None)) };
+    let Some(secret) = secret(gateway, headers) else { return Ok(gateway.tokens().find(None)) };
     let Some(session) = gateway.control().sessions().get(&SessionKey::of(secret)).await? else {
         return Ok(gateway.tokens().find(None));
     };
@@ -93,18 +101,51 @@ pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Opt
 }
 
 /// The secret in the cookie.
-fn secret(headers: &HeaderMap) -> Option<&str> {
+fn secret<'a>(gateway: &Gateway, headers: &'a HeaderMap) -> Option<&'a str> {
+    secret_in(headers, if gateway.settings().is_over_tls() { HOST_COOKIE } else { COOKIE })
+}
+
+/// The secret in the cookie of this name.
+fn secret_in<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut named =
         cookies.flat_map(|text| text.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    named.find(|(name, value)| *name == COOKIE && !value.is_empty()).map(|(_, value)| value)
+    named.find(|(name, value)| *name == cookie && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// The cookie: no script reads it, no other site sends it, and it goes to these pages alone.
-fn cookie(secret: &str, seconds: u64, is_over_tls: bool) -> Result<HeaderValue, Refusal> {
-    let secure = if is_over_tls { "; Secure" } else { "" };
-    let text =
-        format!("{COOKIE}={secret}; Path={HOME}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+/// Whether browsers speak TLS with what stands before the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tls {
+    /// The configuration says so: always.
+    Always,
+    /// This browser does: it says so with what it sends.
+    Now,
+    /// It does not.
+    Without,
+}
+
+impl Tls {
+    fn of(gateway: &Gateway, headers: &HeaderMap) -> Self {
+        if gateway.settings().is_over_tls() {
+            Self::Always
+        } else if is_over_tls(headers) {
+            Self::Now
+        } else {
+            Self::Without
+        }
+    }
+}
+
+/// The cookie: no script reads it, no other site sends it, and it goes to these pages alone; or, where its name has it kept for this
+/// host alone, to this host.
+fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, Refusal> {
+    let (name, path, secure) = match tls {
+        // Browsers refuse the name with another path.
+        Tls::Always => (HOST_COOKIE, "/", "; Secure"),
+        Tls::Now => (COOKIE, HOME, "; Secure"),
+        Tls::Without => (COOKIE, HOME, ""),
+    };
+    let text = format!("{name}={secret}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     text.parse().map_err(|_| Refusal::internal("a cookie cannot be made"))
 }
 
@@ -168,18 +209,26 @@ mod tests {
     #[test]
     fn the_cookie_is_found_among_others_and_is_kept_from_scripts_and_other_sites() {
         let mut headers = HeaderMap::new();
-        assert_eq!(secret(&headers), None);
+        assert_eq!(secret_in(&headers, COOKIE), None);
         headers.insert(
             header::COOKIE,
             HeaderValue::from_static("a=b; thresher-session=; thresher-session=x_Y; c"),
         );
-        assert_eq!(secret(&headers), Some("x_Y"));
-        let plain = cookie("s", 60, false).unwrap();
+        assert_eq!(secret_in(&headers, COOKIE), Some("x_Y"));
+        assert_eq!(secret_in(&headers, HOST_COOKIE), None);
+        let plain = cookie("s", 60, Tls::Without).unwrap();
         let text = plain.to_str().unwrap();
         assert!(
             text.contains("HttpOnly") && text.contains("SameSite=Strict") && text.contains("Path=/console")
         );
         assert!(!text.contains("Secure"), "over plain HTTP it would be lost");
-        assert!(cookie("s", 60, true).unwrap().to_str().unwrap().ends_with("; Secure"));
+        assert!(cookie("s", 60, Tls::Now).unwrap().to_str().unwrap().ends_with("; Secure"));
+        let kept = cookie("s", 60, Tls::Always).unwrap();
+        let kept = kept.to_str().unwrap();
+        assert!(
+            kept.starts_with("__Host-thresher-session=s; Path=/;") && kept.ends_with("; Secure"),
+            "{kept}"
+        );
+        assert!(!kept.contains("Domain"), "{kept}");
     }
 }

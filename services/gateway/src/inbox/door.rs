@@ -14,9 +14,12 @@ use super::place::Places;
 use super::senders::Sender;
 use super::{Inbox, advertised};
 use crate::ask;
-use crate::door::{ELSEWHERE, bearer};
+use crate::client::ClientAddress;
+use crate::door::{ELSEWHERE, bearer, may_show_token, token_was_wrong};
+use crate::host;
 use crate::refusal::{Refusal, render};
 use crate::state::Gateway;
+use crate::wrong_tokens::Door as Entrance;
 
 /// What the handlers are made from.
 pub(super) type Both = (Gateway, Inbox);
@@ -61,13 +64,26 @@ pub(super) enum Reader {
 ///
 /// # Errors
 /// [`Refusal::unauthorized`], [`Refusal::too_many`].
-pub(super) fn reader((gateway, inbox): &Both, headers: &HeaderMap) -> Result<Reader, Refusal> {
+pub(super) fn reader(
+    (gateway, inbox): &Both,
+    client: ClientAddress,
+    headers: &HeaderMap,
+) -> Result<Reader, Refusal> {
+    host::check(gateway, headers)?;
     let token = bearer(headers);
+    if token.is_some() {
+        may_show_token(gateway, Entrance::Inbox, client)?;
+    }
     if let Some(sender) = token.and_then(|token| inbox.senders().with_token(token)) {
         sender.count().map_err(|seconds| too_many(sender.name(), seconds))?;
         return Ok(Reader::Sender(sender));
     }
-    let caller = gateway.tokens().find(token).ok_or_else(|| unknown(token.is_some()))?;
+    let caller = gateway.tokens().find(token).ok_or_else(|| {
+        if token.is_some() {
+            token_was_wrong(gateway, Entrance::Inbox, client);
+        }
+        unknown(token.is_some())
+    })?;
     caller.count_request().map_err(|seconds| too_many(caller.name(), seconds))?;
     Ok(Reader::Operator)
 }

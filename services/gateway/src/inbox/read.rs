@@ -11,6 +11,7 @@ use url::Url;
 use super::door::{Both, Named, Reader, notification, of_container, reader, whose};
 use super::place::Places;
 use crate::ask::Asked;
+use crate::client::ClientAddress;
 use crate::page;
 use crate::refusal::Refusal;
 
@@ -27,11 +28,12 @@ pub(super) struct ListParams {
 /// An inbox, oldest first. It comes in pages: `next` in the body, and a `Link` with that relation.
 pub(super) async fn list(
     State(both): State<Both>,
+    client: ClientAddress,
     Path(named): Path<Named>,
     Asked(params): Asked<ListParams>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let reader = reader(&both, &headers)?;
+    let reader = reader(&both, client, &headers)?;
     let (gateway, inbox) = &both;
     let source = whose(gateway, &named).await?;
     let limit = page::limit(params.limit)?;
@@ -75,10 +77,11 @@ fn behind(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
 /// A notification, as it was posted.
 pub(super) async fn one(
     State(both): State<Both>,
+    client: ClientAddress,
     Path(named): Path<Named>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let reader = reader(&both, &headers)?;
+    let reader = reader(&both, client, &headers)?;
     let (gateway, inbox) = &both;
     let source = whose(gateway, &named).await?;
     let id = notification(&named)?;

@@ -21,9 +21,11 @@ use super::room::Place;
 use super::senders::Sender;
 use super::verdict::Verdict;
 use crate::body::{self, NoBody};
-use crate::door::bearer;
+use crate::client::ClientAddress;
+use crate::door::{bearer, may_show_token, token_was_wrong};
 use crate::refusal::Refusal;
 use crate::state::Gateway;
+use crate::wrong_tokens::Door;
 
 /// How long a sender that has shown a token waits until a body of its own before it has come.
 const FOR_A_PLACE: Duration = Duration::from_secs(1);
@@ -40,10 +42,11 @@ impl From<Refusal> for Refused {
 /// Takes a notification.
 pub(super) async fn receive(
     State(both): State<Both>,
+    client: ClientAddress,
     Path(named): Path<Named>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    match take(&both, &named, request).await {
+    match take(&both, client, &named, request).await {
         Ok((verdict, response)) => {
             both.0.metrics().notification(verdict);
             Ok(response)
@@ -55,11 +58,16 @@ pub(super) async fn receive(
     }
 }
 
-async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, Response), Refused> {
+async fn take(
+    both: &Both,
+    client: ClientAddress,
+    named: &Named,
+    request: Request,
+) -> Result<(Verdict, Response), Refused> {
     let (gateway, inbox) = both;
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
-    let (known, _place) = let_in(both, &headers).await?;
+    let (known, _place) = let_in(both, client, &headers).await?;
     // Whoever has shown a token may know which inboxes there are.
     if known.is_some() {
         whose(gateway, named).await?;
@@ -103,12 +111,21 @@ async fn take(both: &Both, named: &Named, request: Request) -> Result<(Verdict, 
 }
 
 /// Who sends it, as far as a token tells, and a place for its body.
-async fn let_in((_, inbox): &Both, headers: &HeaderMap) -> Result<(Option<Sender>, Place), Refused> {
+async fn let_in(
+    (gateway, inbox): &Both,
+    client: ClientAddress,
+    headers: &HeaderMap,
+) -> Result<(Option<Sender>, Place), Refused> {
     let nobody = |shown| Refused(Some(Verdict::UnknownSender), unknown(shown));
     let busy = |who: &str| Refused(Some(Verdict::TooMany), too_many(who, 1));
     if headers.contains_key(header::AUTHORIZATION) {
+        let waits = may_show_token(gateway, Door::Inbox, client);
+        waits.map_err(|refusal| Refused(Some(Verdict::TooMany), refusal))?;
         let sender = bearer(headers).and_then(|token| inbox.senders().with_token(token));
-        let sender = sender.ok_or_else(|| nobody(true))?;
+        let sender = sender.ok_or_else(|| {
+            token_was_wrong(gateway, Door::Inbox, client);
+            nobody(true)
+        })?;
         let counted = sender.count();
         counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
         // Its rate bounds how many wait.

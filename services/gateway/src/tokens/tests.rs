@@ -41,6 +41,23 @@ fn a_mark_leads_to_its_token_with_its_secret_alone() {
     assert!(tokens.find_marked("one", &mark).is_none(), "it is not good any more");
 }
 
+#[tokio::test]
+async fn a_token_that_is_taken_out_or_changed_is_told_to_those_who_were_let_in_with_it() {
+    let other = "- {name: b, role: admin, token: a token of another kind}";
+    let both = format!("- {{name: a, role: operate, token: {SECRET}}}\n{other}");
+    let tokens = tokens(&both).unwrap();
+    let [caller, kept] = [SECRET, "a token of another kind"].map(|token| tokens.find(Some(token)).unwrap());
+    let mut changes = tokens.changes();
+    tokens.take(&both).unwrap();
+    changes.changed().await.unwrap();
+    assert!(tokens.is_good(&caller) && tokens.is_good(&kept), "nothing has changed");
+    tokens.take(&both.replace("operate", "read")).unwrap();
+    changes.changed().await.unwrap();
+    assert!(!tokens.is_good(&caller) && tokens.is_good(&kept));
+    let anybody = Tokens::not_asked_for(RATE);
+    assert!(anybody.is_good(&anybody.find(None).unwrap()));
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_and_no_token_repeated() {
     let same = format!(

@@ -1,0 +1,126 @@
+//! Which address a request comes from.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use ipnet::IpNet;
+use serde::Deserialize;
+
+/// The header in which a proxy names the client that it speaks for.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// An address or a network of addresses, such as `10.0.0.0/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network(IpNet);
+
+/// A text that names no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither an IP address nor a network such as 10.0.0.0/8")]
+pub struct NetworkError(String);
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let one = || text.parse::<IpAddr>().map(IpNet::from);
+        text.parse().or_else(|_| one()).map(Self).map_err(|_| NetworkError(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = NetworkError;
+
+    fn try_from(text: String) -> Result<Self, NetworkError> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The address of a client. Addresses of IPv6 count by their network of 64 bits: each client has one of these to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientAddress(IpAddr);
+
+impl ClientAddress {
+    /// What is not known, or is not told from others.
+    pub(crate) const UNKNOWN: Self = Self(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+
+    /// The client behind a connection. A proxy is asked for whom it speaks only if it is one of `proxies`.
+    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, proxies: &[Network]) -> Self {
+        let is_proxy = |address: &IpAddr| proxies.iter().any(|network| network.0.contains(address));
+        let peer = peer.to_canonical();
+        if !is_proxy(&peer) {
+            return Self(narrowed(peer));
+        }
+        let said = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
+        let said: Vec<&str> = said.flat_map(|value| value.split(',')).map(str::trim).collect();
+        // Each proxy adds an address at the end; what stands before the first untrusted one could be made up.
+        let addresses = said.iter().rev().map_while(|text| text.parse::<IpAddr>().ok());
+        let client = addresses.map(|address| address.to_canonical()).find(|address| !is_proxy(address));
+        Self(narrowed(client.unwrap_or(peer)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().copied().unwrap_or(Self::UNKNOWN))
+    }
+}
+
+fn narrowed(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn client(peer: &str, forwarded: &[&'static str]) -> String {
+        let proxies = ["10.0.0.0/8", "192.0.2.7"].map(|text| text.parse().unwrap());
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(FORWARDED_FOR, HeaderValue::from_static(value));
+        }
+        ClientAddress::of(peer.parse().unwrap(), &headers, &proxies).0.to_string()
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_may_say_for_whom_it_speaks() {
+        assert_eq!(client("198.51.100.1", &["203.0.113.9"]), "198.51.100.1");
+        assert_eq!(client("10.1.1.1", &["203.0.113.9"]), "203.0.113.9");
+        assert_eq!(client("::ffff:10.1.1.1", &["1.1.1.1, 203.0.113.9", "192.0.2.7"]), "203.0.113.9");
+        assert_eq!(
+            client("10.1.1.1", &["1.1.1.1, nonsense"]),
+            "10.1.1.1",
+            "what cannot be read ends the chain"
+        );
+        assert_eq!(client("10.1.1.1", &[]), "10.1.1.1");
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_ipv6_are_one_client() {
+        assert_eq!(client("2001:db8:1:2::3", &[]), client("2001:db8:1:2:ffff::4", &[]));
+        assert_ne!(client("2001:db8:1:2::3", &[]), client("2001:db8:1:3::3", &[]));
+        assert!("10.0.0.0/40".parse::<Network>().is_err());
+    }
+}
