@@ -7,7 +7,7 @@ use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::WriteError;
-use crate::table::{Kept, Table};
+use crate::table::{Kept, Next, Table};
 use crate::view::View;
 use crate::{ControlError, Revised};
 
@@ -21,8 +21,11 @@ pub struct Hint {
     pub source: SourceId,
     /// When it was said last.
     pub given_at: Timestamp,
-    /// Who said so last, by the name under which the gateway knows him; or the inbox in which it stood.
+    /// Who said so last, by the name under which the gateway knows them; or the inbox in which it stood.
     pub by: String,
+    /// Nothing proves who said so: no token, no signature. Such hints are taken up ever less often while they bring nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproved: bool,
 }
 
 /// The hints that wait for the owners of their Sources.
@@ -36,13 +39,26 @@ impl Hints {
         Self { table }
     }
 
-    /// Gives a hint. It takes the place of one that waits, and is newer than any run that took that one up.
+    /// Gives a hint. It takes the place of one that waits, and is newer than any run that took that one up. Where one waits that is proved, an
+    /// unproved one changes nothing: the run that takes up the former has read nothing yet.
     ///
     /// # Errors
-    /// [`ControlError::Unavailable`].
+    /// [`ControlError::Unavailable`]; [`ControlError::Conflict`] where others write all the time.
     pub async fn give(&self, hint: &Hint) -> Result<(), ControlError> {
-        let given = self.table.put(&hint.source, hint, None, Some(KEPT)).await;
-        given.map(drop).map_err(|error| error.of(|| format!("a hint about {}", hint.source)))
+        let what = || format!("a hint about {}", hint.source);
+        if !hint.unproved {
+            return match self.table.put(&hint.source, hint, None, Some(KEPT)).await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.of(what)),
+            };
+        }
+        let decide = |found: Option<&Hint>| {
+            Ok(match found {
+                Some(waiting) if !waiting.unproved => Next::Stays,
+                _ => Next::Lasts(hint.clone(), KEPT),
+            })
+        };
+        self.table.change(&hint.source, what, decide).await.map(drop)
     }
 
     /// Forgets a hint, since a run is about to begin that has read nothing yet. One that was given meanwhile stays: that run may read the

@@ -210,7 +210,8 @@ fn plans() {
 #[test]
 fn hints() {
     let source = "example-org-1".parse().unwrap();
-    golden("hint", &Hint { source, given_at: at("2026-03-01T12:00:00Z"), by: "repository-1".to_owned() });
+    let (given_at, by) = (at("2026-03-01T12:00:00Z"), "repository-1".to_owned());
+    golden("hint", &Hint { source, given_at, by, unproved: false });
 }
 
 #[test]

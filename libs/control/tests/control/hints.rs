@@ -3,7 +3,7 @@ use control::Hint;
 use crate::support::{control, now, source};
 
 fn hint(n: usize, by: &str) -> Hint {
-    Hint { source: source(n), given_at: now(), by: by.to_owned() }
+    Hint { source: source(n), given_at: now(), by: by.to_owned(), unproved: false }
 }
 
 #[tokio::test]
@@ -23,4 +23,19 @@ async fn a_hint_that_is_taken_up_is_gone_and_one_that_came_meanwhile_stays() {
     hints.take_up(&newer).await.unwrap();
     let waiting: Vec<_> = hints.view().await.unwrap().all().iter().map(|hint| hint.source.clone()).collect();
     assert_eq!(waiting, [source(2)]);
+}
+
+#[tokio::test]
+async fn an_unproved_hint_does_not_take_the_place_of_a_proved_one() {
+    let control = control().await;
+    let hints = control.hints();
+    let waiting = async || hints.get(&source(3)).await.unwrap().map(|hint| (hint.by.clone(), hint.unproved));
+    let unproved = |by: &str| Hint { unproved: true, ..hint(3, by) };
+    hints.give(&unproved("a")).await.unwrap();
+    assert_eq!(waiting().await, Some(("a".to_owned(), true)));
+    hints.give(&unproved("b")).await.unwrap();
+    assert_eq!(waiting().await, Some(("b".to_owned(), true)));
+    hints.give(&hint(3, "c")).await.unwrap();
+    hints.give(&unproved("d")).await.unwrap();
+    assert_eq!(waiting().await, Some(("c".to_owned(), false)));
 }

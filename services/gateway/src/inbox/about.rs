@@ -3,16 +3,26 @@
 use control::SourceSpec;
 use ldn::Notification;
 use model::SourceId;
+use url::Origin;
 
 /// The most Sources that are looked at on one word.
 const MOST: usize = 8;
 
-/// Which of `sources` are to be looked at for a notification in the inbox of `inbox`, or in the one for all. `speaks_for` are the Sources of which
-/// its sender may say anything; of others counts what lies at the origin of their entry.
+/// Of which Sources a sender may say that they have changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MaySpeak<'a> {
+    /// The Sources of which it may say anything.
+    pub(super) of: &'a [SourceId],
+    /// The origin from which it says that it comes, where it has shown no token: of other origins' Sources it may say nothing.
+    pub(super) claimed: Option<&'a Origin>,
+}
+
+/// Which of `sources` are to be looked at for a notification in the inbox of `inbox`, or in the one for all: those that its sender may speak
+/// of, where something lies at the origin of their entry, or the sender may say anything of them.
 pub(super) fn sources<'a>(
     notification: &Notification,
     inbox: Option<&SourceId>,
-    speaks_for: &[SourceId],
+    sender: MaySpeak<'_>,
     sources: impl IntoIterator<Item = &'a SourceSpec>,
 ) -> Vec<SourceId> {
     if notification.activity.is_none() {
@@ -23,9 +33,11 @@ pub(super) fn sources<'a>(
         if !source.enabled || inbox.is_some_and(|inbox| *inbox != source.id) {
             continue;
         }
-        if notification.is_about(&source.entry) {
+        let may_say_anything = sender.of.contains(&source.id);
+        let is_its_own = sender.claimed.is_none_or(|claimed| source.entry.origin() == *claimed);
+        if notification.is_about(&source.entry) && (may_say_anything || is_its_own) {
             at_origin.push(source.id.clone());
-        } else if speaks_for.contains(&source.id) && !notification.objects.is_empty() {
+        } else if may_say_anything && !notification.objects.is_empty() {
             spoken_for.push(source.id.clone());
         }
     }
@@ -42,6 +54,11 @@ mod tests {
         SourceSpec::new(entry.parse().unwrap())
     }
 
+    /// Who has shown a token.
+    fn known(of: &[SourceId]) -> MaySpeak<'_> {
+        MaySpeak { of, claimed: None }
+    }
+
     fn about(object: &str) -> Notification {
         let body = format!(r#"{{"type": "Update", "object": "{object}"}}"#);
         Notification::read(body.as_bytes(), &ldn::Limits::default()).unwrap()
@@ -55,7 +72,7 @@ mod tests {
             source("https://b.org/"),
             source("http://a.org/"),
         ];
-        let found = |object: &str, inbox: Option<&SourceId>| sources(&about(object), inbox, &[], &all);
+        let found = |object: &str, inbox: Option<&SourceId>| sources(&about(object), inbox, known(&[]), &all);
         assert_eq!(found("https://a.org/x.pdf", None), [all[0].id.clone(), all[1].id.clone()]);
         assert_eq!(found("https://a.org:443/x.pdf", Some(&all[1].id)), [all[1].id.clone()]);
         assert_eq!(found("https://a.org/x.pdf", Some(&all[2].id)), []);
@@ -68,10 +85,27 @@ mod tests {
     fn of_some_sources_a_sender_may_say_anything() {
         let all = [source("https://a.org/"), source("https://b.org/")];
         let speaks_for = [all[1].id.clone()];
-        let found = |object: &str, inbox| sources(&about(object), inbox, &speaks_for, &all);
+        let found = |object: &str, inbox| sources(&about(object), inbox, known(&speaks_for), &all);
         assert_eq!(found("https://doi.org/10.1/x", None), speaks_for);
         assert_eq!(found("https://doi.org/10.1/x", Some(&all[0].id)), []);
         assert_eq!(found("https://a.org/x", None), [all[0].id.clone()]);
+    }
+
+    #[test]
+    fn who_shows_no_token_speaks_of_its_own_origin_and_of_what_it_is_listed_for_alone() {
+        let all = [source("https://a.org/"), source("https://b.org/"), source("https://c.org/")];
+        let claimed = "https://b.org/system".parse::<url::Url>().unwrap().origin();
+        let listed = [all[2].id.clone()];
+        let found = |object: &str| {
+            sources(&about(object), None, MaySpeak { of: &listed, claimed: Some(&claimed) }, &all)
+        };
+        assert_eq!(found("https://a.org/x"), listed, "not of what lies elsewhere, whatever it names");
+        assert_eq!(found("https://b.org/x"), [all[1].id.clone()]);
+        assert_eq!(found("https://c.org/x"), listed);
+        let alone = MaySpeak { of: &[], claimed: Some(&claimed) };
+        for inbox in [None, Some(&all[0].id)] {
+            assert_eq!(sources(&about("https://a.org/x"), inbox, alone, &all), []);
+        }
     }
 
     #[test]
@@ -79,12 +113,12 @@ mod tests {
         let mut all: Vec<_> = (0..8).map(|n| source(&format!("https://a.org/{n}"))).collect();
         let like = r#"{"type": "Like", "object": "https://a.org/0"}"#;
         let like = Notification::read(like.as_bytes(), &ldn::Limits::default()).unwrap();
-        assert_eq!(sources(&like, None, &[], &all), []);
-        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all).len(), 8);
+        assert_eq!(sources(&like, None, known(&[]), &all), []);
+        assert_eq!(sources(&about("https://a.org/0"), None, known(&[]), &all).len(), 8);
         all.push(source("https://a.org/8"));
-        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all), []);
+        assert_eq!(sources(&about("https://a.org/0"), None, known(&[]), &all), []);
         all[8].enabled = false;
-        assert_eq!(sources(&about("https://a.org/0"), None, &[], &all).len(), 8);
-        assert_eq!(sources(&about("https://a.org/0"), Some(&all[8].id), &[], &all), []);
+        assert_eq!(sources(&about("https://a.org/0"), None, known(&[]), &all).len(), 8);
+        assert_eq!(sources(&about("https://a.org/0"), Some(&all[8].id), known(&[]), &all), []);
     }
 }

@@ -14,7 +14,7 @@ use ldn::{Limits, Notification, Unreadable};
 use model::SourceId;
 use tokio::time::timeout;
 
-use super::about;
+use super::about::{self, MaySpeak};
 use super::door::{Both, Named, too_many, unknown, whose};
 use super::place::Places;
 use super::room::Place;
@@ -24,7 +24,6 @@ use crate::body::{self, NoBody};
 use crate::client::ClientAddress;
 use crate::door::{bearer, may_show_token, token_was_wrong};
 use crate::refusal::Refusal;
-use crate::state::Gateway;
 use crate::wrong_tokens::Door;
 
 /// How long a sender that has shown a token waits until a body of its own before it has come.
@@ -79,6 +78,7 @@ async fn take(
     let bytes = reading.await.map_err(|_| too_slow(patience)).and_then(|read| read)?;
     let limits = Limits { bytes: limit, ..Limits::default() };
     let notification = Notification::read(&bytes, &limits).map_err(|error| malformed(&error))?;
+    let claimed = notification.speaks_from().filter(|_| known.is_none());
     let sender = match known {
         Some(sender) => sender,
         None => by_origin(both, &notification)?,
@@ -98,9 +98,12 @@ async fn take(
     let id = inbox.inboxes().keep(&kept).await.map_err(not_kept)?;
     let all = gateway.views().sources.all();
     let specs = all.iter().map(|source| &*source.value);
-    let about = about::sources(&notification, source.as_ref(), sender.sources(), specs);
+    let may_speak = MaySpeak { of: sender.sources(), claimed: claimed.as_ref() };
+    let about = about::sources(&notification, source.as_ref(), may_speak, specs);
     for source in &about {
-        hint(gateway, source, &sender_name).await?;
+        let (source, given_at, by) = (source.clone(), received_at, sender_name.clone());
+        let hint = Hint { source, given_at, by, unproved: claimed.is_some() };
+        gateway.control().hints().give(&hint).await.map_err(not_kept)?;
     }
     let kind = notification.activity.map(ldn::Activity::name);
     let sources: Vec<_> = about.iter().map(SourceId::as_str).collect();
@@ -199,12 +202,6 @@ fn malformed(error: &Unreadable) -> Refused {
 
 fn not_kept(error: ControlError) -> Refused {
     Refused(Some(Verdict::NotKept), error.into())
-}
-
-/// Says that a Source is worth a look.
-async fn hint(gateway: &Gateway, source: &SourceId, by: &str) -> Result<(), Refused> {
-    let hint = Hint { source: source.clone(), given_at: gateway.now(), by: by.to_owned() };
-    gateway.control().hints().give(&hint).await.map_err(not_kept)
 }
 
 #[cfg(test)]

@@ -54,6 +54,9 @@ pub struct Settings {
     /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds. After one that failed, what its hub has
     /// delivered waits as long.
     pub hint_pause_seconds: u64,
+    /// The longest that a Source is left alone at which somebody has hinted who proves nothing (no token, no signature), in seconds: the pause grows
+    /// from `hint_pause_seconds` while such hints bring nothing.
+    pub hint_pause_most_seconds: u64,
     /// How often a Source is looked at whose notifications are subscribed to and that nobody has scheduled, in seconds: its hub may have gone
     /// silent. 0 is never.
     pub backup_poll_seconds: u64,
@@ -77,6 +80,7 @@ impl Default for Settings {
             sources_shown: 50,
             freshness_grace_seconds: 21_600,
             hint_pause_seconds: 10,
+            hint_pause_most_seconds: 86_400,
             backup_poll_seconds: 21_600,
             notification_patience_seconds: 60,
             identity: None,
@@ -97,6 +101,10 @@ impl Settings {
 
     pub(super) fn hint_pause(&self) -> Duration {
         Duration::from_secs(self.hint_pause_seconds)
+    }
+
+    pub(super) fn hint_pause_most(&self) -> Duration {
+        Duration::from_secs(self.hint_pause_most_seconds)
     }
 
     /// None where that is never.

@@ -57,6 +57,28 @@ pub(super) fn hinted(
     }
 }
 
+/// How long a Source is left alone before an unproved hint is taken up: twice as long after each run in a row that a hint has asked for and that
+/// brought nothing.
+pub(super) fn unproved_pause(least: Duration, most: Duration, fruitless: u32) -> Duration {
+    let grown = match fruitless {
+        0 => least,
+        _ => least.max(Duration::from_secs(1)).saturating_mul(1 << fruitless.min(24)),
+    };
+    grown.min(most).max(least)
+}
+
+/// How many runs in a row, of those that are over and that hints have asked for, brought nothing; `runs` begin with the newest.
+pub(super) fn fruitless<'a>(runs: impl IntoIterator<Item = &'a Run>) -> u32 {
+    let hinted = runs.into_iter().filter(|run| run.spec.asked_by == AskedBy::Hint && run.state.is_over());
+    u32::try_from(hinted.take_while(|run| !brought_something(run)).count()).unwrap_or(u32::MAX)
+}
+
+/// Whether a run has found that something has changed.
+pub(super) fn brought_something(run: &Run) -> bool {
+    let counters = &run.progress.counters;
+    counters.stored + counters.deleted > 0
+}
+
 /// The end of the last run that has looked at the Source's lists, as far as it is known: one that a hub's notification has asked for may have looked at none. `before`
 /// is when the last one ended of those that were over before the last run began.
 pub(super) fn looked_at(last: Option<&Run>, before: Option<Timestamp>) -> Option<Timestamp> {
@@ -170,6 +192,26 @@ mod tests {
             [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
             [short, long, Due::Now]
         );
+    }
+
+    #[test]
+    fn unproved_hints_that_bring_nothing_are_taken_up_ever_less_often() {
+        let pause = |fruitless| {
+            let (least, most) = (Duration::from_secs(10), Duration::from_secs(86_400));
+            unproved_pause(least, most, fruitless).as_secs()
+        };
+        assert_eq!([0, 1, 2, 5, 13, 14, u32::MAX].map(pause), [10, 20, 40, 320, 81_920, 86_400, 86_400]);
+        let none = |most| unproved_pause(Duration::ZERO, Duration::from_secs(most), 1).as_secs();
+        assert_eq!((none(86_400), none(0)), (2, 0));
+        let hinted = |stored| {
+            let mut run = ran(&source(), 0, 20);
+            run.spec.asked_by = AskedBy::Hint;
+            run.progress.counters.stored = stored;
+            run
+        };
+        let scheduled = ran(&source(), 0, 20);
+        assert_eq!(fruitless(&[hinted(0), scheduled, hinted(0), hinted(1), hinted(0)]), 2);
+        assert_eq!((fruitless(&[hinted(1)]), fruitless(&[])), (0, 0));
     }
 
     #[test]

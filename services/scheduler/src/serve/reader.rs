@@ -130,7 +130,7 @@ impl Reader {
                     let (source, given_at, by) =
                         (source.id.clone(), self.clock.now(), format!("inbox {inbox}"));
                     tracing::info!(source.id = %source, notification.url = %url, "a notification is about the Source");
-                    self.control.hints().give(&Hint { source, given_at, by }).await?;
+                    self.control.hints().give(&Hint { source, given_at, by, unproved: false }).await?;
                     self.metrics.noticed("hint");
                     // Whatever else was listed by then was there before the hint.
                     (left, failed) = (Vec::new(), Vec::new());
@@ -195,7 +195,7 @@ impl Reader {
         let mut response = self.client.get(asked).await?;
         let at = response.final_url().clone();
         let mut body = None;
-        let found = match inbox::linked(&response) {
+        let found = match inbox::linked(&response, page) {
             Err(NoInbox::None) if inbox::is_json_ld(&response) => {
                 let read = inbox::json(&mut response, &PAGE).await?;
                 let found = ldn::inbox_in_body(&read, page, &at);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bus::{BusError, Filter};
 use control::{
-    AskedBy, Claim, ControlError, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, SubscriptionState,
+    AskedBy, Claim, ControlError, Hint, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, SubscriptionState,
 };
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -30,7 +30,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
     let polled_at = crew.clock.now();
-    let mut steward = Steward { crew, source, keep, pause: None, polled_at, looked_at: None };
+    let mut steward = Steward { crew, source, keep, pause: None, polled_at, looked_at: None, fruitless: 0 };
     steward.look_back().await;
     while !steward.keep.is_cancelled() {
         if let Err(error) = steward.turn().await {
@@ -52,6 +52,8 @@ struct Steward {
     polled_at: Timestamp,
     /// When the last run ended that a hub's notification had not asked for, as far as that is known.
     looked_at: Option<Timestamp>,
+    /// Runs in a row that hints have asked for and that brought nothing, as far as that is known.
+    fruitless: u32,
 }
 
 impl Steward {
@@ -72,6 +74,7 @@ impl Steward {
         let last_poll = runs.iter().find(|run| was_poll(run)).and_then(|run| run.started_at);
         self.polled_at = last_poll.unwrap_or(self.polled_at);
         self.looked_at = runs.iter().find_map(|run| due::looked_at(Some(run), None));
+        self.fruitless = due::fruitless(&runs);
         self.crew.metrics.standings.note(&self.source, |standing| {
             (standing.since, standing.last_success) = (Some(now), last_success);
         });
@@ -140,7 +143,7 @@ impl Steward {
                 (Some(_), Some(run)) if !run.state.is_over() => (Due::Never, AskedBy::Schedule),
                 (Some(spec), last) => {
                     let last = last.as_ref().map(|run| &*run.value);
-                    self.due(spec, last, hinted.get(&self.source).is_some())
+                    self.due(spec, last, hinted.get(&self.source).as_ref().map(|hint| &*hint.value))
                 }
             };
             let wait = match due {
@@ -180,7 +183,7 @@ impl Steward {
     }
 
     /// When the Source is due whose last run is over, and who says so.
-    fn due(&self, spec: &SourceSpec, last: Option<&Run>, is_hinted: bool) -> (Due, AskedBy) {
+    fn due(&self, spec: &SourceSpec, last: Option<&Run>, hint: Option<&Hint>) -> (Due, AskedBy) {
         let now = self.crew.clock.now();
         let every = self.crew.push.as_ref().and_then(|_| self.crew.settings.backup_poll());
         let due = due::due(spec, last, self.pause, now).or_sooner(due::backup(
@@ -190,15 +193,24 @@ impl Steward {
             || self.is_subscribed(),
             now,
         ));
-        let hinted = match is_hinted {
-            true => {
+        let hinted = match hint {
+            Some(hint) => {
                 let looked_at = due::looked_at(last, self.looked_at);
-                due::hinted(spec, looked_at, self.crew.settings.hint_pause(), now)
+                due::hinted(spec, looked_at, self.hint_pause(hint), now)
             }
-            false => Due::Never,
+            None => Due::Never,
         };
         let asked_by = if due == Due::Now { AskedBy::Schedule } else { AskedBy::Hint };
         (due.or_sooner(hinted), asked_by)
+    }
+
+    /// How long the Source is left alone after a look before this hint is taken up.
+    fn hint_pause(&self, hint: &Hint) -> Duration {
+        let settings = &self.crew.settings;
+        match hint.unproved {
+            true => due::unproved_pause(settings.hint_pause(), settings.hint_pause_most(), self.fruitless),
+            false => settings.hint_pause(),
+        }
     }
 
     /// Whether others are to tell of its changes, however that stands with them.
@@ -290,6 +302,9 @@ impl Steward {
         let Some(run) = self.crew.control.runs().get(&self.source).await? else { return Ok(()) };
         let counters = &run.progress.counters;
         let found = counters.stored + counters.deleted;
+        if run.spec.asked_by == AskedBy::Hint {
+            self.fruitless = if due::brought_something(&run) { 0 } else { self.fruitless.saturating_add(1) };
+        }
         self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
         Ok(())
     }

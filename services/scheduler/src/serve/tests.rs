@@ -167,7 +167,7 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     let crew = crew(folder.path(), Arc::default()).await;
     let source: SourceId = "example-org-1".parse().unwrap();
     let (me, now) = (crew.me.clone(), Timestamp::now());
-    let hint = Hint { source: source.clone(), given_at: now, by: "a".to_owned() };
+    let hint = Hint { source: source.clone(), given_at: now, by: "a".to_owned(), unproved: false };
     crew.control.hints().give(&hint).await.unwrap();
     let mut seen = crew.hints.clone();
     timeout(LONGEST_WAIT, seen.wait_for(|hints| hints.get(&source))).await.expect("it is seen");
