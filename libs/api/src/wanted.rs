@@ -206,7 +206,7 @@ fn absent() -> Schema {
 }
 
 fn push() -> Schema {
-    one_of(&["auto", "off"])
+    one_of(&["auto", "unsigned", "off"])
 }
 
 fn robots() -> Schema {

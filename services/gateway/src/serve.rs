@@ -76,9 +76,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         None => None,
         Some((push, bus)) => {
             let limits = settings.push_limits();
-            let (subscriptions, view) = (control.subscriptions().clone(), views.subscriptions.clone());
+            let known = (views.subscriptions.clone(), views.sources.clone());
             let clock = Arc::new(SystemClock);
-            Some(Callbacks::new(push, subscriptions, view, bus, limits, metrics.clone(), clock))
+            Some(Callbacks::new(push, &control, known, bus, limits, metrics.clone(), clock))
         }
     };
     let listen = settings.listen;

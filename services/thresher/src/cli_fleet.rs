@@ -115,7 +115,8 @@ pub(crate) struct SourceAddArgs {
     /// public addresses are reached, and what `http.allow_networks` of the services names.
     #[arg(long, value_name = "CIDR")]
     pub(crate) allow_network: Vec<Network>,
-    /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs.
+    /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs. unsigned: also by a hub
+    /// over plain HTTP, which is sent no secret; what comes without a signature has the Source looked at, and nothing more.
     #[arg(long, value_enum, default_value_t = PushArg::Auto)]
     pub(crate) push: PushArg,
     /// Whom to tell when a run has changed what is held of it: a page that has an inbox for Linked Data Notifications. May be given several times.
@@ -131,6 +132,8 @@ pub(crate) struct SourceAddArgs {
 pub(crate) enum PushArg {
     /// Where they are offered.
     Auto,
+    /// Also without signatures.
+    Unsigned,
     /// Never.
     Off,
 }

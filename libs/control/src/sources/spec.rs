@@ -85,9 +85,12 @@ pub struct SourceSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Push {
-    /// Where it offers them, and the fleet can be reached by hubs.
+    /// Where it offers them, and the fleet can be reached by hubs. Only what is signed is taken, and no secret is sent over plain HTTP.
     #[default]
     Auto,
+    /// The same, also by a hub over plain HTTP, which is sent no secret. What comes unsigned is a hint that the Source is worth a look, and
+    /// nothing more.
+    Unsigned,
     /// Never.
     Off,
 }

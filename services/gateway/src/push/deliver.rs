@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{Subscription, SubscriptionState};
+use control::{Hint, Push as Wish, Subscription, SubscriptionState};
 use data_encoding::HEXLOWER;
 use model::Notice;
 use sha2::{Digest as _, Sha256};
@@ -50,7 +50,7 @@ pub(super) async fn deliver(
     let (verdict, response) = callbacks.take(&subscription, key, &headers, body).await;
     metrics.delivered(verdict);
     callbacks.0.tally.count(&subscription.id, verdict, callbacks.0.clock.now());
-    if !matches!(verdict, Verdict::Queued | Verdict::Doubled) {
+    if !matches!(verdict, Verdict::Queued | Verdict::Doubled | Verdict::Hinted) {
         let verdict = verdict.as_str();
         tracing::debug!(subscription.id = %subscription.id, verdict, "a delivery is not taken");
     }
@@ -89,8 +89,27 @@ impl Callbacks {
         };
         // What is not honest is answered like what is: nobody learns from it what was wrong.
         match judged(subscription, key, headers, &body) {
+            Err(Verdict::Unsigned) if self.admits_unsigned(subscription) => self.hint(subscription).await,
             Err(verdict) => say(verdict, StatusCode::ACCEPTED),
             Ok(()) => self.queue(subscription, body).await,
+        }
+    }
+
+    /// Whether the operator has what comes unsigned taken as a hint.
+    fn admits_unsigned(&self, subscription: &Subscription) -> bool {
+        let source = self.0.sources.get(&subscription.source);
+        source.is_some_and(|source| source.enabled && source.push == Wish::Unsigned)
+    }
+
+    /// Has the Source looked at. Nothing of the payload counts: anybody who has seen the callback's URL could have sent it.
+    async fn hint(&self, subscription: &Subscription) -> (Verdict, Response) {
+        let by = format!("hub {}", subscription.hub().unwrap_or_default());
+        let (source, given_at) = (subscription.source.clone(), self.0.clock.now());
+        let hint = Hint { source, given_at, by, unproved: true };
+        match timeout(self.0.limits.queue_time, self.0.hints.give(&hint)).await {
+            Ok(Ok(())) => (Verdict::Hinted, StatusCode::ACCEPTED.into_response()),
+            Ok(Err(error)) => (Verdict::NotQueued, not_now(&error)),
+            Err(late) => (Verdict::NotQueued, not_now(&late)),
         }
     }
 

@@ -23,7 +23,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
-use control::{Subscription, Subscriptions, View};
+use control::{Control, Hints, SourceSpec, Subscription, Subscriptions, View};
 use fleet::Push;
 use model::Clock;
 use tokio::time::Instant;
@@ -72,7 +72,9 @@ pub(crate) struct Callbacks(Arc<Parts>);
 struct Parts {
     push: Push,
     subscriptions: Subscriptions,
+    hints: Hints,
     view: View<Subscription>,
+    sources: View<SourceSpec>,
     bus: Arc<dyn Bus>,
     limits: Limits,
     hands: Hands,
@@ -84,8 +86,8 @@ struct Parts {
 impl Callbacks {
     pub(crate) fn new(
         push: Push,
-        subscriptions: Subscriptions,
-        view: View<Subscription>,
+        control: &Control,
+        (view, sources): (View<Subscription>, View<SourceSpec>),
         bus: Arc<dyn Bus>,
         limits: Limits,
         metrics: GatewayMetrics,
@@ -93,7 +95,20 @@ impl Callbacks {
     ) -> Self {
         let hands = Hands::new(limits.per_second, limits.at_a_time, AT_A_TIME_EACH);
         let tally = Tally::default();
-        Self(Arc::new(Parts { push, subscriptions, view, bus, limits, hands, tally, metrics, clock }))
+        let (subscriptions, hints) = (control.subscriptions().clone(), control.hints().clone());
+        Self(Arc::new(Parts {
+            push,
+            subscriptions,
+            hints,
+            view,
+            sources,
+            bus,
+            limits,
+            hands,
+            tally,
+            metrics,
+            clock,
+        }))
     }
 
     /// Their routes: one, and no door before it.

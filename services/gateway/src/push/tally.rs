@@ -24,7 +24,7 @@ impl Tally {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let received = all.entry(id.clone()).or_default();
         match verdict {
-            Verdict::Queued => {
+            Verdict::Queued | Verdict::Hinted => {
                 received.queued += 1;
                 received.last_at = received.last_at.max(Some(now));
             }

@@ -61,7 +61,7 @@ impl Case {
             hubs: vec!["http://hub/".to_owned()],
         };
         let subscriptions = control.subscriptions().clone();
-        let view = subscriptions.view().await.unwrap();
+        let known = (subscriptions.view().await.unwrap(), control.sources().view().await.unwrap());
         let now = Timestamp::now();
         let id = subscriptions.want(&offered, push.keys().current().name(), now).await.unwrap().id.clone();
         subscriptions.step(&id, &SubscriptionStep::Ask, now).await.unwrap();
@@ -69,8 +69,8 @@ impl Case {
         let metrics = Metrics::new(About { name: "test", version: "0" });
         let callbacks = Callbacks::new(
             push.clone(),
-            subscriptions,
-            view,
+            &control,
+            known,
             Arc::clone(&bus) as Arc<dyn Bus>,
             limits,
             GatewayMetrics::register(&metrics),
@@ -146,7 +146,7 @@ impl Case {
 }
 
 fn source() -> SourceId {
-    "example-1".parse().unwrap()
+    SourceId::of_entry(&"http://example.com/".parse().unwrap())
 }
 
 fn question(mode: &str, topic: &str) -> String {
@@ -275,6 +275,24 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
         (case.subscription().await.received.dropped, case.subscription().await.received.queued),
         (4, 0)
     );
+}
+
+#[tokio::test]
+async fn what_comes_unsigned_is_a_hint_where_the_operator_admits_it_and_a_wrong_signature_never_is() {
+    let case = Case::active().await;
+    let entry = "http://example.com/".parse().unwrap();
+    let admits = SourceSpec { push: control::Push::Unsigned, ..SourceSpec::new(entry) };
+    case.control.sources().create(&admits).await.unwrap();
+    until("the Source is known", || case.callbacks.0.sources.get(&source()).is_some()).await;
+    assert_eq!(case.post(&case.path(), "X-Hub-Signature: sha256=00\r\n", BODY).await, 202);
+    assert!(case.control.hints().get(&source()).await.unwrap().is_none());
+    assert_eq!(case.post(&case.path(), "", BODY).await, 202);
+    let hint = case.control.hints().get(&source()).await.unwrap().expect("it is given");
+    assert!(hint.unproved && hint.by.starts_with("hub http://hub/"), "{hint:?}");
+    assert_eq!((case.counted("hinted"), case.counted("unsigned")), (1, 0));
+    assert_eq!(case.queued().await.len(), 0, "nothing of it is planned");
+    assert_eq!(case.post(&case.path(), &case.signed(BODY), BODY).await, 202);
+    assert_eq!(case.queued().await.len(), 1, "what is signed is taken as ever");
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! What became of a delivery.
 
-/// What became of a delivery. The first two were taken.
+/// What became of a delivery. The first three were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     /// It is queued for the owner of its Source.
     Queued,
     /// The very same was queued a short while before.
     Doubled,
+    /// It has no signature, and its Source admits such ones: its Source is looked at.
+    Hinted,
     /// It has no signature: dropped.
     Unsigned,
     /// It has one that nobody can read: dropped.
@@ -31,9 +33,10 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// All of them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Queued,
         Self::Doubled,
+        Self::Hinted,
         Self::Unsigned,
         Self::Unreadable,
         Self::Forged,
@@ -51,6 +54,7 @@ impl Verdict {
         match self {
             Self::Queued => "queued",
             Self::Doubled => "doubled",
+            Self::Hinted => "hinted",
             Self::Unsigned => "unsigned",
             Self::Unreadable => "unreadable",
             Self::Forged => "forged",

@@ -9,7 +9,7 @@ use url::Url;
 use web::{Client, GetRequest};
 use websub::Links;
 
-use super::Crew;
+use super::{Crew, hubs};
 use crate::Channels;
 
 /// Wants the channels of a Source, and no others. Errors are told and nothing more: the next run says the same again. What hubs a channel names
@@ -23,23 +23,32 @@ pub(super) async fn want(
 ) {
     let Some(push) = &crew.push else { return };
     let offers = if source.push == Push::Off { &[] } else { offers };
-    let (mut wanted, mut left_alone) = (Vec::new(), HashSet::new());
+    let (mut wanted, mut left_alone): (Vec<Offered>, HashSet<&SetId>) = (Vec::new(), HashSet::new());
     for (set, link) in offers.iter().filter(|(_, link)| link.capability == Capability::ChangeNotification) {
-        let hubs = match link.hubs.is_empty() {
-            false => Some(link.hubs.clone()),
-            true if !is_poll && is_subscribed(crew, &source.id, &link.uri) => None,
-            true => hubs_of(client, &link.uri).await,
+        let named = match link.hubs.is_empty() {
+            false => Some((link.uri.clone(), link.hubs.clone())),
+            true if !is_poll && is_subscribed(crew, &source.id, set) => None,
+            true => named_by(client, &link.uri).await,
         };
-        let Some(hubs) = hubs else {
-            left_alone.insert(link.uri.as_str());
+        let Some((topic, mut hubs)) = named else {
+            left_alone.insert(set);
             continue;
         };
         if hubs.is_empty() {
-            tracing::info!(source.id = %source.id, topic = link.uri, "no hub is named for its notifications");
+            tracing::info!(source.id = %source.id, topic, "no hub is named for its notifications");
             continue;
         }
-        let (set, topic) = (set.clone(), link.uri.clone());
-        wanted.push(Offered { source: source.id.clone(), set, topic, hubs });
+        hubs.retain(|hub| hubs::may_subscribe(source, hub));
+        if hubs.is_empty() {
+            tracing::warn!(
+                source.id = %source.id,
+                topic,
+                "its hub is reached over plain HTTP, where a secret would be read: it is not subscribed to; with `push: unsigned` \
+                 (thresher source add --replace --push unsigned) it is, without a secret, and what comes is a hint"
+            );
+            continue;
+        }
+        wanted.push(Offered { source: source.id.clone(), set: set.clone(), topic, hubs });
     }
     let key = push.keys().current().name();
     if let Err(error) = tell(crew, source, &wanted, &left_alone, key).await {
@@ -47,18 +56,17 @@ pub(super) async fn want(
     }
 }
 
-/// Whether a channel of a Source is subscribed to, or is about to be.
-fn is_subscribed(crew: &Crew, source: &SourceId, topic: &str) -> bool {
-    crew.subscriptions.any(|known| {
-        known.source == *source && known.topic == topic && known.state != SubscriptionState::Ending
-    })
+/// Whether a channel of a set is subscribed to, or is about to be.
+fn is_subscribed(crew: &Crew, source: &SourceId, set: &SetId) -> bool {
+    crew.subscriptions
+        .any(|known| known.source == *source && known.set == *set && known.state != SubscriptionState::Ending)
 }
 
 async fn tell(
     crew: &Crew,
     source: &SourceSpec,
     wanted: &[Offered],
-    left_alone: &HashSet<&str>,
+    left_alone: &HashSet<&SetId>,
     key: &str,
 ) -> Result<(), ControlError> {
     let subscriptions = crew.control.subscriptions();
@@ -70,7 +78,7 @@ async fn tell(
     for known in crew.subscriptions.all().iter().filter(|known| known.source == source.id) {
         // One under an earlier key goes on until the one that replaces it works.
         let is_replaced = known.key != key && wanted.iter().any(|offered| offered.topic == known.topic);
-        if kept.contains(&known.id) || is_replaced || left_alone.contains(known.topic.as_str()) {
+        if kept.contains(&known.id) || is_replaced || left_alone.contains(&known.set) {
             continue;
         }
         match subscriptions.step(&known.id, &SubscriptionStep::Unwanted, now).await {
@@ -85,7 +93,9 @@ async fn tell(
 pub(super) fn open(crew: &Crew, source: &SourceId) -> Channels {
     let (patience, lag) = (crew.settings.notification_patience(), crew.metrics.lag.clone());
     let mut channels = Channels { since: HashMap::new(), patience, lag };
-    if crew.push.is_none() {
+    // Of what comes unsigned nothing is taken for told, so nothing of it can be missed.
+    let is_signed = crew.sources.get(source).is_some_and(|source| source.push != Push::Unsigned);
+    if crew.push.is_none() || !is_signed {
         return channels;
     }
     let now = crew.clock.now();
@@ -120,13 +130,19 @@ pub(super) async fn missed(crew: &Crew, source: &SourceId, missed: &HashMap<SetI
     }
 }
 
-/// The hubs that a channel names itself (CN-6), where its Capability List does not. None where it cannot be asked now.
-async fn hubs_of(client: &Client, topic: &str) -> Option<Vec<String>> {
-    let Ok(url) = Url::parse(topic) else { return Some(Vec::new()) };
+/// The topic and the hubs that a channel names itself (CN-6), where its Capability List does not. The topic is what it calls itself (`self`),
+/// which may be another URL than the one that was asked (WebSub, 4): hubs know it by that. None where it cannot be asked now.
+async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>)> {
+    let Ok(url) = Url::parse(channel) else { return Some((channel.to_owned(), Vec::new())) };
     match client.get_with_retries(GetRequest::new(url)).await {
         Ok(response) => {
             let links = Links::parse(response.header_values("link"), response.final_url());
-            Some(links.hubs.into_iter().map(String::from).collect())
+            let is_url = |topic: &String| {
+                Url::parse(topic)
+                    .is_ok_and(|topic| matches!(topic.scheme(), "http" | "https") && topic.has_host())
+            };
+            let topic = links.topic.filter(is_url).unwrap_or_else(|| channel.to_owned());
+            Some((topic, links.hubs.into_iter().map(String::from).collect()))
         }
         Err(error) => {
             tracing::info!(%error, "a channel cannot be asked for its hub");
@@ -165,7 +181,7 @@ mod tests {
         };
         let asked = || server.requests_at("/channel").len();
 
-        let named = Reply::status(200).header("link", "<http://hub.example/>; rel=\"hub\"");
+        let named = Reply::status(200).header("link", "<https://hub.example/>; rel=\"hub\"");
         server.push("/channel", named);
         // It is not subscribed to yet.
         want(false).await;
@@ -191,6 +207,27 @@ mod tests {
         want(true).await;
         stands(|state| *state == SubscriptionState::Ending).await;
         assert_eq!(asked(), 3);
+        server.assert_followed();
+    }
+
+    #[tokio::test]
+    async fn the_topic_is_what_the_channel_calls_itself_and_a_hub_over_plain_http_has_to_be_admitted() {
+        let folder = TempDir::new().unwrap();
+        let crew = Crew { push: Some(push()), ..crew(folder.path(), Arc::default()).await };
+        let server = ScriptedServer::start().await.unwrap();
+        let source = SourceSpec::new(server.uri("/").parse().unwrap());
+        let link = CapabilityLink::new(Capability::ChangeNotification, server.uri("/channel"));
+        let offers = [(SetId::new("http://h/caps"), link)];
+        let wanted = async |push, hub: &str| {
+            let links = format!("</canonical>; rel=\"self\", <{hub}>; rel=\"hub\"");
+            server.push("/channel", Reply::status(200).header("link", &links));
+            want(&crew, &crew.client, &SourceSpec { push, ..source.clone() }, &offers, true).await;
+            let all = crew.control.subscriptions().of(&source.id).await.unwrap();
+            all.iter().map(|one| (one.topic.clone(), one.hubs.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(wanted(Push::Auto, "http://hub.example/").await, []);
+        let (topic, hub) = (server.uri("/canonical"), "http://hub.example/".to_owned());
+        assert_eq!(wanted(Push::Unsigned, &hub).await, [(topic, vec![hub.clone()])]);
         server.assert_followed();
     }
 }

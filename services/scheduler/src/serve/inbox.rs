@@ -54,27 +54,20 @@ impl Trouble {
     }
 }
 
-/// The inbox of a page.
+/// The inbox of a page. A part of a page, named by a fragment, has the inbox that the body tells of: a `Link` header speaks of the whole
+/// page (LDN, 3.1).
 ///
 /// # Errors
 /// When it tells of none, or cannot be asked.
 pub(super) async fn find(client: &Client, page: &Url) -> Result<Url, Trouble> {
-    match client
-        .get(GetRequest { head: true, accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) })
-        .await
+    if page.fragment().is_none()
+        && let Some(inbox) = find_by_head(client, page).await?
     {
-        Ok(head) => match linked(&head) {
-            Ok(inbox) => return Ok(inbox),
-            Err(NoInbox::None) => {}
-            Err(several) => return Err(Trouble::NoInbox(page.clone(), several)),
-        },
-        // Not everybody knows HEAD.
-        Err(error) if matches!(error.kind(), ErrorKind::Status(_)) => {}
-        Err(error) => return Err(error.into()),
+        return Ok(inbox);
     }
     let mut response =
         client.get(GetRequest { accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) }).await?;
-    let found = match linked(&response) {
+    let found = match linked(&response, page) {
         Err(NoInbox::None) if is_json_ld(&response) => {
             let body = json(&mut response, &PAGE).await?;
             ldn::inbox_in_body(&body, page, response.final_url())
@@ -84,8 +77,28 @@ pub(super) async fn find(client: &Client, page: &Url) -> Result<Url, Trouble> {
     found.map_err(|why| Trouble::NoInbox(page.clone(), why))
 }
 
-/// The inbox that an answer links to.
-pub(super) fn linked(response: &Response) -> Result<Url, NoInbox> {
+/// The inbox that the head of a page's answer links to; none where it does not, or there is no such answer.
+async fn find_by_head(client: &Client, page: &Url) -> Result<Option<Url>, Trouble> {
+    match client
+        .get(GetRequest { head: true, accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) })
+        .await
+    {
+        Ok(head) => match linked(&head, page) {
+            Ok(inbox) => Ok(Some(inbox)),
+            Err(NoInbox::None) => Ok(None),
+            Err(several) => Err(Trouble::NoInbox(page.clone(), several)),
+        },
+        // Not every server knows HEAD.
+        Err(error) if matches!(error.kind(), ErrorKind::Status(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The inbox that an answer links to, for a page that was asked for as a whole.
+pub(super) fn linked(response: &Response, page: &Url) -> Result<Url, NoInbox> {
+    if page.fragment().is_some() {
+        return Err(NoInbox::None);
+    }
     ldn::inbox_in_links(response.header_values("link"), response.final_url())
 }
 

@@ -19,6 +19,7 @@ use web::{Client, PostRequest, Terms};
 use websub::{ASKED_LEASE, FORM, Mode, SubscriptionRequest};
 
 use super::Crew;
+use super::hubs;
 use super::metrics::SchedulerMetrics;
 use super::places::PlacesWithin;
 use super::rounds::{self, Due, Rounds};
@@ -68,7 +69,10 @@ impl Keeper {
     /// What is to be done about a subscription now.
     fn task(&self, subscription: &Subscription, now: Timestamp) -> Option<Task> {
         let source = self.sources.get(&subscription.source);
-        let is_wanted = source.is_some_and(|source| source.enabled && source.push == Wish::Auto);
+        // What was subscribed to before the operator said otherwise ends.
+        let may = |source: &SourceSpec| subscription.hub().is_none_or(|hub| hubs::may_subscribe(source, hub));
+        let is_wanted =
+            source.is_some_and(|source| source.enabled && source.push != Wish::Off && may(&source));
         if subscription.asks() == AskedMode::Subscribe {
             if !is_wanted {
                 return Some(Task::End);
@@ -127,7 +131,8 @@ impl Keeper {
             topic: asking.topic.clone(),
             callback: self.push.callback(key, asking.id.as_str()),
             lease: is_subscribing.then_some(ASKED_LEASE),
-            secret: is_subscribing.then(|| key.secret(asking.id.as_str())),
+            // Over plain HTTP it would be read on the way, and whoever knows it could tell anything.
+            secret: (is_subscribing && hubs::keeps_a_secret(hub)).then(|| key.secret(asking.id.as_str())),
         };
         let answered = self.client.post(PostRequest::new(url, FORM, request.to_form())).await;
         let (standing, source) = (asking.standing(asked.at), &asking.source);

@@ -64,11 +64,16 @@ impl Case {
 
     /// Wants the channel, as a run does that has found it.
     async fn want(&self) -> SubscriptionId {
+        self.want_at(self.hub.uri("/hub")).await
+    }
+
+    /// The same, at this hub.
+    async fn want_at(&self, hub: String) -> SubscriptionId {
         let offered = Offered {
             source: self.source.id.clone(),
             set: SetId::new("http://example.com/caps"),
             topic: TOPIC.to_owned(),
-            hubs: vec![self.hub.uri("/hub")],
+            hubs: vec![hub],
         };
         let key = self.keeper.push.keys().current().name();
         self.control.subscriptions().want(&offered, key, self.clock.now()).await.unwrap().id.clone()
@@ -185,6 +190,25 @@ async fn what_nobody_wants_any_more_is_taken_back_from_the_hub() {
     assert!(!farewell.contains_key("hub.secret"));
     case.verify(&id, AskedMode::Unsubscribe).await;
     case.gone(&id).await;
+}
+
+#[tokio::test]
+async fn a_hub_over_plain_http_gets_no_secret_and_is_asked_only_where_the_operator_admits_it() {
+    let case = Case::new().await;
+    case.hub.always("/hub", Reply::status(202));
+    // No address of this machine by its name, and answered by it all the same.
+    let id = case.want_at("http://hub.example/hub".to_owned()).await;
+    let subscription = case.control.subscriptions().get(&id).await.unwrap();
+    let mut sources = case.keeper.sources.clone();
+    assert_eq!(case.keeper.task(&subscription, case.clock.now()), Some(Task::End));
+    let read = case.control.sources().get(&case.source.id).await.unwrap();
+    let admits = SourceSpec { push: Wish::Unsigned, ..case.source.clone() };
+    case.control.sources().update(&admits, read.revision).await.unwrap();
+    let admitted = |sources: &View<SourceSpec>| {
+        sources.get(&case.source.id).filter(|source| source.push == Wish::Unsigned).map(drop)
+    };
+    sources.wait_for(admitted).await;
+    assert_eq!(case.keeper.task(&subscription, case.clock.now()), Some(Task::Ask));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod config;
 mod due;
 mod ending;
 mod hints;
+mod hubs;
 mod inbox;
 mod keeper;
 mod meter;

@@ -225,3 +225,20 @@ async fn who_is_not_to_be_told_any_more_is_not() {
     case.stands("the outbox is empty", <[_]>::is_empty).await;
     assert_eq!(case.page.requests().len(), 0);
 }
+
+#[tokio::test]
+async fn a_part_of_a_page_has_the_inbox_that_the_body_tells_of_whatever_the_header_links_to() {
+    let case = Case::new().await;
+    let body = serde_json::json!({"@id": "#me", ldn::terms::INBOX: {"@id": "/inbox/of-me"}}).to_string();
+    let link = "</inbox/of-the-page>; rel=\"http://www.w3.org/ns/ldp#inbox\"";
+    let page = Reply::status(200).header("link", link).header("content-type", ldn::JSON_LD).body(body);
+    case.page.always("/doc", page);
+    let target: Url = case.page.uri("/doc#me").parse().unwrap();
+    let found = inbox::find(&case.sender.client, &target).await.unwrap();
+    assert_eq!(found.as_str(), case.page.uri("/inbox/of-me"));
+    let methods: Vec<_> =
+        case.page.requests_at("/doc").iter().map(|request| request.method.to_string()).collect();
+    assert_eq!(methods, ["GET"]);
+    let whole = inbox::find(&case.sender.client, &case.page.uri("/doc").parse().unwrap()).await.unwrap();
+    assert_eq!(whole.as_str(), case.page.uri("/inbox/of-the-page"));
+}

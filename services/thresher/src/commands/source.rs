@@ -132,6 +132,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         allow_networks: args.allow_network.clone(),
         push: match args.push {
             PushArg::Auto => control::Push::Auto,
+            PushArg::Unsigned => control::Push::Unsigned,
             PushArg::Off => control::Push::Off,
         },
         notify: args.notify.clone(),

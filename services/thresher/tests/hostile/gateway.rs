@@ -83,9 +83,8 @@ async fn without_tokens_a_page_of_another_site_is_not_answered() {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let gateway = fleet.start(&["gateway"], "gateway: {listen: '127.0.0.1:0', without_tokens: true}");
     let api = Api::of(&gateway).await.with(None);
-    let from = async |host: &str, path: &str| {
-        send(api.request(Method::GET, path).header("host", host)).await.status
-    };
+    let from =
+        async |host: &str, path: &str| send(api.request(Method::GET, path).header("host", host)).await.status;
     for path in ["/v1/sources", "/console"] {
         assert_eq!(from("evil.example:8080", path).await, 421, "{path}");
         assert_eq!(from("localhost:8080", path).await, 200, "{path}");
@@ -147,7 +146,10 @@ async fn a_body_that_drips_is_refused_before_any_token_is_known() {
     );
     line.write_all(head.as_bytes()).await.expect("it reads");
     let mut answer = vec![0; 12];
-    timeout(Duration::from_secs(60), line.read_exact(&mut answer)).await.expect("in time").expect("an answer");
+    timeout(Duration::from_secs(60), line.read_exact(&mut answer))
+        .await
+        .expect("in time")
+        .expect("an answer");
     assert_eq!(String::from_utf8_lossy(&answer), "HTTP/1.1 408");
 }
 
@@ -183,5 +185,8 @@ async fn what_a_source_has_sent_is_handed_out_as_a_file_and_no_page_runs_it() {
     let digest = scripts.trim().strip_prefix("script-src '").and_then(|rest| rest.strip_suffix('\''));
     let digest = digest.expect("one script and no place");
     assert!(digest.starts_with("sha256-"), "{scripts}");
-    assert!(page.text().contains(&format!("integrity=\"{digest}\"")), "the page loads the script that is named");
+    assert!(
+        page.text().contains(&format!("integrity=\"{digest}\"")),
+        "the page loads the script that is named"
+    );
 }
