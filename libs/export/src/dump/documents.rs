@@ -1,5 +1,5 @@
-//! The documents that lead to the packages: the Resource Dump, the Capability List that offers it, and the Source Description at
-//! its well-known place where there is one.
+//! The documents that lead to the packages: the Resource Dump, the Capability List that offers it, and the Source Description
+//! above both.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -14,14 +14,22 @@ use crate::note::Closed;
 /// The Resource Dump's name.
 const DUMP: &str = "resourcedump.xml";
 const CAPABILITIES: &str = "capabilitylist.xml";
-const DESCRIPTION: &str = ".well-known/resourcesync";
+/// The Source Description where the base is that of a whole host.
+const WELL_KNOWN: &str = ".well-known/resourcesync";
+/// The Source Description where the base has a path: the well-known place is that of a host (RS-20).
+const DESCRIPTION: &str = "resourcesync_description.xml";
+
+/// Where the Capability List is served: what `up` of every document below it names.
+pub(super) fn capability_list(base: &Url) -> anyhow::Result<Url> {
+    Ok(base.join(CAPABILITIES)?)
+}
 
 /// Writes them, the one that leads to the others last.
 pub(super) fn write(directory: &Path, base: &Url, at: Timestamp, packages: &[Closed]) -> anyhow::Result<()> {
     let dump = Header {
         at: Some(at.into()),
         completed: Some(Timestamp::now().into()),
-        links: vec![Link::new("up", base.join(CAPABILITIES)?)],
+        links: vec![Link::new("up", capability_list(base)?)],
         ..Header::new(Root::UrlSet, Some(Capability::ResourceDump))
     };
     let entries = packages.iter().map(|package| {
@@ -38,20 +46,19 @@ pub(super) fn write(directory: &Path, base: &Url, at: Timestamp, packages: &[Clo
     });
     document(&directory.join(DUMP), &dump, entries)?;
 
-    // The well-known place is that of a host (RS-20): below a path nobody would look there.
-    let is_host = base.path() == "/";
-    let mut capabilities = Header::new(Root::UrlSet, Some(Capability::CapabilityList));
-    if is_host {
-        capabilities.links.push(Link::new("up", base.join(DESCRIPTION)?));
-    }
+    let description = if base.path() == "/" { WELL_KNOWN } else { DESCRIPTION };
+    let capabilities = Header {
+        links: vec![Link::new("up", base.join(description)?)],
+        ..Header::new(Root::UrlSet, Some(Capability::CapabilityList))
+    };
     document(&directory.join(CAPABILITIES), &capabilities, [leads_to(base, DUMP, Capability::ResourceDump)])?;
-    if !is_host {
-        return Ok(());
+
+    let place = directory.join(description);
+    if let Some(parent) = place.parent() {
+        fs_err::create_dir_all(parent)?;
     }
-    fs_err::create_dir_all(directory.join(".well-known"))?;
-    let description = Header::new(Root::UrlSet, Some(Capability::Description));
-    let entries = [leads_to(base, CAPABILITIES, Capability::CapabilityList)];
-    document(&directory.join(DESCRIPTION), &description, entries)
+    let header = Header::new(Root::UrlSet, Some(Capability::Description));
+    document(&place, &header, [leads_to(base, CAPABILITIES, Capability::CapabilityList)])
 }
 
 fn leads_to(base: &Url, name: &str, capability: Capability) -> anyhow::Result<Entry> {

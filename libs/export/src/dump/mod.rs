@@ -31,7 +31,8 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> 
             Some(package) => package,
             none => {
                 let number = work.kept.note.packages.len();
-                let created = PackageWriter::create(directory, &directory.join(DATA), number, at);
+                let created = documents::capability_list(base)
+                    .and_then(|up| PackageWriter::create(directory, &directory.join(DATA), number, at, up));
                 none.insert(created.map_err(ExportError::Format)?)
             }
         };

@@ -9,9 +9,10 @@ use fixity::{Computed, Hasher};
 use fs_err::File;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceRecord, ResourceUri};
-use resourcesync::{Capability, Entry, Header, Metadata, Root, WriteError, Writer};
+use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, WriteError, Writer};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use url::Url;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -60,16 +61,18 @@ impl Described {
 }
 
 impl PackageWriter {
-    /// Begins the `number`th package in a directory; as long as it is not whole it lies in `aside`.
+    /// Begins the `number`th package in a directory; as long as it is not whole it lies in `aside`. `up` is the Capability
+    /// List that the manifest belongs to.
     pub(super) fn create(
         directory: &Path,
         aside: &Path,
         number: usize,
         at: Timestamp,
+        up: Url,
     ) -> anyhow::Result<Self> {
         let (steps, received) = mpsc::channel(CHUNKS_AHEAD);
         let name = format!("package-{:05}.zip", number + 1);
-        let mut archive = Archive::create(aside, &name, at)?;
+        let mut archive = Archive::create(aside, &name, at, up)?;
         let path = directory.join(&name);
         let thread = tokio::task::spawn_blocking(move || {
             if !archive.work(received)? {
@@ -140,7 +143,7 @@ struct Archive {
 }
 
 impl Archive {
-    fn create(aside: &Path, name: &str, at: Timestamp) -> anyhow::Result<Self> {
+    fn create(aside: &Path, name: &str, at: Timestamp, up: Url) -> anyhow::Result<Self> {
         let partial = aside.join(name);
         // Of an export that was interrupted.
         match fs_err::remove_file(&partial) {
@@ -149,6 +152,7 @@ impl Archive {
         }
         let header = Header {
             at: Some(at.into()),
+            links: vec![Link::new("up", up)],
             ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
         };
         // Where there is room for the packages.
