@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod batch;
 mod page;
 mod plan;
 mod problem;
@@ -12,6 +13,7 @@ mod subscription;
 mod wanted;
 mod words;
 
+pub use batch::{MOST_IN_A_BATCH, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
 pub use page::Page;
 pub use plan::{Plan, PlanEstimate, PlanUnread, PlanWay};
 pub use problem::{FieldError, Problem};

@@ -15,7 +15,8 @@ use crate::door::door;
 use crate::refusal::{PROBLEM_JSON, Refusal};
 use crate::state::Gateway;
 use crate::{
-    console, content, events, inbox, plans, problems, report, resources, runs, sources, subscriptions, words,
+    batch, console, content, events, inbox, plans, problems, report, resources, runs, sources, subscriptions,
+    words,
 };
 
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
@@ -77,6 +78,8 @@ fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(Described::openapi())
         .routes(routes!(sources::list, sources::create))
         .routes(routes!(sources::read, sources::change, sources::delete))
+        .routes(routes!(batch::sources))
+        .routes(routes!(batch::runs))
         .routes(routes!(subscriptions::list))
         .routes(routes!(plans::ask))
         .routes(routes!(plans::read))

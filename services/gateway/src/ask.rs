@@ -1,5 +1,6 @@
 //! What is asked: parameters, bodies and conditions, each refused in words when it cannot be understood.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
@@ -7,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use model::{ResourceUri, SourceId};
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::body::{self, NoBody};
@@ -38,6 +40,29 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for Sent<T> {
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
         is_json(request.headers())?;
         read(&whole(request, gateway).await?).map(Self)
+    }
+}
+
+/// The body of a request about many things, which is JSON, and its place among those that are worked on.
+pub(crate) struct SentBatch<T> {
+    pub(crate) sent: T,
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for SentBatch<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
+        is_json(request.headers())?;
+        // Before any of it is read: the places bound the memory.
+        let place = Arc::clone(gateway.batches()).try_acquire_owned().map_err(|_| {
+            Refusal::too_many("as many batches as are worked on at a time are under way; come again in 1 s")
+                .after_seconds(1)
+        })?;
+        let settings = gateway.settings();
+        let (most, patience) = (settings.batch_bytes, settings.body_time());
+        let sent = read(&within(request, most, "gateway.batch_bytes", patience).await?)?;
+        Ok(Self { sent, place })
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Settings {
     pub head_seconds: u64,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
+    /// The largest batch of Sources or runs, in bytes, at most 67108864. Two are worked on at a time.
+    pub batch_bytes: usize,
     /// How long the body of a request may take to arrive, in seconds, 1 to 300.
     pub body_seconds: u64,
     /// Catalogs held open at a time to read from. Each that was asked lately looks for its writer's news every second.
@@ -165,6 +167,7 @@ impl Default for Settings {
             requests_per_second: const { NonZeroU32::new(50).unwrap() },
             head_seconds: 75,
             body_bytes: 64 * 1024,
+            batch_bytes: 2 * 1024 * 1024,
             body_seconds: 30,
             catalogs_open: 32,
             cache_megabytes: 64,
@@ -200,6 +203,9 @@ impl Settings {
         }
         if !(1..=3_600).contains(&self.head_seconds) {
             bail!("gateway.head_seconds is 1 to 3600");
+        }
+        if !(1..=64 * 1024 * 1024).contains(&self.batch_bytes) {
+            bail!("gateway.batch_bytes is 1 to 67108864");
         }
         if !(8..=65_536).contains(&self.connections) || !(1..=300).contains(&self.body_seconds) {
             bail!("gateway.connections is 8 to 65536, and gateway.body_seconds 1 to 300");
@@ -315,6 +321,7 @@ mod tests {
             ((|settings| settings.connections = 0) as fn(&mut Settings), "connections"),
             (|settings| settings.connections = usize::MAX, "connections"),
             (|settings| settings.body_seconds = 0, "body_seconds"),
+            (|settings| settings.batch_bytes = usize::MAX, "batch_bytes"),
             (|settings| settings.public_url = Some("ftp://e.org/".parse().unwrap()), "public_url"),
         ] {
             let said = check(change).unwrap_err().to_string();

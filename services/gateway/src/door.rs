@@ -128,7 +128,7 @@ pub(crate) fn needed(method: &Method, route: &str) -> Role {
     };
     if matches!(*method, Method::GET | Method::HEAD) {
         Role::Read
-    } else if *method == Method::POST && (below("/runs") || below("/problems")) {
+    } else if *method == Method::POST && (below("/runs") || below("/problems") || path == "/runs:batch") {
         Role::Operate
     } else {
         Role::Admin
@@ -165,6 +165,8 @@ mod tests {
         assert_eq!(role(Method::POST, "/console/sources/{source}/problems/ignore"), Role::Operate);
         assert_eq!(role(Method::POST, "/console/sources"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/sources"), Role::Admin);
+        assert_eq!(role(Method::POST, "/v1/sources:batch"), Role::Admin);
+        assert_eq!(role(Method::POST, "/v1/runs:batch"), Role::Operate);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
         assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);
         assert_eq!(role(Method::DELETE, "/v1/sources/{source}/runs"), Role::Admin);

@@ -2,6 +2,7 @@
 
 mod api;
 mod ask;
+mod batch;
 mod body;
 mod catalogs;
 mod client;

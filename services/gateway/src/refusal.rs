@@ -93,7 +93,8 @@ impl Refusal {
         &self.errors
     }
 
-    fn at(self, path: &str) -> Problem {
+    /// The problem that it is, at this path.
+    pub(crate) fn at(self, path: &str) -> Problem {
         Problem {
             kind: format!("urn:thresher:problem:{}", self.kind),
             title: self.title.to_owned(),

@@ -101,15 +101,47 @@ pub(crate) async fn submit(
     Sent(asked): Sent<Submit>,
 ) -> Result<Response, Refusal> {
     let source = ask::source(&source)?;
-    let Some(key) = headers.get("idempotency-key") else {
-        let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
+    let key = headers.get("idempotency-key").map(key_text).transpose()?;
+    let Answered { run, text } = once(&gateway, &caller, key, &source, &asked).await?;
+    created(&source, run, text)
+}
+
+/// A run that is asked for, and what was answered when it was.
+pub(crate) struct Answered {
+    run: RunId,
+    text: String,
+}
+
+impl Answered {
+    /// The run, as it was answered.
+    ///
+    /// # Errors
+    /// When the answer was written by another version.
+    pub(crate) fn read(&self) -> Result<Run, Refusal> {
+        serde_json::from_str(&self.text).map_err(|error| Refusal::internal(error.to_string()))
+    }
+}
+
+/// Asks for a run of a Source; with a key, the same request again gets the same answer.
+///
+/// # Errors
+/// When there is no such Source, its last run is not over, or the key was sent with another request.
+pub(crate) async fn once(
+    gateway: &Gateway,
+    caller: &Caller,
+    key: Option<&str>,
+    source: &SourceId,
+    asked: &Submit,
+) -> Result<Answered, Refusal> {
+    let Some(key) = key else {
+        let run = ask_for(gateway, source, RunId::fresh(), asked).await?;
         tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run is asked for");
-        return created(&source, run.spec.id, answer_of(&gateway, &run)?);
+        return Ok(Answered { run: run.spec.id, text: answer_of(gateway, &run)? });
     };
-    let key = SubmissionKey::new(caller.name(), key_text(key)?);
+    let key = SubmissionKey::new(caller.name(), key);
     // The Source is part of what is asked for.
     let content =
-        serde_json::to_vec(&(&source, &asked)).map_err(|error| Refusal::internal(error.to_string()))?;
+        serde_json::to_vec(&(source, asked)).map_err(|error| Refusal::internal(error.to_string()))?;
     let content = data_encoding::HEXLOWER.encode(&Sha256::digest(content));
     let lasts = Duration::from_secs(gateway.settings().idempotency_seconds);
     let submissions = gateway.control().submissions();
@@ -121,17 +153,21 @@ pub(crate) async fn submit(
         ));
     }
     if let Some(answer) = &begun.answer {
-        return created(&source, begun.run, answer.clone());
+        return Ok(Answered { run: begun.run, text: answer.clone() });
     }
     // Also where the first request got no answer: it is the very same run.
-    let run = ask_for(&gateway, &source, begun.run, &asked).await?;
+    let run = ask_for(gateway, source, begun.run, asked).await?;
     tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run is asked for");
-    let answer = answer_of(&gateway, &run)?;
-    submissions.answered(&key, &begun, answer.clone(), lasts).await?;
-    created(&source, run.spec.id, answer)
+    let text = answer_of(gateway, &run)?;
+    submissions.answered(&key, &begun, text.clone(), lasts).await?;
+    Ok(Answered { run: run.spec.id, text })
 }
 
-fn key_text(key: &HeaderValue) -> Result<&str, Refusal> {
+/// What stands in an `Idempotency-Key`.
+///
+/// # Errors
+/// [`Refusal::bad_request`].
+pub(crate) fn key_text(key: &HeaderValue) -> Result<&str, Refusal> {
     let text = key.to_str().ok().filter(|text| (1..=LONGEST_KEY).contains(&text.len()));
     text.ok_or_else(|| {
         Refusal::bad_request(format!("Idempotency-Key is 1 to {LONGEST_KEY} visible characters"))

@@ -8,6 +8,7 @@ use control::{Control, ControlError};
 use model::SystemClock;
 use service::{Context, Latch, Readiness};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogs::Catalogs;
@@ -18,7 +19,7 @@ use crate::push::Callbacks;
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
 use crate::wrong_tokens::WrongTokens;
-use crate::{GatewayMetrics, api, connections};
+use crate::{GatewayMetrics, api, batch, connections};
 
 /// How often it is tried whether what the fleet shares can be reached.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
@@ -43,6 +44,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let bounds = settings.bounds();
     let connected_bytes = bounds.memory_bytes(settings.body_bytes);
     context.metrics.bound_memory("gateway-connections", connected_bytes as u64);
+    let batch_bytes = batch::memory_bytes(settings.batch_bytes);
+    context.metrics.bound_memory("gateway-batches", batch_bytes as u64);
     if push.is_some() {
         let limits = settings.push_limits();
         context.metrics.bound_memory("gateway-deliveries", limits.memory_bytes() as u64);
@@ -99,6 +102,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         store,
         catalogs,
         judged,
+        batches: Arc::new(Semaphore::new(batch::AT_A_TIME)),
         inbox,
         metrics: metrics.clone(),
         clock,

@@ -196,7 +196,7 @@ async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refus
 }
 
 /// Somebody else was quicker.
-fn meanwhile(error: ControlError) -> Refusal {
+pub(crate) fn meanwhile(error: ControlError) -> Refusal {
     match error {
         ControlError::Conflict { .. } => Refusal::changed(error.to_string()),
         error => error.into(),

@@ -6,6 +6,7 @@ use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, View};
 use jiff::Timestamp;
 use model::Clock;
 use store::Store;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogs::Catalogs;
@@ -31,6 +32,8 @@ pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) catalogs: Catalogs,
     pub(crate) judged: Judged,
+    /// Where batches take their places.
+    pub(crate) batches: Arc<Semaphore>,
     /// Where others leave notifications, if they may.
     pub(crate) inbox: Option<Inbox>,
     pub(crate) metrics: GatewayMetrics,
@@ -84,6 +87,10 @@ impl Gateway {
 
     pub(crate) fn judged(&self) -> &Judged {
         &self.0.judged
+    }
+
+    pub(crate) fn batches(&self) -> &Arc<Semaphore> {
+        &self.0.batches
     }
 
     pub(crate) fn inbox(&self) -> Option<&Inbox> {

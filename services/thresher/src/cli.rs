@@ -12,6 +12,7 @@ use url::Url;
 pub(crate) use crate::cli_ask::{FleetArgs, HeldArgs, ServerArgs};
 pub(crate) use crate::cli_fleet::{
     ApplyArgs, PushArg, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
+    WhichArgs,
 };
 pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;

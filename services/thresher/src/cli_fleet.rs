@@ -43,7 +43,7 @@ pub(crate) enum ServiceArg {
 /// What to do with the fleet's Sources.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SourceCommand {
-    /// Add a Source, or change one.
+    /// Add a Source, or change one. A Source without a schedule is harvested once.
     Add(Box<SourceAddArgs>),
     /// List the Sources.
     Ls {
@@ -94,6 +94,9 @@ pub(crate) struct SourceAddArgs {
     /// Do not harvest it by itself for now.
     #[arg(long)]
     pub(crate) disabled: bool,
+    /// Only add it: ask for no first run where it has no schedule.
+    #[arg(long)]
+    pub(crate) no_run: bool,
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
     /// Requests open at one of its origins at the same time, of the whole fleet.
@@ -141,21 +144,26 @@ pub(crate) enum PushArg {
 /// What to do with runs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunCommand {
-    /// Ask for a run of a Source, and print its name.
+    /// Ask for a run of a Source, and print its name; or of several Sources, and print the names of each Source and its run.
     Submit {
         #[command(flatten)]
-        target: RunTargetArgs,
+        which: WhichArgs,
+        #[command(flatten)]
+        fleet: FleetArgs,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
         /// The way to go.
         #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
         mode: ModeArg,
         /// Your word that this run may delete more resources for their absence than the Source's guard allows.
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["all", "matching"])]
         allow_deletes: bool,
         /// With --mode audit: put right what differs.
         #[arg(long)]
         repair: bool,
         /// Watch it to its end; the exit status is that of `sync`.
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["all", "matching"])]
         watch: bool,
     },
     /// List the present or last run of each Source.
@@ -211,6 +219,20 @@ pub(crate) struct ApplyArgs {
     /// Print one JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Of which Sources a run is asked for.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichArgs {
+    /// The Source's name, or the URL it was added with.
+    pub(crate) source: Option<String>,
+    /// All Sources that are not disabled. One whose last run is not over is told of, and left alone.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// All Sources that are not disabled and whose name or URL is like this: `*` is any text, `?` any one character.
+    #[arg(long = "match", value_name = "GLOB")]
+    pub(crate) matching: Option<String>,
 }
 
 /// Whose run.

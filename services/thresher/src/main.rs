@@ -12,6 +12,7 @@ mod cli_wanted;
 mod commands;
 mod credentials;
 mod exit;
+mod glob;
 mod http;
 mod notices;
 mod show;

@@ -1,6 +1,7 @@
 //! Whom the operator's commands ask: a gateway by HTTP, or the fleet itself over NATS. Either way they get the same answers, in the words of
 //! the API, so that a command shows the same whoever was asked.
 
+mod batch;
 mod error;
 mod events;
 mod fleet;

@@ -58,6 +58,8 @@ impl Server {
     pub(super) fn new(gateway: Gateway) -> Result<Self, Failed> {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
+            // Small requests would otherwise wait for an acknowledgement, 40 ms each.
+            .tcp_nodelay(true)
             // The token is for this gateway, and for nobody it points to.
             .redirect(redirect::Policy::none())
             .user_agent(concat!("thresher/", env!("CARGO_PKG_VERSION")));
@@ -75,6 +77,11 @@ impl Server {
         let http =
             builder.build().map_err(|error| usage(format!("no connection can be made: {}", root(&error))))?;
         Ok(Self { http, url: gateway.url, token: gateway.token })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        self.url.as_str()
     }
 
     /// Reads one thing.

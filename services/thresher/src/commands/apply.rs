@@ -4,25 +4,30 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use api::Wanted;
+use api::{Source, SourceDone, SourceInBatch, Wanted};
 use control::SourceSpec;
 use model::SourceId;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::ask::{Asked, NotDone};
+use crate::ask::{Asked, Kind, NotDone};
 use crate::cli::ApplyArgs;
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::{self, note, say};
+
+/// Sources that are brought to what is wanted of them before that is told.
+const AT_ONCE: usize = 200;
+/// Sources that are asked for one by one.
+const FEW: usize = 20;
 
 /// What became of a Source, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
     entry: &'a str,
-    done: Done,
+    done: SourceDone,
     /// What differs, by field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, Change>,
@@ -30,16 +35,6 @@ struct Line<'a> {
     dry_run: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-}
-
-/// What became of a Source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Done {
-    Created,
-    Changed,
-    Unchanged,
-    Refused,
 }
 
 /// What a field was, and is to be; null where nothing was said.
@@ -66,44 +61,77 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
     }
     let asked = Asked::of(&args.fleet).await?;
     let mut exit = Exit::Good;
-    for (spec, wanted) in &all {
-        let (done, fields, why) = match apply(&asked, &spec.id, wanted, args.dry_run).await {
-            Ok((done, fields)) => (done, fields, None),
-            Err(error) => {
-                // The others are done all the same; the first that is not says how this ends.
-                exit = if exit == Exit::Good { error.exit() } else { exit };
-                (Done::Refused, BTreeMap::new(), Some(error.to_string()))
+    let mut found = Found::of(&asked, &all).await?;
+    for some in all.chunks(AT_ONCE) {
+        for ((spec, _), outcome) in some.iter().zip(apply(&asked, &mut found, some, args.dry_run).await?) {
+            let (done, fields, why) = match outcome {
+                Ok((done, fields)) => (done, fields, None),
+                Err(error) => {
+                    // The others are done all the same; the first that is not says how this ends.
+                    exit = if exit == Exit::Good { error.exit() } else { exit };
+                    (SourceDone::Refused, BTreeMap::new(), Some(error.to_string()))
+                }
+            };
+            let entry = spec.entry.as_str();
+            let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, why };
+            match (args.json, &line.why) {
+                (true, _) => terminal::json(&line)?,
+                (false, None) => say!("{}", line.text())?,
+                (false, Some(why)) => note!("{entry}: {why}"),
             }
-        };
-        let entry = spec.entry.as_str();
-        let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, why };
-        match (args.json, &line.why) {
-            (true, _) => terminal::json(&line)?,
-            (false, None) => say!("{}", line.text())?,
-            (false, Some(why)) => note!("{entry}: {why}"),
         }
     }
     Ok(exit)
 }
 
-/// Brings one Source to what is wanted of it.
+/// What became of a Source: what was done, and what differed before, by field.
+type Outcome = Result<(SourceDone, BTreeMap<String, Change>), NotDone>;
+
+/// The Sources that there are.
+struct Found(HashMap<String, Source>);
+
+impl Found {
+    /// Those of the file. Few of them are asked for one by one; for many, all that there are is asked for at once.
+    async fn of(asked: &Asked, all: &[(SourceSpec, Wanted)]) -> Result<Self, NotDone> {
+        let mut found = HashMap::new();
+        if all.len() > FEW {
+            found.extend(asked.sources().await?.into_iter().map(|source| (source.id.clone(), source)));
+            return Ok(Self(found));
+        }
+        for (spec, _) in all {
+            found.extend(asked.source(&spec.id).await?.map(|source| (source.id.clone(), source)));
+        }
+        Ok(Self(found))
+    }
+}
+
+/// Brings some Sources to what is wanted of them.
 async fn apply(
     asked: &Asked,
-    id: &SourceId,
-    wanted: &Wanted,
+    found: &mut Found,
+    some: &[(SourceSpec, Wanted)],
     dry_run: bool,
-) -> Result<(Done, BTreeMap<String, Change>), NotDone> {
-    let Some(found) = asked.source(id).await? else {
-        asked.create(wanted, dry_run).await?;
-        return Ok((Done::Created, BTreeMap::new()));
-    };
-    let fields = changes(&found.wanted, wanted);
-    if fields.is_empty() {
-        return Ok((Done::Unchanged, fields));
+) -> Result<Vec<Outcome>, NotDone> {
+    let (mut batch, mut differences) = (Vec::new(), Vec::new());
+    for (spec, wanted) in some {
+        let before = found.0.remove(spec.id.as_str());
+        let fields = before.as_ref().map(|before| changes(&before.wanted, wanted));
+        if fields.as_ref().is_none_or(|fields| !fields.is_empty()) {
+            // Whoever changes it at this moment is not overwritten: this is refused then.
+            let revision = Some(before.and_then(|before| before.revision).unwrap_or_default());
+            batch.push(SourceInBatch { wanted: wanted.clone(), revision });
+        }
+        differences.push(fields);
     }
-    // Whoever changes it at this moment is not overwritten: this is refused then.
-    asked.change(wanted, found.revision.unwrap_or_default(), dry_run).await?;
-    Ok((Done::Changed, fields))
+    let mut brought = asked.bring(&batch, dry_run).await?.into_iter();
+    let outcomes = differences.into_iter().map(|fields| match fields {
+        Some(fields) if fields.is_empty() => Ok((SourceDone::Unchanged, fields)),
+        fields => match brought.next() {
+            Some(done) => done.map(|done| (done, fields.unwrap_or_default())),
+            None => Err(NotDone::new(Kind::Broken, "the answer does not tell of it; apply the file again")),
+        },
+    });
+    Ok(outcomes.collect())
 }
 
 /// The fields in which two Sources differ.
@@ -127,12 +155,12 @@ fn changes(before: &Wanted, after: &Wanted) -> BTreeMap<String, Change> {
 impl Line<'_> {
     fn text(&self) -> String {
         let done = match (self.done, self.dry_run) {
-            (Done::Created, false) => "created",
-            (Done::Created, true) => "would be created",
-            (Done::Changed, false) => "changed",
-            (Done::Changed, true) => "would be changed",
-            (Done::Unchanged, _) => "unchanged",
-            (Done::Refused, _) => "refused",
+            (SourceDone::Created, false) => "created",
+            (SourceDone::Created, true) => "would be created",
+            (SourceDone::Changed, false) => "changed",
+            (SourceDone::Changed, true) => "would be changed",
+            (SourceDone::Unchanged, _) => "unchanged",
+            (SourceDone::Refused, _) => "refused",
         };
         let shown = |value: &Value| match value {
             Value::Null => "nothing".to_owned(),

@@ -1,16 +1,17 @@
 //! `thresher run`: what the fleet is asked to do, and how far it is.
 
-use api::{Run, Submit};
+use api::{Run, Source, Submit};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
 use serde::Serialize;
 
 use crate::ask::{Asked, Kind, Steer};
-use crate::cli::{RunCommand, RunTargetArgs};
+use crate::cli::{RunCommand, RunTargetArgs, WhichArgs};
 use crate::commands::source::{mode, no_source, source_id};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::terminal::{self, say};
+use crate::glob;
+use crate::terminal::{self, note, say};
 
 /// A run, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -29,14 +30,16 @@ struct Line<'a> {
 /// Runs the command.
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
-        RunCommand::Submit { target, mode: wanted, allow_deletes, repair, watch } => {
-            let (asked, source) = open(&target).await?;
-            let run = asked.submit(&source, &Submit { mode: mode(wanted), allow_deletes, repair }).await;
-            let run = run.map_err(|error| match error.kind {
+        RunCommand::Submit { which, fleet, json, mode: wanted, allow_deletes, repair, watch } => {
+            let submit = Submit { mode: mode(wanted), allow_deletes, repair };
+            let asked = Asked::of(&fleet).await?;
+            let Some(source) = &which.source else { return submit_many(&asked, &which, &submit, json).await };
+            let source = source_id(source)?;
+            let run = asked.submit(&source, &submit).await.map_err(|error| match error.kind {
                 Kind::Absent => no_source(&source),
                 _ => error.into(),
             })?;
-            begun(&asked, &run, watch, target.json).await
+            begun(&asked, &run, watch, json).await
         }
         RunCommand::Ls { fleet, json } => {
             let runs = Asked::of(&fleet).await?.runs().await?;
@@ -80,6 +83,60 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             begun(&asked, &run, watch, target.json).await
         }
     }
+}
+
+/// Whether a run of a Source is asked for, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct AskedLine<'a> {
+    source: &'a SourceId,
+    run: Option<RunId>,
+    why: Option<String>,
+}
+
+/// Asks for runs of several Sources, and prints a line about each.
+async fn submit_many(asked: &Asked, which: &WhichArgs, submit: &Submit, json: bool) -> CommandResult {
+    let is_meant = |source: &Source| {
+        let like = |pattern: &String| {
+            glob::matches(pattern, &source.id) || glob::matches(pattern, source.wanted.entry.as_str())
+        };
+        source.wanted.enabled && which.matching.as_ref().is_none_or(like)
+    };
+    let sources = asked.sources().await?;
+    let ids: Vec<SourceId> = sources
+        .iter()
+        .filter(|source| is_meant(source))
+        .map(|source| source_id(&source.id))
+        .collect::<Result<_, _>>()?;
+    if ids.is_empty() {
+        return Err(usage(
+            "no Source that is not disabled is meant; `thresher source ls` shows those that there are",
+        ));
+    }
+    let (mut exit, mut count) = (Exit::Good, 0);
+    for (source, outcome) in ids.iter().zip(asked.submit_all(&ids, submit).await?) {
+        let (run, why) = match outcome {
+            Ok(run) => (Some(run), None),
+            Err(error) => {
+                // The others are asked for all the same; the first that is not says how this ends.
+                exit = if exit == Exit::Good { error.exit() } else { exit };
+                (None, Some(error.to_string()))
+            }
+        };
+        count += usize::from(run.is_some());
+        match (json, &run, &why) {
+            (true, ..) => terminal::json(&AskedLine { source, run, why })?,
+            (false, Some(run), _) => say!("{source} {run}")?,
+            (false, None, why) => note!("{source}: {}", why.as_deref().unwrap_or("no run is asked for")),
+        }
+    }
+    if !json {
+        note!(
+            "{} asked for, of {}",
+            counted(count as u64, "run is", "runs are"),
+            counted(ids.len() as u64, "Source", "Sources")
+        );
+    }
+    Ok(exit)
 }
 
 async fn open(target: &RunTargetArgs) -> Result<(Asked, SourceId), Failed> {

@@ -85,7 +85,8 @@ async fn what_a_hub_delivers_unsigned_has_the_source_looked_at_where_that_is_adm
     let hub = SimulatedHub::start().expect("a free port on loopback");
     let harvested = source(SourceSpec::default().resources(5).hub(hub.url())).await;
     let fleet = fleet().await;
-    let all = fleet.start(&[], &fleet.push("http://push.example/", ""));
+    let settings = fleet.push("http://push.example/", "");
+    let all = fleet.start(&[], &format!("scheduler: {{hint_pause_seconds: 0}}\n{settings}"));
     let api = Api::of(&all).await;
     hub.find_callbacks_at(api.base.clone());
     fleet.add(&harvested.well_known(), &["--push", "unsigned"]);

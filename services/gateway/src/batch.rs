@@ -1,0 +1,134 @@
+//! `/v1/sources:batch`, `/v1/runs:batch`: many at once, in one request and with one answer about each.
+//!
+//! What is sent twice is done once: a Source that is as it is wanted is left alone, and a run is asked for once with the same
+//! `Idempotency-Key`.
+
+use api::{Page, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use control::{ControlError, SourceSpec};
+use futures::{StreamExt as _, stream};
+
+use crate::ask::{self, Asked, SentBatch};
+use crate::refusal::Refusal;
+use crate::runs;
+use crate::sources::{TryParams, meanwhile};
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// Batches that are worked on at a time; each takes memory.
+pub(crate) const AT_A_TIME: usize = 2;
+/// How often a batch is held at most, against its bytes: as it came, as it was read, and as what is written of it.
+const COPIES: usize = 6;
+/// Items of a batch that are worked on at a time.
+const ITEMS_AT_A_TIME: usize = 32;
+
+/// The most memory that batches of at most so many bytes take.
+pub(crate) fn memory_bytes(batch_bytes: usize) -> usize {
+    AT_A_TIME * COPIES * batch_bytes
+}
+
+/// Adds or changes many Sources. Each is done or refused by itself; the answer says what became of each, in the order in which they were sent.
+#[utoipa::path(post, path = "/v1/sources:batch", tag = "sources", params(TryParams), request_body = SourceBatch,
+    responses((status = 200, description = "What became of each", body = Page<SourceResult>)))]
+pub(crate) async fn sources(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    Asked(params): Asked<TryParams>,
+    SentBatch { sent, place: _place }: SentBatch<SourceBatch>,
+) -> Json<Page<SourceResult>> {
+    let bringing = sent.sources.into_iter().map(|item| bring(&gateway, item, params.dry_run));
+    let items: Vec<SourceResult> = stream::iter(bringing).buffered(ITEMS_AT_A_TIME).collect().await;
+    let count = |done| items.iter().filter(|item| item.done == done).count();
+    tracing::info!(
+        created = count(SourceDone::Created),
+        changed = count(SourceDone::Changed),
+        refused = count(SourceDone::Refused),
+        dry_run = params.dry_run,
+        token = caller.name(),
+        "Sources are added and changed"
+    );
+    Json(Page { items, next: None })
+}
+
+async fn bring(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
+    let SourceInBatch { wanted, revision } = item;
+    let spec = SourceSpec::from(wanted);
+    let source = spec.id.to_string();
+    match brought(gateway, &spec, revision, dry_run).await {
+        Ok((done, revision)) => SourceResult { source, done, revision, problem: None },
+        Err(refusal) => {
+            let problem = Some(refusal.at(&format!("/v1/sources/{source}")));
+            SourceResult { source, done: SourceDone::Refused, revision: None, problem }
+        }
+    }
+}
+
+/// Brings one Source to what is wanted of it.
+async fn brought(
+    gateway: &Gateway,
+    spec: &SourceSpec,
+    read: Option<u64>,
+    dry_run: bool,
+) -> Result<(SourceDone, Option<u64>), Refusal> {
+    spec.check().map_err(ControlError::from)?;
+    let sources = gateway.control().sources();
+    let found = match sources.get(&spec.id).await {
+        Ok(found) => Some(found),
+        Err(ControlError::Absent { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let now = found.as_ref().map_or(0, |found| found.revision.get());
+    if let Some(found) = &found
+        && **found == *spec
+    {
+        return Ok((SourceDone::Unchanged, Some(now)));
+    }
+    if read.is_some_and(|read| read != now) {
+        return Err(meanwhile(ControlError::Conflict { what: format!("source {}", spec.id) }));
+    }
+    let done = if found.is_some() { SourceDone::Changed } else { SourceDone::Created };
+    if dry_run {
+        return Ok((done, None));
+    }
+    let written = match found {
+        Some(found) => sources.update(spec, found.revision).await,
+        None => sources.create(spec).await,
+    };
+    Ok((done, Some(written.map_err(meanwhile)?.get())))
+}
+
+/// Asks for a run of many Sources. Each is asked for or refused by itself; the answer tells of each, in the order in which they were sent.
+#[utoipa::path(post, path = "/v1/runs:batch", tag = "runs",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
+    request_body = RunBatch,
+    responses((status = 200, description = "Whether a run of each is asked for", body = Page<RunResult>)))]
+pub(crate) async fn runs(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    SentBatch { sent, place: _place }: SentBatch<RunBatch>,
+) -> Result<Json<Page<RunResult>>, Refusal> {
+    let key = headers.get("idempotency-key").map(runs::key_text).transpose()?;
+    let RunBatch { sources, submit } = sent;
+    let asking = sources.into_iter().map(|source| {
+        let (gateway, caller, submit) = (&gateway, &caller, &submit);
+        async move {
+            let asked = async {
+                let id = ask::source(&source)?;
+                let key = key.map(|key| format!("{key} of the batch for {id}"));
+                runs::once(gateway, caller, key.as_deref(), &id, submit).await
+            };
+            match asked.await.and_then(|run| run.read()) {
+                Ok(run) => RunResult { source, run: Some(run), problem: None },
+                Err(refusal) => {
+                    let problem = Some(refusal.at("/v1/runs:batch"));
+                    RunResult { source, run: None, problem }
+                }
+            }
+        }
+    });
+    let items = stream::iter(asking).buffered(ITEMS_AT_A_TIME).collect().await;
+    Ok(Json(Page { items, next: None }))
+}
