@@ -117,7 +117,7 @@ impl Fleet {
 
     /// `thresher source add`
     pub(crate) fn add(&self, url: &str, options: &[&str]) -> anyhow::Result<()> {
-        output_of(self.client("source").args(["add", url]).args(options)).map(drop)
+        output_of(self.client("source").args(["add", url, "--no-run"]).args(options)).map(drop)
     }
 
     /// Harvests a Source that was added, and waits for the end. Fails when it is not in sync then.

@@ -89,7 +89,7 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         let mut records = Vec::new();
         fleet.add(ENTRY, &options);
         records.push(("source add, to the fleet", kept(&control).await));
-        api.ask(&[&["source", "add", ENTRY], &options[..]].concat()).await.exits(0);
+        api.ask(&[&["source", "add", ENTRY, "--no-run"], &options[..]].concat()).await.exits(0);
         records.push(("source add, to the gateway", kept(&control).await));
         apply(fleet.command("apply"), &["-f", &yaml]).await.exits(0);
         records.push(("apply, to the fleet", kept(&control).await));

@@ -40,7 +40,7 @@ async fn whoever_is_asked_the_same_words_come_back() {
     let (fleet, _all, api) = fleet().await;
     let url = source.well_known();
     let added = api.ask(&["source", "add", &url, "--every", "6h", "--concurrency", "3"]).await.exits(0);
-    assert!(added.stdout.ends_with(" is added\n"), "{added}");
+    assert!(added.stdout.contains(" is added; it runs next at 20"), "{added}");
     api.ask(&["source", "add", &url]).await.exits(2).complains(&["already"], &["--replace"]);
     api.ask(&["source", "add", &url, "--replace", "--concurrency", "2"]).await.exits(0);
     let watched = api.ask(&["run", "submit", &url, "--watch", "--json"]).await.exits(1);
@@ -103,7 +103,7 @@ async fn the_operators_word_about_problems_goes_by_the_gateway() {
     }
     let (_fleet, _all, api) = fleet().await;
     let url = source.well_known();
-    api.ask(&["source", "add", &url]).await.exits(0);
+    api.ask(&["source", "add", &url, "--no-run"]).await.exits(0);
     api.ask(&["run", "submit", &url, "--watch"]).await.exits(1);
     let api = api.with(Some(OPERATE));
     api.ask(&["ignore", &source.resource_uri(3)]).await.exits(2);
@@ -125,7 +125,7 @@ async fn the_guards_run_goes_on_with_the_operators_word() {
     let source = source(SourceSpec::default().resources(40)).await;
     let (_fleet, _all, api) = fleet().await;
     let url = source.well_known();
-    api.ask(&["source", "add", &url, "--absent", "delete", "--mode", "baseline"]).await.exits(0);
+    api.ask(&["source", "add", &url, "--absent", "delete", "--mode", "baseline", "--no-run"]).await.exits(0);
     api.ask(&["run", "submit", &url, "--watch"]).await.exits(0);
     api.ask(&["run", "approve", &url]).await.exits(3);
     source.change(Changes { create: 0, update: 0, delete: 20 });
@@ -172,7 +172,7 @@ async fn a_watch_goes_on_with_another_gateway_when_its_own_dies() {
     let (lead, gateway) = watch::channel(address(&api));
     let through = api.at(format!("http://{}", way_to(gateway).await));
     let url = source.well_known();
-    through.ask(&["source", "add", &url]).await.exits(0);
+    through.ask(&["source", "add", &url, "--no-run"]).await.exits(0);
     let words = ["run", "submit", &url, "--watch", "--json"];
     let watching = tokio::spawn(wait(through.command(&words)));
     common::asked_for(&source, 20).await;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use api::{Source, Subscription, Wanted};
+use api::{Source, Submit, Subscription, Wanted};
 use comfy_table::{Table, presets};
 use control::{PollBounds, RunMode, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
@@ -12,7 +12,7 @@ use crate::ask::{Asked, Kind};
 use crate::cli::{AbsentArg, ModeArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
-use crate::terminal::{self, say};
+use crate::terminal::{self, note, say};
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
@@ -99,12 +99,18 @@ async fn add(args: SourceAddArgs) -> CommandResult {
     let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
     let asked = Asked::of(&args.fleet).await?;
     match asked.create(&wanted, false).await {
-        Ok(_) => say!("{id} is added")?,
+        Ok(source) if runs_when_asked(&wanted) && !args.no_run => {
+            let run = asked.submit(&spec.id, &Submit { mode: wanted.mode, ..Submit::default() }).await;
+            let run = run.inspect_err(|_| note!("{id} is added, but its first run is not asked for"))?.run;
+            say!("{id} is added; its first run, {run}, is asked for: `thresher run watch {id}` follows it")?;
+            say!("{}", next(&source))?;
+        }
+        Ok(source) => say!("{id} is added; {}", next(&source))?,
         Err(error) if error.kind == Kind::Conflict && args.replace => {
             let read = asked.source(&id).await?.and_then(|source| source.revision);
             let Some(read) = read else { return Err(error.into()) };
-            asked.change(&wanted, read, false).await?;
-            say!("{id} is changed")?;
+            let source = asked.change(&wanted, read, false).await?;
+            say!("{id} is changed; {}", next(&source))?;
         }
         Err(error) if error.kind == Kind::Conflict => {
             return Err(usage(format!("there is a source {id} already; give --replace to change it")));
@@ -112,6 +118,26 @@ async fn add(args: SourceAddArgs) -> CommandResult {
         Err(error) => return Err(error.into()),
     }
     Ok(Exit::Good)
+}
+
+/// Whether nothing but an operator ever has a Source run.
+fn runs_when_asked(wanted: &Wanted) -> bool {
+    wanted.enabled && wanted.schedule.is_none() && wanted.continuous.is_none()
+}
+
+/// When a Source runs next.
+fn next(source: &Source) -> String {
+    let Source { id, wanted, next_due, .. } = source;
+    match next_due {
+        _ if !wanted.enabled => {
+            format!("it is disabled, and runs only when asked: `thresher run submit {id}`")
+        }
+        _ if wanted.continuous.is_some() => {
+            "it is followed: it is looked at again and again from now on".to_owned()
+        }
+        Some(due) => format!("it runs next at {}", due.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => format!("it has no schedule, and runs when asked: `thresher run submit {id}`"),
+    }
 }
 
 fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {

@@ -81,10 +81,10 @@ impl Fleet {
         Service { child: child.expect("the binary was built by cargo"), log }
     }
 
-    /// `thresher source add <url>`
+    /// `thresher source add <url> --no-run`
     #[track_caller]
     pub(crate) fn add(&self, url: &str, options: &[&str]) {
-        Run::of(self.command("source").args(["add", url]).args(options)).exits(0);
+        Run::of(self.command("source").args(["add", url, "--no-run"]).args(options)).exits(0);
     }
 
     /// `thresher run <what> <source>`
