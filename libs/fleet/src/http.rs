@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::time::Duration;
 
 use model::Network;
@@ -28,6 +28,8 @@ pub struct HttpConfig {
     /// The most requests in a second that the whole fleet sends to one origin; none = no limit. The same in all services:
     /// it is split evenly among fetchers and schedulers, whether they have work or not.
     pub requests_per_second: Option<NonZeroU32>,
+    /// How many times the limit of one origin this process asks all origins (ports) of one host at a time, and in a second.
+    pub host_share: NonZeroU16,
     /// What Sources can name to be let in, each for one origin; fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins by which requests are counted. The same in all services.
@@ -47,6 +49,7 @@ impl Default for HttpConfig {
             first_byte_timeout_seconds: web.first_byte_timeout.as_secs(),
             stall_timeout_seconds: web.stall_timeout.as_secs(),
             requests_per_second: None,
+            host_share: const { NonZeroU16::new(4).unwrap() },
             credentials: BTreeMap::new(),
             lane_groups: LaneGroups::default(),
             allow_networks: Vec::new(),
@@ -67,6 +70,7 @@ impl HttpConfig {
             stall_timeout: Duration::from_secs(self.stall_timeout_seconds),
             requests_per_second: self.requests_per_second,
             per_origin,
+            host_share: self.host_share.get().into(),
             addresses,
             // As on a laptop: what a publication names is an invitation, and a crawl-delay is kept all the same.
             robots: RobotsPolicy::invited(),
@@ -119,6 +123,8 @@ mod tests {
         let networks = ["10.1.0.0/16", "::1/128"].map(|network| network.parse().unwrap());
         let allowed = networks.into_iter().fold(AddressPolicy::public_only(), AddressPolicy::allow_network);
         assert_eq!(open.web(1).addresses, allowed);
+        assert_eq!((strict.host_share, open.web(1).host_share), (4, 4));
+        assert!(serde_json::from_str::<HttpConfig>(r#"{"host_share": 0}"#).is_err());
         assert!(serde_json::from_str::<HttpConfig>(r#"{"timeout": 1}"#).is_err());
         let wrong = serde_json::from_str::<HttpConfig>(r#"{"allow_networks": ["intern"]}"#).unwrap_err();
         assert!(wrong.to_string().contains("10.1.0.0/16"), "{wrong}");

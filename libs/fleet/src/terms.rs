@@ -93,6 +93,8 @@ impl Credentials {
             credentials: self.named(terms.credential.as_slice())?,
             places: None,
             allow_networks: terms.allow_networks.clone(),
+            entry: terms.entry.clone(),
+            per_origin: terms.per_origin.map(|most| usize::from(most.get())),
         })
     }
 }

@@ -50,6 +50,8 @@ pub enum ProblemReason {
     BadUri,
     /// An address that only the operator may let us reach: private, loopback, link-local and the like.
     RefusedAddress,
+    /// A port of another service than HTTP, which no browser asks at either.
+    RefusedPort,
     /// The origin's `robots.txt` disallows it, and we were told to keep to that.
     Disallowed,
     /// The bytes have another digest than declared.
@@ -150,7 +152,7 @@ impl ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,
@@ -163,6 +165,7 @@ impl ProblemReason {
         Self::Redirect,
         Self::BadUri,
         Self::RefusedAddress,
+        Self::RefusedPort,
         Self::Disallowed,
         Self::DigestMismatch,
         Self::LengthMismatch,
@@ -195,6 +198,7 @@ impl ProblemReason {
             Self::Redirect => "redirect",
             Self::BadUri => "bad-uri",
             Self::RefusedAddress => "refused-address",
+            Self::RefusedPort => "refused-port",
             Self::Disallowed => "disallowed",
             Self::DigestMismatch => "digest-mismatch",
             Self::LengthMismatch => "length-mismatch",

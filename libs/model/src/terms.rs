@@ -1,10 +1,10 @@
 //! What holds for the requests of one Source.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Network;
+use crate::{Lane, Network};
 
 /// What holds for the requests of one Source, as its operator wants it. What is left out is as whoever sends them is configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -24,6 +24,12 @@ pub struct Terms {
     /// Networks that are not public and may be reached for this Source, beside those of whoever sends requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_networks: Vec<Network>,
+    /// The origin of the Source's entry. To other sites its invitation does not extend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Lane>,
+    /// Requests open at one origin at the same time, of the whole fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_origin: Option<NonZeroU16>,
 }
 
 /// What is made of robots.txt.

@@ -4,7 +4,7 @@
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
         contact: Some("mailto:harvester@example.org".to_owned()),
         credential: Some("partner-1".to_owned()),
         allow_networks: vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()],
+        entry: Some("https://example.org".parse().unwrap()),
+        per_origin: NonZeroU16::new(4),
     };
     is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });
 }

@@ -193,6 +193,11 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
             "a URI leads to an address that only the Source's own network can reach",
             Rule::new(Hint, Section::RESOURCE_LIST, "List URIs by the name that others reach the server by."),
         ),
+        ProblemReason::RefusedPort => fact(
+            "refused-port",
+            "a URI names a port of another service than HTTP",
+            Rule::new(Hint, Section::RESOURCE_LIST, "List URIs at ports that browsers ask at, too."),
+        ),
         _ => return None,
     })
 }

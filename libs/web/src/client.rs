@@ -98,12 +98,18 @@ impl Client {
                 "per_origin is 0, so no request could ever be made; it is at least 1".to_owned(),
             ));
         }
+        if config.host_share == 0 {
+            return Err(refuse(
+                "host_share is 0, so no request could ever be made; it is at least 1".to_owned(),
+            ));
+        }
         let accesses = Accesses::new(&config, transport).map_err(|error| refuse(error.to_string()))?;
         let agreed = Agreed::new(&config, &accesses, Terms::default()).map_err(refuse)?;
         let politeness = Politeness::new(Limits {
             at_a_time: config.per_origin,
             per_second: config.requests_per_second,
             patience: config.retry_budget,
+            host_share: u32::try_from(config.host_share).unwrap_or(u32::MAX),
         });
         let inner = Arc::new(Inner {
             accesses,

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use model::Lane;
+
 use crate::{AddressPolicy, Credential, RobotsPolicy};
 
 /// How the client behaves. All times are spans, all counts are per client.
@@ -20,6 +22,13 @@ pub struct WebConfig {
     pub stall_timeout: Duration,
     /// Requests to one origin at a time, at least 1. Default: 4.
     pub per_origin: usize,
+    /// How many times the budget of one origin all origins of its host have together for one Source, at least 1: requests at a time,
+    /// and in a second where that is limited. Default: 4.
+    pub host_share: usize,
+    /// The origin of the entry that the operator gave, if all requests are for one Source. At its port it is asked whatever
+    /// port that is. The `Disallow` of robots.txt binds at other sites, to which its invitation does not extend.
+    /// Default: none.
+    pub entry: Option<Lane>,
     /// Requests to one origin in a second, evenly spaced; none = no limit. Default: none.
     pub requests_per_second: Option<NonZeroU32>,
     /// Redirects followed for one request. Default: 10.
@@ -64,6 +73,8 @@ impl Default for WebConfig {
             first_byte_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(30),
             per_origin: 4,
+            host_share: 4,
+            entry: None,
             requests_per_second: None,
             max_redirects: 10,
             attempts: 4,

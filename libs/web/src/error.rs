@@ -67,6 +67,9 @@ pub enum ErrorKind {
     Resting,
     /// The host lies at an address that [`AddressPolicy`](crate::AddressPolicy) does not allow.
     RefusedAddress,
+    /// The URL names a port that browsers refuse, since another service than HTTP listens there, and that is not the
+    /// entry's.
+    RefusedPort,
     /// The origin's robots.txt disallows it, and [`RobotsPolicy`](crate::RobotsPolicy) keeps to that.
     Disallowed,
     /// The origin's robots.txt could not be had, so that nobody knows what it disallows, and
@@ -226,6 +229,7 @@ impl WebError {
             }
             ErrorKind::BadUrl => ProblemReason::BadUri,
             ErrorKind::RefusedAddress => ProblemReason::RefusedAddress,
+            ErrorKind::RefusedPort => ProblemReason::RefusedPort,
             ErrorKind::Disallowed | ErrorKind::RobotsUnreachable => ProblemReason::Disallowed,
         }
     }

@@ -15,6 +15,7 @@ mod network;
 mod observer;
 mod pieces;
 mod politeness;
+mod ports;
 mod range;
 mod redact;
 mod redirect;

@@ -40,6 +40,9 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
             format!("{server} asked to be left alone for another {left} s; no request was made")
         }
         ErrorKind::RefusedAddress => format!("{server} lies at an address that is not allowed to be reached"),
+        ErrorKind::RefusedPort => {
+            format!("the port of {server} is one of another service, which browsers refuse too")
+        }
         ErrorKind::Disallowed => format!("the robots.txt of {server} disallows it"),
         ErrorKind::RobotsUnreachable => {
             format!("nobody knows what the robots.txt of {server} allows, since it cannot be had")
@@ -103,6 +106,10 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
             "if that host is meant, give it as the Source's entry URL, or allow its address with --allow-address (all \
              private ones with --allow-private; in a fleet, name it in allow_networks); else tell the Source's operator \
              what the Source points to"
+        }
+        ErrorKind::RefusedPort => {
+            "if that server is meant, give its URL as the Source's entry; else tell the Source's operator what the Source \
+             points to"
         }
         ErrorKind::Disallowed => {
             "ask the Source's operator to allow it, or, if you were invited to it, give its URL itself or --robots ignore"

@@ -1,5 +1,5 @@
 //! The budget of each origin: so many requests at a time, so many a second or so long between two, and none while it
-//! rests.
+//! rests. All origins of a host have a multiple of that together: a list may name each port of it.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -12,6 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::terms::{CommonPlace, Places};
+use host::{Host, Hosts};
+
+mod host;
 
 /// Origins kept before the first look for unused ones.
 const SWEEP_FIRST: usize = 256;
@@ -25,6 +28,21 @@ pub(crate) struct Limits {
     pub(crate) per_second: Option<NonZeroU32>,
     /// The longest rest that a request waits for.
     pub(crate) patience: Duration,
+    /// How many times the rate of an origin all origins of its host have together.
+    pub(crate) host_share: u32,
+}
+
+/// What a request keeps to beside what every origin is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asks<'a> {
+    /// The origin of its Source's entry.
+    pub(crate) entry: Option<&'a Lane>,
+    /// The space that its origin asks for between the beginnings of two requests.
+    pub(crate) spacing: Duration,
+    /// The space that its Source's rate asks for.
+    pub(crate) pace: Duration,
+    /// Requests at a time to all origins of its host.
+    pub(crate) per_host: usize,
 }
 
 /// The origins in use and those that rest.
@@ -34,6 +52,7 @@ pub(crate) struct Politeness {
     /// Processes with such budgets that ask the same origins, this one included.
     sharers: AtomicU32,
     table: Mutex<Table>,
+    hosts: Hosts,
 }
 
 /// A place in an origin's budget, given back when dropped.
@@ -41,6 +60,7 @@ pub(crate) struct Politeness {
 pub(crate) struct Permit {
     origin: Arc<Origin>,
     _place: OwnedSemaphorePermit,
+    _at_host: Option<OwnedSemaphorePermit>,
     _common: Option<CommonPlace>,
 }
 
@@ -118,18 +138,18 @@ impl Rest {
 impl Politeness {
     pub(crate) fn new(limits: Limits) -> Self {
         let table = Table { origins: HashMap::new(), sweep_at: SWEEP_FIRST };
-        Self { limits, sharers: AtomicU32::new(1), table: Mutex::new(table) }
+        Self { limits, sharers: AtomicU32::new(1), table: Mutex::new(table), hosts: Hosts::new() }
     }
 
-    /// Waits for a place in the lane's budget, its turn (`spacing` after the last request began), and the end of its
-    /// rest; then for a place among those of `places`, if there are any.
+    /// Waits for a place in the lane's budget, its turn (so much space after the last request began), and the end of its
+    /// rest; then for a place at its host, and for one among those of `places`, if there are any.
     ///
     /// # Errors
     /// [`Resting`] when the rest is longer than a request waits.
     pub(crate) async fn enter(
         &self,
         lane: &Lane,
-        spacing: Duration,
+        asks: Asks<'_>,
         places: Option<&dyn Places>,
     ) -> Result<Permit, Resting> {
         let origin = self.origin(lane);
@@ -143,15 +163,29 @@ impl Politeness {
             }
             let place =
                 Arc::clone(&origin.places).acquire_owned().await.expect("the semaphore is never closed");
-            let mut common = None;
+            let host_spacing = self.share(asks.pace) / self.limits.host_share;
+            let host = self.hosts.of(lane.host(), asks.entry, asks.per_host, host_spacing);
+            let (mut at_host, mut common) = (None, None);
             loop {
-                let spacing = self.share(spacing);
-                if let (Some(places), None, Turn::Now) = (places, &common, origin.look(spacing)) {
-                    // Not earlier: others would wait for the time to pass that is still to pass.
-                    common = Some(places.place(lane).await);
+                let spacing = self.share(asks.spacing.max(asks.pace));
+                let mut turn = origin.look(spacing);
+                if let (Turn::Now, Some(at)) = (turn, host.turn()) {
+                    turn = Turn::NotBefore(at);
                 }
-                match origin.turn(spacing) {
-                    Turn::Now => return Ok(Permit { origin, _place: place, _common: common }),
+                if turn == Turn::Now {
+                    // Not earlier: others would wait for the time to pass that is still to pass.
+                    if at_host.is_none() {
+                        at_host = Some(host.place().await);
+                    }
+                    if let (Some(places), None) = (places, &common) {
+                        common = Some(places.place(lane).await);
+                    }
+                    turn = origin.turn(&host, spacing);
+                }
+                match turn {
+                    Turn::Now => {
+                        return Ok(Permit { origin, _place: place, _at_host: at_host, _common: common });
+                    }
                     // Whoever waits for this place would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
                     // It began while this request waited.
@@ -219,15 +253,16 @@ impl Origin {
         lock(&self.state).rest.left(Instant::now())
     }
 
-    /// Begins a request, if it may.
-    fn turn(&self, spacing: Duration) -> Turn {
-        let mut state = lock(&self.state);
-        let now = Instant::now();
-        let turn = state.turn(spacing, now);
-        if turn == Turn::Now {
-            (state.last_used, state.spacing) = (Some(now), spacing);
-        }
-        turn
+    /// Begins a request, if origin and host let it.
+    fn turn(&self, host: &Host, spacing: Duration) -> Turn {
+        let mut turn = Turn::Now;
+        let begun = host.begin(|| {
+            let mut state = lock(&self.state);
+            let now = Instant::now();
+            turn = state.turn(spacing, now);
+            (turn == Turn::Now).then(|| (state.last_used, state.spacing) = (Some(now), spacing))
+        });
+        begun.map_or_else(Turn::NotBefore, |_| turn)
     }
 
     /// Whether a request may begin.

@@ -36,7 +36,9 @@ pub enum Disallow {
     /// None.
     #[default]
     Ignored,
-    /// Those of [`Errand::Crawling`]: a ResourceSync publication is an invitation, any other link is none.
+    /// Those of [`Errand::Crawling`], and those to other sites than the entry's
+    /// ([`WebConfig::entry`](crate::WebConfig::entry)): a ResourceSync publication is an invitation to the site of its
+    /// owner, any other link is none.
     WhereCrawling,
     /// All.
     Everywhere,
@@ -46,6 +48,8 @@ pub enum Disallow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robots {
     standing: RobotsStanding,
+    /// Whether a server answered at all.
+    is_answered: bool,
     rules: Rules,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
@@ -88,17 +92,17 @@ impl RobotsPolicy {
     }
 
     /// Whether robots.txt has to be known before a request.
-    pub(crate) fn asks(&self, errand: Errand) -> bool {
-        self.crawl_delay || self.disallow.binds(errand)
+    pub(crate) fn asks(&self, errand: Errand, is_foreign: bool) -> bool {
+        self.crawl_delay || self.disallow.binds(errand, is_foreign)
     }
 }
 
 impl Disallow {
-    /// Whether a request keeps to what is disallowed.
-    pub(crate) fn binds(self, errand: Errand) -> bool {
+    /// Whether a request keeps to what is disallowed; `is_foreign` where it goes to another site than the entry's.
+    pub(crate) fn binds(self, errand: Errand, is_foreign: bool) -> bool {
         match self {
             Self::Ignored => false,
-            Self::WhereCrawling => errand == Errand::Crawling,
+            Self::WhereCrawling => is_foreign || errand == Errand::Crawling,
             Self::Everywhere => true,
         }
     }
@@ -159,18 +163,30 @@ impl Robots {
         }
         let group = if ours.found { ours } else { everybodys };
         let Group { rules, crawl_delay, .. } = group;
-        Self { standing: RobotsStanding::Read, rules, crawl_delay, sitemaps, location: None }
+        Self {
+            standing: RobotsStanding::Read,
+            is_answered: true,
+            rules,
+            crawl_delay,
+            sitemaps,
+            location: None,
+        }
     }
 
     /// What there is to say of an origin whose robots.txt was not read: everything may be fetched, if anything.
-    pub(crate) fn unread(standing: RobotsStanding) -> Self {
+    pub(crate) fn unread(standing: RobotsStanding, is_answered: bool) -> Self {
         let rules = Rules::default();
-        Self { standing, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
+        Self { standing, is_answered, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
     }
 
     pub(crate) fn read_at(mut self, location: Url) -> Self {
         self.location = Some(location);
         self
+    }
+
+    /// Whether nothing answered where it was asked for, so that a request will fail there by itself.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.is_answered
     }
 
     /// Where this comes from.

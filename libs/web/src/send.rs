@@ -12,9 +12,9 @@ use url::Url;
 
 use crate::client::Inner;
 use crate::pieces::Pieces;
-use crate::politeness::{Permit, Resting, Signal};
+use crate::politeness::{Asks, Permit, Resting, Signal};
 use crate::retry_after::retry_after;
-use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, redacted, uri};
+use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, redacted, uri};
 
 /// What is sent where nobody says what media type is wanted.
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
@@ -58,6 +58,10 @@ impl Client {
             .access
             .check(at)
             .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
+        // A literal address was checked first: where it lies says more than its port.
+        if at.port().is_some_and(ports::is_bad) && agreed.entry.as_ref() != Some(&lane) {
+            return Err(WebError::new(ErrorKind::RefusedPort));
+        }
         let spacing = match errand {
             Some(errand) => self.spacing(&lane, at, errand, requests).await?,
             None => Duration::ZERO,
@@ -78,7 +82,11 @@ impl Client {
         let mut prepared = Request::new(body);
         (*prepared.method_mut(), *prepared.uri_mut(), *prepared.headers_mut()) = (method, uri, headers);
         let permit = politeness
-            .enter(&lane, spacing.max(agreed.pace), agreed.places.as_deref())
+            .enter(
+                &lane,
+                Asks { entry: agreed.entry.as_ref(), spacing, pace: agreed.pace, per_host: agreed.per_host },
+                agreed.places.as_deref(),
+            )
             .await
             .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
         *requests += 1;

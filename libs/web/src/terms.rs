@@ -40,6 +40,11 @@ pub struct Terms {
     /// Networks that may be reached beside what the configuration allows, of whatever class but
     /// [`AddressClass::Metadata`](crate::AddressClass::Metadata).
     pub allow_networks: Vec<Network>,
+    /// The origin of the Source's entry, where it is not the configuration's: [`WebConfig::entry`].
+    pub entry: Option<Lane>,
+    /// Requests that the Source may have open at one origin, of which the budget of a host is a multiple
+    /// ([`WebConfig::host_share`]); the budget of the origin itself is the configuration's.
+    pub per_origin: Option<usize>,
 }
 
 /// The terms, as requests need them.
@@ -51,6 +56,9 @@ pub(crate) struct Agreed {
     pub(crate) credentials: Credentials,
     pub(crate) places: Option<Arc<dyn Places>>,
     pub(crate) access: Arc<Access>,
+    pub(crate) entry: Option<Lane>,
+    /// Requests open at one host.
+    pub(crate) per_host: usize,
 }
 
 impl Agreed {
@@ -69,8 +77,17 @@ impl Agreed {
             pace: terms.requests_per_second.map_or(Duration::ZERO, |n| Duration::from_secs(1) / n.get()),
             credentials: Credentials::new(credentials)?,
             places: terms.places,
+            entry: terms.entry.or_else(|| config.entry.clone()),
+            per_host: terms.per_origin.unwrap_or(config.per_origin).saturating_mul(config.host_share),
             access: accesses.reaching(&terms.allow_networks),
         })
+    }
+}
+
+impl Agreed {
+    /// Whether an origin is of another site than the entry, so that the entry's invitation does not extend to it.
+    pub(crate) fn is_foreign(&self, lane: &Lane) -> bool {
+        self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), lane.host()))
     }
 }
 

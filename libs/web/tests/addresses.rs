@@ -120,3 +120,26 @@ async fn a_refused_redirect_leaves_its_way_as_evidence() {
     assert_eq!(evidence.final_url.as_deref(), Some("http://127.0.0.2:9/?token=***"));
     assert_eq!(evidence.redirects, [server.uri("/away"), server.uri("/further")]);
 }
+
+#[tokio::test]
+async fn ports_of_other_services_are_refused_but_for_the_entrys() {
+    let (all, server) = (client(AddressPolicy::allow_all()), server().await);
+    for port in [22, 25, 6667] {
+        let error = all.get(request(&format!("http://127.0.0.1:{port}/"))).await.unwrap_err();
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::RefusedPort, ProblemReason::RefusedPort));
+        assert_eq!((error.requests(), error.disposition()), (0, Disposition::Refuse));
+    }
+    assert_eq!(all.requests(), 0);
+    let text = all.get(request("http://127.0.0.1:6667/")).await.unwrap_err().to_string();
+    assert!(text.contains("127.0.0.1:6667") && text.contains("browsers refuse"), "{text}");
+    server.push("/away", Reply::status(302).header("location", "http://127.0.0.1:25/"));
+    let error = all.get(request(&server.uri("/away"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RefusedPort, "{error}");
+
+    let entry = Some("http://127.0.0.1:1".parse().unwrap());
+    let own = Client::new(WebConfig { entry, ..config() }).unwrap();
+    let error = own.get(request("http://127.0.0.1:1/")).await.unwrap_err();
+    assert_eq!(error.reason(), ProblemReason::Connect, "it is asked: {error}");
+    let error = own.get(request("http://127.0.0.1:7/")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RefusedPort, "{error}");
+}

@@ -62,7 +62,9 @@ async fn each_request_is_heard_of_from_its_beginning_to_the_end_of_its_body() {
     while response.chunk().await.unwrap().is_some() {}
     assert_eq!(heard.all(), ["received 3", "ended"]);
 
-    let nobody = request("http://127.0.0.1:1/");
+    // Nothing listens at a port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = request(&format!("http://{free}/"));
     client.get(nobody).await.unwrap_err();
     assert_eq!(heard.all(), ["begun", "answered None", "ended"]);
 }

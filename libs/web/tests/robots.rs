@@ -215,3 +215,39 @@ async fn an_origin_that_is_asked_once_is_not_asked_for_its_crawl_delay() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Disallowed, "who crawls asks before the first request");
 }
+
+#[tokio::test]
+async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties() {
+    let server = server(Reply::ok("user-agent: *\ndisallow: /no")).await;
+    let by_name = |path: &str| server.uri(path).replace("127.0.0.1", "localhost");
+    let entered = |entry: &str| {
+        let entry = Some(lane(entry));
+        Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap()
+    };
+    // Other ports of one host are the same site.
+    entered("http://127.0.0.1:81").get(request(&server.uri("/no"))).await.unwrap();
+    let guest = entered("http://127.0.0.1:81");
+    assert_eq!(guest.get(request(&by_name("/no"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
+    guest.get(request(&by_name("/a"))).await.unwrap();
+    // A redirect of the entry's site invites nobody to another one either.
+    server.push("/a", Reply::status(302).header("location", by_name("/no")));
+    assert_eq!(guest.get(request(&server.uri("/a"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
+    // Terms of a Source say the same.
+    let all = client(RobotsPolicy::invited());
+    all.get(request(&by_name("/no"))).await.unwrap();
+    let terms = web::Terms { entry: Some(lane("http://example.org")), ..web::Terms::default() };
+    let one = all.on(terms).unwrap();
+    assert_eq!(one.get(request(&by_name("/no"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
+}
+
+#[tokio::test]
+async fn a_third_party_that_does_not_answer_is_said_to_be_away() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let entry = Some(lane("http://example.org"));
+    let guest = Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap();
+    let error = guest.get(request(&format!("http://{free}/a"))).await.unwrap_err();
+    assert_eq!(error.reason(), ProblemReason::Connect, "{error}");
+    let broken = server(Reply::status(503)).await;
+    let error = guest.get(request(&broken.uri("/a"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RobotsUnreachable, "{error}");
+}

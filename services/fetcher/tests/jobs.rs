@@ -9,7 +9,7 @@ use fixity::{Computed, Sha256};
 use fleet::Credentials;
 use model::{
     Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
-    ProblemReason, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
+    ProblemReason, RobotsTerm, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
 };
 use service::Vars;
 use store::Store;
@@ -254,4 +254,18 @@ async fn a_job_is_asked_for_as_its_source_wants_and_waits_for_a_credential_that_
     let seen = &case.server.requests()[0];
     assert_eq!(seen.header("authorization"), Some("Bearer sesame"));
     assert!(seen.header("user-agent").unwrap().ends_with("(+mailto:partner@example.org)"));
+}
+
+#[tokio::test]
+async fn a_third_partys_robots_txt_binds_and_that_of_the_entrys_site_does_not() {
+    for (entry, asked) in [("http://127.0.0.1:81", 1), ("http://example.org", 0)] {
+        let case = Case::new().await;
+        case.server.always("/a", Reply::ok("abc"));
+        case.server.always("/robots.txt", Reply::ok("user-agent: *\ndisallow: /"));
+        let robots = Some(RobotsTerm::Invited);
+        let terms = Terms { robots, entry: Some(entry.parse().unwrap()), ..Terms::default() };
+        let job = model::encode(&FetchJob { terms, ..case.job(vec![case.item("/a")]) });
+        assert_eq!(case.fetcher().work(job.into()).await, Work::Done);
+        assert_eq!(case.server.requests_at("/a").len(), asked, "{entry}");
+    }
 }

@@ -105,7 +105,7 @@ pub(crate) struct SourceAddArgs {
     /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
     #[arg(long, value_name = "N")]
     pub(crate) max_rate: Option<NonZeroU32>,
-    /// What is made of robots.txt. What the Source's publication names is an invitation, other links are not.
+    /// What is made of robots.txt. What the Source's publication names at its own site is an invitation, other links are not.
     #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
     pub(crate) robots: RobotsArg,
     /// Where you can be reached, should the Source's operator wonder: sent instead of the fleet's own contact.

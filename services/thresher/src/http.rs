@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
+use model::Lane;
 use url::Url;
 use web::{AddressPolicy, Client, Network, RobotsPolicy, WebConfig};
 
@@ -28,7 +29,7 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "MAIL|URL", env = "THRESHER_CONTACT", value_parser = contact)]
     contact: Option<String>,
 
-    /// What is made of robots.txt. What the Source's publication names is an invitation, other links are not.
+    /// What is made of robots.txt. What the Source's publication names at its own site is an invitation, other links are not.
     #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
     robots: RobotsArg,
 
@@ -67,7 +68,7 @@ pub(crate) struct HttpArgs {
 pub(crate) enum RobotsArg {
     /// Keep to what it disallows, whatever leads there, and to its crawl-delay.
     Obey,
-    /// Keep to its crawl-delay, and to what it disallows where no publication leads.
+    /// Keep to its crawl-delay, and to what it disallows where no publication leads, or at other sites than the Source's.
     Invited,
     /// Do not ask for it.
     Ignore,
@@ -114,6 +115,7 @@ impl HttpArgs {
             attempts: self.attempts(),
             credentials,
             addresses,
+            entry: Lane::of(entry).ok(),
             robots: match self.robots {
                 RobotsArg::Obey => RobotsPolicy::obey(),
                 RobotsArg::Invited => RobotsPolicy::invited(),
@@ -216,6 +218,7 @@ mod tests {
         let expected = WebConfig {
             contact: std::env::var("THRESHER_CONTACT").ok(),
             addresses: AddressPolicy::public_unless(&entry),
+            entry: Lane::of(&entry).ok(),
             robots: RobotsPolicy::invited(),
             ..WebConfig::default()
         };

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use fixity::{Algorithm, Hasher};
@@ -136,6 +136,8 @@ fn terms() -> impl Strategy<Value = Terms> {
                 .map(|rate| Ipv4Addr::from(rate).to_string().parse().unwrap())
                 .into_iter()
                 .collect(),
+            entry: rate.map(|rate| format!("http://h{rate}.example").parse().unwrap()),
+            per_origin: rate.and_then(|rate| NonZeroU16::new(rate as u16)),
         },
     )
 }

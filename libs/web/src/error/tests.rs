@@ -36,8 +36,8 @@ fn passing_troubles_are_tried_again() {
 #[test]
 fn what_would_end_the_same_way_is_refused() {
     use ErrorKind::{
-        BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, RobotsUnreachable, Tls,
-        TooManyRedirects, Unasked,
+        BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, RefusedPort,
+        RobotsUnreachable, Tls, TooManyRedirects, Unasked,
     };
     let certificate = Tls { certificate: true };
     for kind in [
@@ -49,6 +49,7 @@ fn what_would_end_the_same_way_is_refused() {
         BadRedirect,
         BadUrl,
         RefusedAddress,
+        RefusedPort,
         Disallowed,
         RobotsUnreachable,
         Builder,

@@ -6,7 +6,11 @@ use super::*;
 const NONE: Duration = Duration::ZERO;
 
 fn politeness(at_a_time: usize) -> Politeness {
-    Politeness::new(Limits { at_a_time, per_second: None, patience: Duration::from_secs(100) })
+    Politeness::new(Limits { at_a_time, per_second: None, patience: Duration::from_secs(100), host_share: 4 })
+}
+
+fn spaced(spacing: Duration) -> Asks<'static> {
+    Asks { entry: None, spacing, pace: NONE, per_host: 1_000 }
 }
 
 fn lane(n: usize) -> Lane {
@@ -39,11 +43,11 @@ async fn only_throttling_answers_with_a_wait_begin_a_rest() {
 async fn the_budget_is_per_origin_and_given_back_when_dropped() {
     let politeness = politeness(2);
     let (one, two) = (lane(1), lane(2));
-    let first = politeness.enter(&one, NONE, None).await.unwrap();
-    let _second = politeness.enter(&one, NONE, None).await.unwrap();
-    let mut third = pin!(politeness.enter(&one, NONE, None));
+    let first = politeness.enter(&one, spaced(NONE), None).await.unwrap();
+    let _second = politeness.enter(&one, spaced(NONE), None).await.unwrap();
+    let mut third = pin!(politeness.enter(&one, spaced(NONE), None));
     assert!(poll!(&mut third).is_pending());
-    let _other = politeness.enter(&two, NONE, None).await.unwrap();
+    let _other = politeness.enter(&two, spaced(NONE), None).await.unwrap();
     drop(first);
     assert!(poll!(&mut third).is_ready());
 }
@@ -55,14 +59,14 @@ async fn a_rest_on_the_word_of_others_holds_and_never_shortens_one() {
     assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(20)));
     politeness.rest(&lane, Duration::from_secs(5));
     let start = Instant::now();
-    politeness.enter(&lane, NONE, None).await.unwrap();
+    politeness.enter(&lane, spaced(NONE), None).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 20);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() {
     let politeness = politeness(1);
-    let permit = politeness.enter(&lane(1), NONE, None).await.unwrap();
+    let permit = politeness.enter(&lane(1), spaced(NONE), None).await.unwrap();
     let told =
         [asks_for(200, 9), asks_for(503, 5), asks_for(429, 4), asks_for(429, 6)].map(|s| permit.note(s));
     assert_eq!(told, [None, Some(Duration::from_secs(5)), None, Some(Duration::from_secs(6))]);
@@ -72,10 +76,10 @@ async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() 
 async fn others_wait_until_the_rest_is_over_without_holding_a_place() {
     let politeness = politeness(1);
     let lane = lane(1);
-    politeness.enter(&lane, NONE, None).await.unwrap().note(asks_for(503, 30));
+    politeness.enter(&lane, spaced(NONE), None).await.unwrap().note(asks_for(503, 30));
     assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(30)));
     let start = Instant::now();
-    let mut waiting = pin!(politeness.enter(&lane, NONE, None));
+    let mut waiting = pin!(politeness.enter(&lane, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
     assert_eq!(politeness.origin(&lane).places.available_permits(), 1);
     waiting.await.unwrap();
@@ -88,8 +92,8 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
     let politeness = politeness(1);
     let lane = lane(1);
     let start = Instant::now();
-    let first = politeness.enter(&lane, NONE, None).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, NONE, None));
+    let first = politeness.enter(&lane, spaced(NONE), None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&lane, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 20));
     drop(first);
@@ -101,10 +105,10 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
 async fn a_rest_longer_than_the_patience_is_told_at_once() {
     let politeness = politeness(1);
     let lane = lane(1);
-    politeness.enter(&lane, NONE, None).await.unwrap().note(asks_for(503, 101));
+    politeness.enter(&lane, spaced(NONE), None).await.unwrap().note(asks_for(503, 101));
     let start = Instant::now();
     assert_eq!(
-        politeness.enter(&lane, NONE, None).await.unwrap_err(),
+        politeness.enter(&lane, spaced(NONE), None).await.unwrap_err(),
         Resting { left: Duration::from_secs(101) }
     );
     assert!(start.elapsed().is_zero());
@@ -113,16 +117,16 @@ async fn a_rest_longer_than_the_patience_is_told_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_table_forgets_origins_that_nobody_uses() {
     let politeness = politeness(1);
-    politeness.enter(&lane(0), NONE, None).await.unwrap().note(asks_for(429, 50));
-    let used = politeness.enter(&lane(1), NONE, None).await.unwrap();
+    politeness.enter(&lane(0), spaced(NONE), None).await.unwrap().note(asks_for(429, 50));
+    let used = politeness.enter(&lane(1), spaced(NONE), None).await.unwrap();
     for n in 2..5_000 {
-        politeness.enter(&lane(n), NONE, None).await.unwrap();
+        politeness.enter(&lane(n), spaced(NONE), None).await.unwrap();
     }
     let kept = lock(&politeness.table).origins.len();
     assert!(kept <= SWEEP_FIRST, "{kept} origins are kept");
     assert!(politeness.resting(&lane(0)).is_some(), "a resting origin was forgotten");
     let in_use = lane(1);
-    let mut waiting = pin!(politeness.enter(&in_use, NONE, None));
+    let mut waiting = pin!(politeness.enter(&in_use, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending(), "an origin in use was forgotten");
     drop(used);
 }
@@ -130,11 +134,12 @@ async fn the_table_forgets_origins_that_nobody_uses() {
 #[tokio::test(start_paused = true)]
 async fn a_pace_is_kept_between_requests() {
     let per_second = NonZeroU32::new(2);
-    let politeness = Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO });
+    let politeness =
+        Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO, host_share: 4 });
     let start = Instant::now();
     let mut turns = Vec::new();
     for _ in 0..4 {
-        drop(politeness.enter(&lane(1), NONE, None).await.unwrap());
+        drop(politeness.enter(&lane(1), spaced(NONE), None).await.unwrap());
         turns.push(start.elapsed().as_millis());
     }
     // The runtime's timers round up to the next millisecond.
@@ -146,17 +151,18 @@ async fn a_pace_is_kept_between_requests() {
 #[tokio::test(start_paused = true)]
 async fn a_share_that_changes_holds_also_for_a_request_that_waits() {
     let per_second = NonZeroU32::new(1);
-    let politeness = Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO });
+    let politeness =
+        Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO, host_share: 4 });
     politeness.set_sharers(2);
     let start = Instant::now();
-    drop(politeness.enter(&lane(1), NONE, None).await.unwrap());
+    drop(politeness.enter(&lane(1), spaced(NONE), None).await.unwrap());
     let second = lane(1);
-    let mut waiting = pin!(politeness.enter(&second, NONE, None));
+    let mut waiting = pin!(politeness.enter(&second, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
     politeness.set_sharers(6);
     drop(waiting.await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 6);
-    drop(politeness.enter(&lane(2), NONE, None).await.unwrap());
+    drop(politeness.enter(&lane(2), spaced(NONE), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 6, "each origin has a pace of its own");
 }
 
@@ -164,12 +170,12 @@ async fn a_share_that_changes_holds_also_for_a_request_that_waits() {
 async fn the_space_that_an_origin_asks_for_is_shared_too() {
     let (politeness, space) = (politeness(4), Duration::from_secs(10));
     let start = Instant::now();
-    drop(politeness.enter(&lane(1), space, None).await.unwrap());
+    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
     politeness.set_sharers(3);
-    drop(politeness.enter(&lane(1), space, None).await.unwrap());
+    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 30);
     politeness.set_sharers(0);
-    drop(politeness.enter(&lane(1), space, None).await.unwrap());
+    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 40, "it is always one of them itself");
 }
 
@@ -177,16 +183,16 @@ async fn the_space_that_an_origin_asks_for_is_shared_too() {
 async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
     let (politeness, lane, space) = (politeness(4), lane(1), Duration::from_secs(10));
     let start = Instant::now();
-    drop(politeness.enter(&lane, NONE, None).await.unwrap());
+    drop(politeness.enter(&lane, spaced(NONE), None).await.unwrap());
     assert!(start.elapsed().is_zero(), "the first one has nothing to wait for");
     let begun = futures::future::join_all((0..3).map(|_| async {
-        let permit = politeness.enter(&lane, space, None).await.unwrap();
+        let permit = politeness.enter(&lane, spaced(space), None).await.unwrap();
         (permit, start.elapsed().as_secs())
     }));
     let mut begun: Vec<_> = begun.await.into_iter().map(|(_, second)| second).collect();
     begun.sort_unstable();
     assert_eq!(begun, [10, 20, 30]);
-    drop(politeness.enter(&self::lane(2), space, None).await.unwrap());
+    drop(politeness.enter(&self::lane(2), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 30, "another origin has a space of its own");
 }
 
@@ -194,8 +200,8 @@ async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
 async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
     let (politeness, lane) = (politeness(2), lane(1));
     let start = Instant::now();
-    let first = politeness.enter(&lane, NONE, None).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, Duration::from_secs(10), None));
+    let first = politeness.enter(&lane, spaced(NONE), None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&lane, spaced(Duration::from_secs(10)), None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 50));
     waiting.await.unwrap();
@@ -205,12 +211,58 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
 #[tokio::test(start_paused = true)]
 async fn the_table_does_not_forget_a_space_that_is_still_to_be_left() {
     let (politeness, minute) = (politeness(1), Duration::from_secs(60));
-    politeness.enter(&lane(0), minute, None).await.unwrap();
+    politeness.enter(&lane(0), spaced(minute), None).await.unwrap();
     tokio::time::advance(Duration::from_secs(2)).await;
     for n in 1..2_000 {
-        politeness.enter(&lane(n), NONE, None).await.unwrap();
+        politeness.enter(&lane(n), spaced(NONE), None).await.unwrap();
     }
-    let spaced = lane(0);
-    let mut waiting = pin!(politeness.enter(&spaced, minute, None));
+    let waits = lane(0);
+    let mut waiting = pin!(politeness.enter(&waits, spaced(minute), None));
     assert!(poll!(&mut waiting).is_pending());
+}
+
+fn port(n: u16) -> Lane {
+    format!("http://host.example:{n}").parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ports_of_a_host_share_a_budget_and_other_hosts_have_their_own() {
+    let politeness = politeness(1);
+    let asks = Asks { entry: None, spacing: NONE, pace: NONE, per_host: 2 };
+    let first = politeness.enter(&port(1), asks, None).await.unwrap();
+    let _second = politeness.enter(&port(2), asks, None).await.unwrap();
+    let (third_port, fourth_port) = (port(3), port(4));
+    let mut third = pin!(politeness.enter(&third_port, asks, None));
+    assert!(poll!(&mut third).is_pending());
+    let _elsewhere = politeness.enter(&lane(1), asks, None).await.unwrap();
+    let entry = lane(7);
+    let wider = Asks { entry: Some(&entry), ..asks };
+    let _of_another_source = politeness.enter(&fourth_port, wider, None).await.unwrap();
+    drop(first);
+    assert!(poll!(&mut third).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ports_of_a_host_share_a_multiple_of_the_rate() {
+    let politeness = politeness(1);
+    let asks = Asks { entry: None, spacing: NONE, pace: Duration::from_secs(4), per_host: 100 };
+    let start = Instant::now();
+    for n in 1..=9 {
+        politeness.enter(&port(n), asks, None).await.unwrap();
+    }
+    assert_eq!(start.elapsed().as_secs(), 8, "a request a second: four times the rate of one origin");
+    // Of one port the rate is its own.
+    politeness.enter(&port(9), asks, None).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_forgets_hosts_that_nobody_uses() {
+    let politeness = politeness(1);
+    let asks = Asks { entry: None, spacing: NONE, pace: Duration::from_secs(40), per_host: 100 };
+    for n in 0..2_000 {
+        politeness.enter(&lane(n), asks, None).await.unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    assert!(politeness.hosts.len() <= 512, "{}", politeness.hosts.len());
 }

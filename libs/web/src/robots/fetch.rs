@@ -9,7 +9,7 @@ use model::{Disposition, Lane};
 use url::Url;
 
 use super::{MOST_READ, Robots, RobotsStanding};
-use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Response, WebError};
+use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, WebError};
 
 /// What was read is asked for again after a day, as RFC 9309, 2.4, has it.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -45,17 +45,23 @@ impl Client {
         requests: &mut u32,
     ) -> Result<Duration, WebError> {
         let policy = &self.1.robots;
-        if !policy.asks(errand) {
+        let is_foreign = self.1.is_foreign(lane);
+        if !policy.asks(errand, is_foreign) {
             return Ok(Duration::ZERO);
         }
+        let binds = policy.disallow.binds(errand, is_foreign);
         // What is asked once, such as a list that has not changed, is asked once: a delay only concerns the next request.
-        if !policy.disallow.binds(errand) && self.known_robots().is_first(lane) {
+        if !binds && self.known_robots().is_first(lane) {
             return Ok(Duration::ZERO);
         }
         let (robots, made) = self.robots(lane).await;
         *requests += made;
-        if policy.disallow.binds(errand) {
-            if let RobotsStanding::Unreachable(why) = robots.standing() {
+        if binds {
+            // Where a third party's server does not answer at all, the request says so better.
+            let is_asked_in_vain = robots.is_silent() && !policy.disallow.binds(errand, false);
+            if let RobotsStanding::Unreachable(why) = robots.standing()
+                && !is_asked_in_vain
+            {
                 return Err(WebError::new(ErrorKind::RobotsUnreachable).detail(why));
             }
             if !robots.allows(url) {
@@ -113,7 +119,8 @@ impl Client {
                 ErrorKind::TooManyRedirects
                 | ErrorKind::RedirectLoop
                 | ErrorKind::BadRedirect
-                | ErrorKind::RefusedAddress => true,
+                | ErrorKind::RefusedAddress
+                | ErrorKind::RefusedPort => true,
                 _ => false,
             };
             if is_absent {
@@ -128,7 +135,16 @@ impl Client {
             );
             // The origin was not asked while it rests, so nothing is known yet.
             let keep = if error.kind() == ErrorKind::Resting { Duration::ZERO } else { KEPT_UNREACHABLE };
-            let robots = Robots::unread(RobotsStanding::Unreachable(error.to_string()));
+            let standing = RobotsStanding::Unreachable(error.to_string());
+            let is_silent = matches!(
+                error.kind(),
+                ErrorKind::Dns
+                    | ErrorKind::Connect(_)
+                    | ErrorKind::Tls { .. }
+                    | ErrorKind::Timeout(Phase::Connect | Phase::FirstByte)
+                    | ErrorKind::Resting
+            );
+            let robots = Robots::unread(standing, !is_silent);
             Fetched { robots, keep, requests }
         }
         .boxed()
@@ -150,7 +166,7 @@ impl Fetched {
     }
 
     fn absent(why: String, requests: u32) -> Self {
-        Self { robots: Robots::unread(RobotsStanding::Absent(why)), keep: KEPT, requests }
+        Self { robots: Robots::unread(RobotsStanding::Absent(why), true), keep: KEPT, requests }
     }
 }
 

@@ -105,17 +105,22 @@ fn nothing_is_read_beyond_the_limit_nor_the_line_that_is_cut_there() {
 #[test]
 fn policies_fetch_nothing_unless_there_is_something_to_obey() {
     use Errand::{Crawling, Invited};
-    let binds = |policy: &RobotsPolicy| (policy.disallow.binds(Invited), policy.disallow.binds(Crawling));
+    let binds = |policy: &RobotsPolicy| {
+        [(Invited, false), (Crawling, false), (Invited, true)]
+            .map(|(errand, is_foreign)| policy.disallow.binds(errand, is_foreign))
+    };
     for (policy, crawl_delay, bound) in [
-        (RobotsPolicy::default(), false, (false, false)),
-        (RobotsPolicy::invited(), true, (false, true)),
-        (RobotsPolicy::obey(), true, (true, true)),
+        (RobotsPolicy::default(), false, [false, false, false]),
+        (RobotsPolicy::invited(), true, [false, true, true]),
+        (RobotsPolicy::obey(), true, [true, true, true]),
     ] {
         assert_eq!((policy.crawl_delay, binds(&policy)), (crawl_delay, bound), "{policy:?}");
-        assert_eq!((policy.asks(Invited), policy.asks(Crawling)), (crawl_delay, crawl_delay));
+        let asks = [Invited, Crawling].map(|errand| policy.asks(errand, false));
+        assert_eq!(asks, [crawl_delay; 2]);
     }
     let only_disallow = RobotsPolicy { crawl_delay: false, ..RobotsPolicy::invited() };
-    assert_eq!((only_disallow.asks(Invited), only_disallow.asks(Crawling)), (false, true));
+    let asks = [(Invited, false), (Crawling, false), (Invited, true)];
+    assert_eq!(asks.map(|(errand, is_foreign)| only_disallow.asks(errand, is_foreign)), [false, true, true]);
 }
 
 proptest! {

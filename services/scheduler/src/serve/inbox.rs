@@ -28,7 +28,11 @@ impl Trouble {
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Web(error) => {
-                error.is_denial() || matches!(error.kind(), ErrorKind::RefusedAddress | ErrorKind::BadUrl)
+                error.is_denial()
+                    || matches!(
+                        error.kind(),
+                        ErrorKind::RefusedAddress | ErrorKind::RefusedPort | ErrorKind::BadUrl
+                    )
             }
             Self::NoInbox(..) => true,
             // A page may be broken today.

@@ -71,6 +71,8 @@ fn terms(source: &SourceSpec) -> Terms {
         contact: source.contact.clone(),
         credential: source.credential.as_ref().map(ToString::to_string),
         allow_networks: source.allow_networks.clone(),
+        entry: Lane::of(&source.entry).ok(),
+        per_origin: Some(source.concurrency),
     }
 }
 
@@ -87,6 +89,8 @@ pub(crate) fn strictest_rate<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU16;
+
     use jiff::Timestamp;
     use model::RunId;
 
@@ -180,6 +184,8 @@ mod tests {
         );
         assert_eq!(terms.contact.as_deref(), Some("mailto:a@example.org"));
         assert_eq!(terms.credential.as_deref(), Some("partner-1"));
+        assert_eq!(terms.entry, Some("http://h:80".parse().unwrap()));
+        assert_eq!(terms.per_origin.map(NonZeroU16::get), Some(4));
         assert_eq!(terms.allow_networks, ["10.1.0.0/16".parse().unwrap()]);
     }
 

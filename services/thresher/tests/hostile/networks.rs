@@ -7,6 +7,7 @@ use crate::common::{Destination, Fleet, Run, Site, resource, thresher, urlset};
 
 const LIST: &str = r#"capability="resourcelist" at="2026-11-01T00:00:00Z""#;
 const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
+const ROBOTS: &str = "/robots.txt";
 const METADATA: &str = "http://169.254.169.254/latest/meta-data/";
 
 /// The same server by a name that has to be looked up.
@@ -56,11 +57,16 @@ async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds
     let _services: Vec<_> =
         ALL.iter().map(|service| fleet.start_asking(&[service], "allow_networks: []", "")).collect();
     let (own, inside) = (allowed.serve("/own.txt", "own"), other.serve("/inside.txt", "inside"));
-    let url = list(&allowed, &[&own, &inside, METADATA]);
-    fleet.add(&url, &["--allow-network", "127.0.0.0/8", "--allow-network", "169.254.0.0/16"]);
+    other.serve(ROBOTS, "User-agent: *\nDisallow: /private\n");
+    // The same server by a name is a third party's, who has invited nobody.
+    let private = by_name(&other.serve("/private.txt", "private"));
+    let url = list(&allowed, &[&own, &inside, &private, METADATA]);
+    let networks = ["127.0.0.0/8", "::1", "169.254.0.0/16"].map(|network| ["--allow-network", network]);
+    fleet.add(&url, &networks.concat());
     let run = fleet.harvest(&url).await.exits(1);
     let counters = &run.json()["counters"];
-    assert_eq!((&counters["stored"], &counters["failed"]), (&2.into(), &1.into()), "{run}");
+    assert_eq!((&counters["stored"], &counters["failed"]), (&2.into(), &2.into()), "{run}");
+    assert_eq!(other.requests_at("/private.txt"), 0);
     assert_eq!(fleet.destination().present().len(), 2, "{run}");
 
     // Another Source of the same fleet has no leave, though connections to that address are kept.
@@ -81,4 +87,36 @@ async fn the_field_that_opened_every_address_is_refused_with_the_one_to_use() {
     for text in ["`http.allow_private_addresses`", "`allow_networks: [10.1.0.0/16]`", "--allow-network"] {
         assert!(run.stderr.contains(text), "{text}: {run}");
     }
+}
+
+#[tokio::test]
+async fn ports_of_other_services_are_not_asked_at() {
+    let site = Site::start().await;
+    let own = site.serve("/own.txt", "own");
+    let away = site.reply("/away.txt", Reply::status(302).header("location", "http://127.0.0.1:25/"));
+    let url = list(&site, &[&own, "http://127.0.0.1:6667/a.txt", &away]);
+    let copy = Destination::directory();
+    let run = copy.sync(&url).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (1, 2), "{run}");
+    run.says(&["(refused-port)", "which browsers refuse too"]);
+    let story = copy.run("problems", &["--reason", "refused-port"]);
+    assert!(story.stdout.contains("127.0.0.1:25"), "{story}");
+}
+
+#[tokio::test]
+async fn what_a_third_party_disallows_is_not_fetched_without_its_leave() {
+    let (site, other) = (Site::start().await, Site::start().await);
+    for site in [&site, &other] {
+        site.serve(ROBOTS, "User-agent: *\nDisallow: /\n");
+    }
+    let own = site.serve("/own.txt", "own");
+    let theirs = by_name(&other.serve("/theirs.txt", "theirs"));
+    let url = list(&site, &[&own, &theirs]);
+    let allowed = ["--allow-address", "127.0.0.0/8", "--allow-address", "::1"];
+    let run = Destination::directory().sync_with(&url, &allowed).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (1, 1), "{run}");
+    assert_eq!((other.requests_at(ROBOTS), other.requests_at("/theirs.txt")), (1, 0));
+    run.says(&["(disallowed)"]);
+    let run = Destination::directory().sync_with(&url, &[&allowed[..], &["--robots", "ignore"]].concat());
+    assert_eq!((run.count("stored"), other.requests_at("/theirs.txt")), (2, 1), "{run}");
 }

@@ -1,0 +1,111 @@
+//! The budget of each host: all its ports together have a multiple of what one origin has.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::Lane;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// Hosts kept before the first look for unused ones.
+const SWEEP_FIRST: usize = 256;
+
+/// The hosts in use.
+#[derive(Debug)]
+pub(super) struct Hosts(Mutex<Table>);
+
+#[derive(Debug)]
+struct Table {
+    /// The budgets of each host by its name.
+    hosts: HashMap<String, Vec<Arc<Host>>>,
+    sweep_at: usize,
+}
+
+/// The budget of a host for the requests of one Source. Other Sources have budgets of their own there: what one of them
+/// names cannot hold up another. The budgets of origins are common to all Sources.
+#[derive(Debug)]
+pub(super) struct Host {
+    /// The origin of the Source's entry.
+    entry: Option<Lane>,
+    /// Requests at a time.
+    at_a_time: usize,
+    /// The space between the beginnings of two requests.
+    spacing: Duration,
+    places: Arc<Semaphore>,
+    last_used: Mutex<Option<Instant>>,
+}
+
+impl Hosts {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Table { hosts: HashMap::new(), sweep_at: SWEEP_FIRST }))
+    }
+
+    /// The budget of a host: so many requests at a time, and so much space between the beginnings of two. Asked for with
+    /// each request: nothing is made where it is there.
+    pub(super) fn of(
+        &self,
+        name: &str,
+        entry: Option<&Lane>,
+        at_a_time: usize,
+        spacing: Duration,
+    ) -> Arc<Host> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |host: &&Arc<Host>| {
+            host.at_a_time == at_a_time && host.spacing == spacing && host.entry.as_ref() == entry
+        };
+        if let Some(host) = table.hosts.get(name).and_then(|budgets| budgets.iter().find(is_it)) {
+            return Arc::clone(host);
+        }
+        if table.hosts.len() >= table.sweep_at {
+            // New users come only through this table, which is locked: a count of one stays one.
+            table.hosts.retain(|_, budgets| {
+                budgets.retain(|host| Arc::strong_count(host) > 1 || host.turn().is_some());
+                !budgets.is_empty()
+            });
+            table.sweep_at = SWEEP_FIRST.max(table.hosts.len() * 2);
+        }
+        let places = Arc::new(Semaphore::new(at_a_time.clamp(1, Semaphore::MAX_PERMITS)));
+        let entry = entry.cloned();
+        let host = Arc::new(Host { entry, at_a_time, spacing, places, last_used: Mutex::new(None) });
+        table.hosts.entry(name.to_owned()).or_default().push(Arc::clone(&host));
+        host
+    }
+}
+
+#[cfg(test)]
+impl Hosts {
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).hosts.len()
+    }
+}
+
+impl Host {
+    /// Waits for a place.
+    pub(super) async fn place(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// When its next request may begin, if not now.
+    pub(super) fn turn(&self) -> Option<Instant> {
+        let last = *self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+        last.map(|last| last + self.spacing).filter(|at| *at > Instant::now())
+    }
+
+    /// Begins a request, if `begin` does.
+    ///
+    /// # Errors
+    /// When its turn comes, if that is not now.
+    pub(super) fn begin<T>(&self, begin: impl FnOnce() -> Option<T>) -> Result<Option<T>, Instant> {
+        let mut last_used = self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(at) = last_used.map(|last| last + self.spacing).filter(|at| *at > now) {
+            return Err(at);
+        }
+        let begun = begin();
+        if begun.is_some() {
+            *last_used = Some(now);
+        }
+        Ok(begun)
+    }
+}
