@@ -2,7 +2,9 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-use control::{Absent, CredentialName, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec};
+use control::{
+    Absent, CredentialName, Origins, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec,
+};
 use model::Network;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,6 +60,10 @@ pub struct Wanted {
     /// Not resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
+    /// Of which sites resources are taken: of any, or of the registrable domain of the way in.
+    #[serde(default, skip_serializing_if = "Origins::is_any")]
+    #[schema(schema_with = origins)]
+    pub origins: Origins,
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
     pub strict: bool,
@@ -111,6 +117,7 @@ impl From<Wanted> for SourceSpec {
             history: wanted.history,
             include: wanted.include,
             exclude: wanted.exclude,
+            origins: wanted.origins,
             strict: wanted.strict,
             concurrency: wanted.concurrency,
             requests_per_second: wanted.requests_per_second,
@@ -141,6 +148,7 @@ impl From<&SourceSpec> for Wanted {
             history: spec.history,
             include: spec.include,
             exclude: spec.exclude,
+            origins: spec.origins,
             strict: spec.strict,
             concurrency: spec.concurrency,
             requests_per_second: spec.requests_per_second,
@@ -205,6 +213,10 @@ fn absent() -> Schema {
     one_of(&["confirm", "delete", "keep"])
 }
 
+fn origins() -> Schema {
+    one_of(&["any", "same"])
+}
+
 fn push() -> Schema {
     one_of(&["auto", "unsigned", "off"])
 }
@@ -230,7 +242,7 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "notify": ["https://index.example.com/"],
@@ -251,6 +263,7 @@ mod tests {
             ("mode", mode()),
             ("prefer", prefer()),
             ("absent", absent()),
+            ("origins", origins()),
             ("robots", robots()),
             ("push", push()),
         ] {

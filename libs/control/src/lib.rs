@@ -44,8 +44,8 @@ pub use runs::{
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{
-    Absent, CredentialName, CredentialNameError, InvalidSource, Prefer, Push, Robots, RunMode, SourceSpec,
-    Sources,
+    Absent, CredentialName, CredentialNameError, InvalidSource, Origins, Prefer, Push, Robots, RunMode,
+    SourceSpec, Sources,
 };
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{

@@ -100,6 +100,7 @@ fn sources() {
     full.max_deletes_percent = 5;
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());
+    full.origins = control::Origins::Same;
     full.strict = true;
     full.concurrency = 2.try_into().unwrap();
     full.requests_per_second = Some(8.try_into().unwrap());

@@ -90,6 +90,12 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Entries among those listed that name resources of other sites than the Source's entry.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub foreign: u64,
+    /// Entries that were left out, since they name resources of other sites and only those of the Source's own are wanted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub foreign_left_out: u64,
     /// Resources that a list does not name any more, and that are kept for now.
     pub absent: u64,
     /// Change documents that did not join on to what was synchronized.

@@ -178,6 +178,8 @@ pub struct Coverage {
     pub ignored: u64,
     /// Resources held that the lists do not name any more.
     pub absent: u64,
+    /// Resources held that are of other sites than the Source's way in, for which it cannot vouch.
+    pub foreign: u64,
     /// Resources that were deleted.
     pub deleted: u64,
     /// Problems that lie with the harvester, and are not the Source's.

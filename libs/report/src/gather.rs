@@ -1,7 +1,7 @@
 //! Gathering: everything is read from the catalog, and nothing asked of the Source.
 
 use catalog::{CatalogError, Lookups};
-use model::{CapabilityLink, LookRecord, RunRecord, SetId, SetRecord, SourceId};
+use model::{CapabilityLink, HomeSite, LookRecord, RunRecord, SetId, SetRecord, SourceId};
 use resourcesync::Capability;
 
 use crate::card::{self, Coverage, FORMAT, LastRun, Looked, ReportCard, Source};
@@ -28,7 +28,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
     let (problems, ignored) = problems::group(catalog, &mut coverage, &mut findings).await?;
-    let fixity = resources::count(catalog, &mut coverage, &mut findings).await?;
+    let fixity = resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
         source: Source { id: id.as_str().to_owned(), url: shown::uri(url) },

@@ -2,7 +2,7 @@
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
-use model::{Declaration, ResourceRecord};
+use model::{Declaration, HomeSite, ResourceRecord};
 
 use crate::card::{Coverage, Fixity};
 use crate::finding::Findings;
@@ -12,6 +12,7 @@ use crate::shown;
 /// Counts all resources. What `coverage` says of problems and of entries listed is not touched.
 pub(crate) async fn count(
     catalog: &Lookups,
+    home: &HomeSite,
     coverage: &mut Coverage,
     findings: &mut Findings,
 ) -> Result<Fixity, CatalogError> {
@@ -25,6 +26,7 @@ pub(crate) async fn count(
         }
         coverage.held += 1;
         coverage.absent += u64::from(record.absent.is_some());
+        coverage.foreign += u64::from(home.is_foreign(uri.as_str()));
         let first_seen = |fact: Fact| {
             findings.add(fact.name, fact.what, fact.rule, 1).at_with(|| shown::uri(uri.as_str()));
         };

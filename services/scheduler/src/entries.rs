@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Account, Action, DocumentRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
+    Account, Action, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
     ResourceUri, SetId, SetRecord, Subject, Told, Validators,
 };
 use resourcesync::{Datetime, Entry, Item};
@@ -62,6 +62,7 @@ impl Harvest {
         spooled: Option<usize>,
     ) -> (Vec<Planned>, Told) {
         let mut told = Told::default();
+        let home = HomeSite::of(&self.entry);
         let mut entries: Vec<Planned> = Vec::with_capacity(items.len());
         for item in items {
             let entry = match item {
@@ -71,8 +72,7 @@ impl Harvest {
                     continue;
                 }
             };
-            let is_wanted = self.options.filter.takes(&entry.loc);
-            self.run.counters.listed += u64::from(is_wanted);
+            let is_wanted = self.is_wanted(&home, &entry.loc);
             let position = entry.position;
             match context.read(entry) {
                 Ok(planned) => {
@@ -90,6 +90,16 @@ impl Harvest {
             }
         }
         (entries, told)
+    }
+
+    /// Whether the resource of an entry is wanted. It is counted as listed then, and what is of other sites as such.
+    pub(crate) fn is_wanted(&mut self, home: &HomeSite, uri: &str) -> bool {
+        let (filter, counters) = (&self.options.filter, &mut self.run.counters);
+        let is_wanted = filter.takes(uri);
+        counters.listed += u64::from(is_wanted);
+        counters.foreign += u64::from(is_wanted && home.is_foreign(uri));
+        counters.foreign_left_out += u64::from(!is_wanted && filter.leaves_out_as_foreign(uri));
+        is_wanted
     }
 
     /// Decides about entries, one after the other, and plans what they ask for.

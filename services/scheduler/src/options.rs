@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Disposition, Failure, Mode, ProblemReason, Terms};
+use model::{Disposition, Failure, HomeSite, Mode, ProblemReason, Terms};
 use regex::Regex;
 
 use crate::missed::Channels;
@@ -71,6 +71,8 @@ pub struct Filter {
     pub include: Option<Regex>,
     /// Not those that match.
     pub exclude: Option<Regex>,
+    /// Only those of this site, the one that the Source is entered at.
+    pub only_of: Option<HomeSite>,
 }
 
 /// When a resource that failed is tried again within a run. What is left then is a problem, which the next run takes up.
@@ -124,19 +126,30 @@ impl HarvestOptions {
     /// A text that differs when other entries would be taken: documents read with another must be read again.
     pub(crate) fn fingerprint(&self) -> String {
         let text = |regex: &Option<Regex>| regex.as_ref().map_or(String::new(), |r| r.as_str().to_owned());
-        let Filter { include, exclude } = &self.filter;
-        format!("include {:?} exclude {:?} strict {}", text(include), text(exclude), self.strict)
+        let Filter { include, exclude, only_of } = &self.filter;
+        // Nothing is added where all sites are wanted, as before there was a choice.
+        let origins = if only_of.is_some() { " origins same" } else { "" };
+        format!("include {:?} exclude {:?} strict {}{origins}", text(include), text(exclude), self.strict)
     }
 }
 
 impl Filter {
     /// Whether every resource is wanted.
     pub(crate) fn takes_all(&self) -> bool {
-        self.include.is_none() && self.exclude.is_none()
+        self.include.is_none() && self.exclude.is_none() && self.only_of.is_none()
     }
 
     /// Whether a resource is wanted.
     pub fn takes(&self, uri: &str) -> bool {
+        self.matches(uri) && !self.leaves_out_as_foreign(uri)
+    }
+
+    /// Whether a resource would be wanted, were it not of another site.
+    pub(crate) fn leaves_out_as_foreign(&self, uri: &str) -> bool {
+        self.only_of.as_ref().is_some_and(|home| home.is_foreign(uri)) && self.matches(uri)
+    }
+
+    fn matches(&self, uri: &str) -> bool {
         self.include.as_ref().is_none_or(|wanted| wanted.is_match(uri))
             && !self.exclude.as_ref().is_some_and(|unwanted| unwanted.is_match(uri))
     }
@@ -244,10 +257,28 @@ mod tests {
         let filter = Filter {
             include: Some(Regex::new("/a/").unwrap()),
             exclude: Some(Regex::new("[.]tmp$").unwrap()),
+            ..Filter::default()
         };
         assert!(filter.takes("http://h/a/x"));
         assert!(!filter.takes("http://h/b/x"));
         assert!(!filter.takes("http://h/a/x.tmp"));
         assert!(Filter::default().takes("anything"));
+    }
+
+    #[test]
+    fn a_filter_leaves_out_other_sites_where_only_one_is_wanted() {
+        let home = HomeSite::of_text("https://www.example.org/list.xml");
+        let only_of = |home| Filter {
+            only_of: home,
+            exclude: Some(Regex::new("[.]tmp$").unwrap()),
+            ..Filter::default()
+        };
+        let (same, any) = (only_of(Some(home)), only_of(None));
+        assert!(same.takes("https://files.example.org/a") && !same.takes_all());
+        assert!(!same.takes("https://example.com/a") && same.leaves_out_as_foreign("https://example.com/a"));
+        assert!(!same.leaves_out_as_foreign("https://example.com/a.tmp"), "it is not wanted anyhow");
+        assert!(any.takes("https://example.com/a") && !any.leaves_out_as_foreign("https://example.com/a"));
+        let fingerprint = |filter| HarvestOptions { filter, ..HarvestOptions::default() }.fingerprint();
+        assert_ne!(fingerprint(same), fingerprint(any));
     }
 }

@@ -16,7 +16,9 @@ pub(crate) use crate::cli_fleet::{
 };
 pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
-pub(crate) use crate::cli_wanted::{AbsentArg, ModeArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs};
+pub(crate) use crate::cli_wanted::{
+    AbsentArg, ModeArg, OriginsArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs,
+};
 use crate::http::HttpArgs;
 
 /// Keeps a verified copy of what ResourceSync Sources offer.
@@ -278,6 +280,9 @@ pub(crate) struct LsArgs {
 pub(crate) struct CatArgs {
     #[command(flatten)]
     pub(crate) resource: ResourceArgs,
+    /// As this Source gave it: the URL it was harvested from, or its name. Needed where several hold the resource.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
     /// The version that was held at this moment, if it is kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,

@@ -46,6 +46,11 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "RE")]
     pub(crate) exclude: Option<Regex>,
 
+    /// Of which sites resources are taken. any: all that lists and dumps name. same: those of the domain of the URL that
+    /// is harvested.
+    #[arg(long, value_enum, default_value_t = OriginsArg::Any)]
+    pub(crate) origins: OriginsArg,
+
     /// What becomes of resources that a Resource List does not name any more. confirm: they are deleted when a later list
     /// does not name them either.
     #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
@@ -113,6 +118,15 @@ pub(crate) enum AbsentArg {
     Delete,
     /// Kept.
     Keep,
+}
+
+/// Of which sites resources are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OriginsArg {
+    /// Of all that lists and dumps name.
+    Any,
+    /// Of the registrable domain of the URL that is harvested.
+    Same,
 }
 
 pub(crate) fn percent(text: &str) -> Result<u8, String> {

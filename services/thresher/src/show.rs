@@ -129,6 +129,13 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     }
     note!("  {:>12}  unchanged", count(counters.unchanged));
     note!("  {:>12}  deleted by the Source", count(counters.deleted));
+    if counters.foreign > 0 {
+        note!("  {:>12}  of the entries name resources of other sites", count(counters.foreign));
+    }
+    if counters.foreign_left_out > 0 {
+        let left_out = count(counters.foreign_left_out);
+        note!("  {left_out:>12}  left out, since they are of other sites (--origins same)");
+    }
     if counters.absent > 0 {
         note!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
     }

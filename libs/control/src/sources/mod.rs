@@ -10,7 +10,9 @@ use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
 pub use check::InvalidSource;
-pub use spec::{Absent, CredentialName, CredentialNameError, Prefer, Push, Robots, RunMode, SourceSpec};
+pub use spec::{
+    Absent, CredentialName, CredentialNameError, Origins, Prefer, Push, Robots, RunMode, SourceSpec,
+};
 
 /// The Sources that the fleet harvests.
 #[derive(Debug, Clone)]

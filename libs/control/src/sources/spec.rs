@@ -48,6 +48,9 @@ pub struct SourceSpec {
     /// Not resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
+    /// Of which sites resources are taken.
+    #[serde(default, skip_serializing_if = "Origins::is_any")]
+    pub origins: Origins,
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
     pub strict: bool,
@@ -99,6 +102,24 @@ impl Push {
     /// Whether it is left to what is offered.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
+    }
+}
+
+/// Of which sites resources are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origins {
+    /// All that its documents and dumps name: aggregators list files of others.
+    #[default]
+    Any,
+    /// Those of the registrable domain of its entry.
+    Same,
+}
+
+impl Origins {
+    /// Whether all are taken.
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
     }
 }
 
@@ -198,6 +219,7 @@ impl SourceSpec {
             history: None,
             include: None,
             exclude: None,
+            origins: Origins::default(),
             strict: false,
             concurrency: four(),
             requests_per_second: None,

@@ -93,6 +93,9 @@ pub(super) fn coverage(page: &mut Page, coverage: &Coverage) {
         page.pair("left as they are", &count(coverage.ignored));
     }
     page.pair("not listed any more", &count(coverage.absent));
+    if coverage.foreign > 0 {
+        page.pair("of other sites", &count(coverage.foreign));
+    }
     page.pair("deleted", &count(coverage.deleted));
 }
 

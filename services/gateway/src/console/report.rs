@@ -77,6 +77,7 @@ fn told(card: &ReportCard) -> Markup {
                 dt { "Problems" } dd { (tell::count(card.coverage.problems)) }
                 dt { "Ignored" } dd { (tell::count(card.coverage.ignored)) }
                 dt { "Absent" } dd { (tell::count(card.coverage.absent)) }
+                @if card.coverage.foreign > 0 { dt { "Of other sites" } dd { (tell::count(card.coverage.foreign)) } }
                 dt { "Deleted" } dd { (tell::count(card.coverage.deleted)) }
             }
         }

@@ -30,6 +30,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Earlier versions kept" } dd { (or(spec.history.map(|kept| kept.to_string()), "as before")) }
             dt { "Only" } dd { (or(spec.include.clone(), "everything")) }
             dt { "Not" } dd { (or(spec.exclude.clone(), "nothing left out")) }
+            dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "are taken" } else { "are left out" }) }
             dt { "What breaks the specification" } dd { (if spec.strict { "is refused" } else { "is tolerated and counted" }) }
             dt { "Requests open at an origin" } dd { (spec.concurrency) }
             dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }

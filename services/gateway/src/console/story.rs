@@ -8,8 +8,8 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
 use model::{
-    Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, PendingRecord, ProblemRecord,
-    ResourceRecord,
+    Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Listing, PendingRecord,
+    ProblemRecord, ResourceRecord,
 };
 use serde::Deserialize;
 
@@ -60,12 +60,15 @@ pub(super) async fn page(
     let frame =
         Frame { title: "The story of a resource", caller: Some(&caller), path: &path, now: gateway.now() };
     let query = tell::query(uri.as_str());
+    let spec = gateway.views().sources.get(&id);
+    let is_foreign = spec.is_some_and(|spec| HomeSite::of(&spec.entry).is_foreign(uri.as_str()));
     let is_nothing_known = story.is_empty();
     Ok(layout::page(
         &frame,
         html! {
             p.uri { code { (uri) } }
             @if !is_nothing_known { p { (state(story.resource.state)) } }
+            @if is_foreign { p { "It is of another site than this Source, which need not have what the owner of this URI has." } }
             @if story.record.as_ref().is_some_and(ResourceRecord::is_present) {
                 p { a href={ (here) "/content?uri=" (query) } download { "Its content" } }
             }

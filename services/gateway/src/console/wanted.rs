@@ -12,8 +12,19 @@ use super::form::Fields;
 use crate::refusal::Refusal;
 
 /// The fields that are texts in the API too, under the same names.
-const TEXTS: [&str; 10] =
-    ["entry", "mode", "prefer", "absent", "include", "exclude", "robots", "contact", "credential", "inbox"];
+const TEXTS: [&str; 11] = [
+    "entry",
+    "mode",
+    "prefer",
+    "absent",
+    "include",
+    "exclude",
+    "origins",
+    "robots",
+    "contact",
+    "credential",
+    "inbox",
+];
 /// Those that are numbers there.
 const NUMBERS: [&str; 4] = ["max_deletes_percent", "history", "concurrency", "requests_per_second"];
 /// Those that are lists of texts there, and written with spaces between them here.
@@ -117,6 +128,7 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("history", text(wanted.history));
     write("include", wanted.include.clone());
     write("exclude", wanted.exclude.clone());
+    write("origins", name(wanted.origins));
     write("strict", ticked(wanted.strict));
     write("concurrency", text(Some(wanted.concurrency)));
     write("requests_per_second", text(wanted.requests_per_second));
@@ -180,7 +192,7 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "strict": true, "concurrency": 7,
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],

@@ -72,6 +72,7 @@ impl Form<'_> {
                 (self.input("history", "number", "Earlier versions kept of each resource", ""))
                 (self.input("include", "text", "Only resources whose URI matches", "A regular expression."))
                 (self.input("exclude", "text", "Not resources whose URI matches", "A regular expression."))
+                (self.choice("origins", "Resources of other sites", &[("any", "are taken"), ("same", "are left out: only those of the way in's domain are taken")]))
                 (self.tick("strict", "refuse what breaks the specification, instead of tolerating and counting it"))
             }
         }

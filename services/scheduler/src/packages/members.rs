@@ -3,8 +3,8 @@
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Account, Action, Assurance, Bitstream, Contents, Failure, MemberOutcome, MemberResult, PackageRecord,
-    PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
+    Account, Action, Assurance, Bitstream, Contents, Failure, HomeSite, MemberOutcome, MemberResult,
+    PackageRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use resourcesync::{Entry, Position};
 
@@ -120,6 +120,7 @@ impl Harvest {
         items: Vec<MemberOutcome>,
     ) -> Vec<(Planned, MemberResult)> {
         let mut members = Vec::with_capacity(items.len());
+        let home = HomeSite::of(&self.entry);
         for MemberOutcome { entry, result } in items {
             let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
             if let MemberResult::BadEntry(why) = &result {
@@ -131,8 +132,7 @@ impl Harvest {
                 );
                 continue;
             }
-            let is_wanted = self.options.filter.takes(&entry.loc);
-            self.run.counters.listed += u64::from(is_wanted);
+            let is_wanted = self.is_wanted(&home, &entry.loc);
             let position = Position { line: entry.line, column: entry.column, ..Position::default() };
             let read =
                 Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };

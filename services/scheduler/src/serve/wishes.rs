@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use control::{Absent, AskedBy, Robots, RunMode, RunSpec, SourceSpec};
-use model::{Lane, Mode, RobotsTerm, Terms};
+use model::{HomeSite, Lane, Mode, RobotsTerm, Terms};
 use regex::Regex;
 
 use crate::{AbsentPolicy, Filter, HarvestOptions, Prefer};
@@ -44,7 +44,11 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         }),
         repair: run.repair,
         strict: source.strict,
-        filter: Filter { include: read(&source.include)?, exclude: read(&source.exclude)? },
+        filter: Filter {
+            include: read(&source.include)?,
+            exclude: read(&source.exclude)?,
+            only_of: (source.origins == control::Origins::Same).then(|| HomeSite::of(&source.entry)),
+        },
         jobs_per_lane: source.concurrency.into(),
         terms: terms(source),
         absent: match source.absent {
@@ -153,6 +157,14 @@ mod tests {
     fn the_guard_is_lifted_by_a_run_that_says_so_and_by_nothing_else() {
         assert_eq!(wanted(|source, _| source.max_deletes_percent = 3).max_deletes_percent, 3);
         assert_eq!(wanted(|_, run| run.allow_deletes = true).max_deletes_percent, 100);
+    }
+
+    #[test]
+    fn of_which_sites_resources_are_taken_is_handed_on() {
+        let same = wanted(|source, _| source.origins = control::Origins::Same).filter;
+        assert!(
+            !same.takes("https://other.invalid/") && wanted(|_, _| {}).filter.takes("https://other.invalid/")
+        );
     }
 
     #[test]

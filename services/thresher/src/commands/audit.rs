@@ -78,7 +78,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         terms: Terms::default(),
         jobs_per_lane: args.room.concurrency,
         retries: sync::retries(args.http.attempts()),
-        ..sync::within(args.scope)
+        ..sync::within(args.scope, &url)
     };
     let request = Request { url: url.clone(), into, view: None, web, options };
     let (progress, watched) = watch::channel(Progress::default());

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
-use store::Store;
+use store::{SourceNote, Store};
 
 use crate::cli::CatArgs;
 use crate::commands::moment::{self, At};
@@ -16,7 +16,8 @@ use crate::terminal::Out;
 /// Runs the command.
 pub(crate) async fn run(args: CatArgs) -> CommandResult {
     let uri: ResourceUri = args.resource.uri.parse().map_err(usage)?;
-    let harvested = target::open_for_reading(&args.resource.harvest.into).await?;
+    let harvested =
+        target::open_for_reading(&args.resource.harvest.into).await?.only(args.source.as_deref())?;
     match args.at {
         Some(moment) => at(&harvested, &uri, moment).await,
         None => now(&harvested, &uri).await,
@@ -25,12 +26,14 @@ pub(crate) async fn run(args: CatArgs) -> CommandResult {
 
 async fn now(harvested: &Harvested, uri: &ResourceUri) -> CommandResult {
     let mut collected = None;
-    for (_, catalog) in &harvested.sources {
+    let mut holders = Vec::new();
+    for (note, catalog) in &harvested.sources {
         let record = catalog.resource(uri).await?;
         collected = collected.max(record.as_ref().and_then(|record| record.collected));
-        if let Some(bitstream) = record.and_then(|record| record.bitstream) {
-            return write(&harvested.store, &bitstream).await;
-        }
+        holders.extend(record.and_then(|record| record.bitstream).map(|bitstream| (note, bitstream)));
+    }
+    if let Some(bitstream) = only_one(uri, holders)? {
+        return write(&harvested.store, &bitstream).await;
     }
     let error = match collected {
         Some(at) => anyhow::anyhow!(
@@ -41,17 +44,39 @@ async fn now(harvested: &Harvested, uri: &ResourceUri) -> CommandResult {
     Err(Failed { exit: Exit::Problems, error })
 }
 
+/// What is held, where one Source holds it. Of several none is chosen: any Source may claim to have what is another's.
+fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result<Option<Bitstream>, Failed> {
+    if holders.len() > 1 {
+        let names: Vec<_> =
+            holders.iter().map(|(note, _)| format!("{} ({})", note.source, note.url)).collect();
+        return Err(usage(format!(
+            "{uri} is held of {} Sources, which may have given different bytes; name one of them with --source: {}",
+            holders.len(),
+            names.join(", ")
+        )));
+    }
+    Ok(holders.into_iter().next().map(|(_, bitstream)| bitstream))
+}
+
 async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> CommandResult {
     let mut kept_since = None;
-    for (_, catalog) in &harvested.sources {
+    let mut lost_at = None;
+    let mut holders = Vec::new();
+    for (note, catalog) in &harvested.sources {
         let Some(record) = catalog.resource(uri).await? else { continue };
         let versions = catalog.versions(uri).await?.unwrap_or_default();
         match moment::at(&record, &versions, moment) {
-            At::Held(bitstream, ..) => return write(&harvested.store, bitstream).await,
-            At::Lost { lost } => return Err(lost_then(uri, moment, lost)),
+            At::Held(bitstream, ..) => holders.push((note, bitstream.clone())),
+            At::Lost { lost } => lost_at = Some(lost),
             At::NotHeld => {}
             At::Gone { kept_from } => kept_since = Some(kept_from),
         }
+    }
+    if let Some(bitstream) = only_one(uri, holders)? {
+        return write(&harvested.store, &bitstream).await;
+    }
+    if let Some(lost) = lost_at {
+        return Err(lost_then(uri, moment, lost));
     }
     let error = match kept_since {
         Some(from) => anyhow::anyhow!(

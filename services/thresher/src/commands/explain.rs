@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use catalog::CatalogReader;
 use futures::TryStreamExt;
 use model::{
-    Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, Listing, Location, PendingRecord,
-    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject, Version, bytes,
-    counted, displayed,
+    Absence, Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Listing, Location,
+    PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream, Subject,
+    Version, bytes, counted, displayed,
 };
 use report::history;
 use serde::Serialize;
@@ -28,6 +28,8 @@ use crate::terminal::{self, note};
 struct Story {
     uri: ResourceUri,
     source: String,
+    /// Whether it is of another site than the Source.
+    foreign: bool,
     record: Option<ResourceRecord>,
     /// Earlier versions that are kept, the oldest first.
     versions: Vec<Version>,
@@ -98,6 +100,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
     let mut story = Story {
         uri: uri.clone(),
         source: source.to_owned(),
+        foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
         pending: catalog.pending(uri).await?,
@@ -128,6 +131,7 @@ async fn asked(server: &Server, source: Option<&str>, uri: &ResourceUri) -> Resu
         };
         stories.push(Story {
             uri: uri.clone(),
+            foreign: HomeSite::of_text(&about.entry).is_foreign(uri.as_str()),
             source: about.entry,
             record: story.record,
             versions: story.versions,
@@ -147,7 +151,13 @@ impl Story {
     }
 
     fn tell(&self) -> String {
-        let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source), String::new()];
+        let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source)];
+        if self.foreign {
+            lines.push(
+                "  which is another site: what it gave need not be what the owner of this URI has".to_owned(),
+            );
+        }
+        lines.push(String::new());
         lines.push("History".to_owned());
         lines.extend(self.changes.iter().flat_map(history::told).map(|line| format!("  {line}")));
         if self.changes.is_empty() {

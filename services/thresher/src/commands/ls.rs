@@ -7,7 +7,7 @@ use catalog::{CatalogError, CatalogReader, Known};
 use futures::stream::{self, Peekable};
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use model::{Bitstream, Location, ResourceRecord, ResourceUri, Standing};
+use model::{Bitstream, HomeSite, Location, ResourceRecord, ResourceUri, Standing};
 use serde::Serialize;
 
 use crate::ask::{self, About, Held, Server};
@@ -27,6 +27,8 @@ pub(crate) struct Line {
     pub(crate) change_time: Option<jiff::Timestamp>,
     pub(crate) stored_at: Option<jiff::Timestamp>,
     pub(crate) location: Option<Location>,
+    /// Whether it is of another site than the Source.
+    pub(crate) foreign: bool,
 }
 
 /// Runs the command.
@@ -49,7 +51,8 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         }
     };
     let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
-    for (_, catalog) in &harvested.sources {
+    for (note, catalog) in &harvested.sources {
+        let home = HomeSite::of_text(&note.url);
         let lines = match args.at {
             Some(moment) => held_at(catalog, prefix, moment).await?.left_stream(),
             None => {
@@ -58,7 +61,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         };
         let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
-            out.line(&line)?;
+            out.line(&line.marked(&home))?;
         }
     }
     out.out.finish()?;
@@ -83,12 +86,13 @@ impl Output {
 /// What a gateway tells of a Source, a page at a time.
 async fn told(server: &Server, about: &About, prefix: &str, out: &mut Output) -> Result<(), Failed> {
     let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
+    let home = HomeSite::of_text(&about.entry);
     let mut cursor = None;
     loop {
         let page = server.page::<Resource>(&path, &query, cursor).await;
         let Some(page) = about.found(page)? else { return Ok(()) };
         for resource in page.items {
-            out.line(&resource.into())?;
+            out.line(&Line::from(resource).marked(&home))?;
         }
         cursor = page.next;
         if cursor.is_none() {
@@ -162,6 +166,7 @@ impl From<Resource> for Line {
             stored_at: resource.stored_at,
             // Where it lies in the store is the fleet's own business.
             location: None,
+            foreign: false,
         }
     }
 }
@@ -177,6 +182,7 @@ impl Line {
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             location: bitstream.map(|bitstream| bitstream.location.clone()),
+            foreign: false,
         }
     }
 
@@ -194,7 +200,13 @@ impl Line {
             change_time,
             stored_at: Some(bitstream.stored_at),
             location: Some(bitstream.location.clone()),
+            foreign: false,
         }
+    }
+
+    /// The same, marked where it is of another site than the Source.
+    fn marked(self, home: &HomeSite) -> Self {
+        Self { foreign: home.is_foreign(&self.uri), ..self }
     }
 
     fn text(&self) -> String {

@@ -37,7 +37,8 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let held = held(&into, &SourceId::of_entry(&args.url)).await?;
     let client = http::client(args.room.web(&args.http, &args.url)?)?;
     let notices = Notices::of(&client);
-    let options = HarvestOptions { jobs_per_lane: args.room.concurrency, ..sync::wanted(args.wanted) };
+    let options =
+        HarvestOptions { jobs_per_lane: args.room.concurrency, ..sync::wanted(args.wanted, &args.url) };
     let lookups = held.as_deref();
     let estimate = scheduler::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;

@@ -9,7 +9,9 @@ use model::{SourceId, displayed};
 use url::Url;
 
 use crate::ask::{Asked, Kind};
-use crate::cli::{AbsentArg, ModeArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs};
+use crate::cli::{
+    AbsentArg, ModeArg, OriginsArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs,
+};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::terminal::{self, note, say};
@@ -186,6 +188,10 @@ pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
         history: wanted.history,
         include: text(&scope.include),
         exclude: text(&scope.exclude),
+        origins: match scope.origins {
+            OriginsArg::Any => control::Origins::Any,
+            OriginsArg::Same => control::Origins::Same,
+        },
         strict: scope.strict,
         ..SourceSpec::new(url.clone())
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
-use model::{Mode, SourceId, SystemClock};
+use model::{HomeSite, Mode, SourceId, SystemClock};
 use scheduler::{Filter, HarvestError, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{ModeArg, PreferArg, ScopeArgs, SyncArgs, ViewArg, WantedArgs};
+use crate::cli::{ModeArg, OriginsArg, PreferArg, ScopeArgs, SyncArgs, ViewArg, WantedArgs};
 use crate::commands::audit::{self, Telling};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
@@ -45,6 +45,10 @@ pub(crate) struct Outcome {
     deleted: u64,
     failed: u64,
     absent: u64,
+    /// Entries read that name resources of other sites.
+    foreign: u64,
+    /// Those that `--origins same` left out.
+    foreign_left_out: u64,
     /// Problems that the operator ignores.
     ignored: u64,
     bytes: u64,
@@ -78,7 +82,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         rediscover_after: args.rediscover_after,
         jobs_per_lane: args.room.concurrency,
         retries: retries(args.http.attempts()),
-        ..wanted(args.wanted)
+        ..wanted(args.wanted, &args.url)
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
     let (progress, watched) = watch::channel(Progress::default());
@@ -104,7 +108,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
 }
 
 /// What is wanted of the Source, as a harvest is told.
-pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
+pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
     HarvestOptions {
         mode: match args.mode {
             ModeArg::Auto => None,
@@ -117,15 +121,19 @@ pub(crate) fn wanted(args: WantedArgs) -> HarvestOptions {
             PreferArg::Dump => Prefer::Dump,
         }),
         history: args.history,
-        ..within(args.scope)
+        ..within(args.scope, entry)
     }
 }
 
 /// What of the Source counts, as a harvest is told.
-pub(crate) fn within(scope: ScopeArgs) -> HarvestOptions {
+pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
     HarvestOptions {
         strict: scope.strict,
-        filter: Filter { include: scope.include, exclude: scope.exclude },
+        filter: Filter {
+            include: scope.include,
+            exclude: scope.exclude,
+            only_of: (scope.origins == OriginsArg::Same).then(|| HomeSite::of(entry)),
+        },
         absent: scope.absent.into(),
         max_deletes_percent: scope.max_deletes,
         ..HarvestOptions::default()
@@ -255,6 +263,8 @@ impl Outcome {
             deleted: counters.deleted,
             failed: counters.failed,
             absent: counters.absent,
+            foreign: counters.foreign,
+            foreign_left_out: counters.foreign_left_out,
             ignored: report.ignored_problems,
             bytes: counters.bytes,
             requests: counters.requests,
