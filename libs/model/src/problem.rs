@@ -82,6 +82,16 @@ pub enum ProblemReason {
     DamagedBytes,
     /// A message of ours that could not be worked on, whatever was tried.
     Poison,
+    /// More indexes one above the other than a run reads.
+    LimitIndexLevels,
+    /// More documents than a run reads.
+    LimitDocuments,
+    /// More entries than a run reads.
+    LimitEntries,
+    /// More bytes of documents than a run reads.
+    LimitDocumentBytes,
+    /// A compressed document that inflates to many times its size.
+    LimitInflation,
 }
 
 /// A problem: one for each resource, document, entry or message, visible until it is settled.
@@ -152,7 +162,7 @@ impl ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 33] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,
@@ -181,6 +191,11 @@ impl ProblemReason {
         Self::MissingBytes,
         Self::DamagedBytes,
         Self::Poison,
+        Self::LimitIndexLevels,
+        Self::LimitDocuments,
+        Self::LimitEntries,
+        Self::LimitDocumentBytes,
+        Self::LimitInflation,
     ];
 
     /// The reason's stable name.
@@ -214,6 +229,11 @@ impl ProblemReason {
             Self::MissingBytes => "missing-bytes",
             Self::DamagedBytes => "damaged-bytes",
             Self::Poison => "poison",
+            Self::LimitIndexLevels => "limit-index-levels",
+            Self::LimitDocuments => "limit-documents",
+            Self::LimitEntries => "limit-entries",
+            Self::LimitDocumentBytes => "limit-document-bytes",
+            Self::LimitInflation => "limit-inflation",
         }
     }
 }

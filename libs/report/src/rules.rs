@@ -211,6 +211,11 @@ pub(crate) fn is_own(reason: ProblemReason) -> bool {
             | ProblemReason::DamagedBytes
             | ProblemReason::Poison
             | ProblemReason::TooLarge
+            | ProblemReason::LimitIndexLevels
+            | ProblemReason::LimitDocuments
+            | ProblemReason::LimitEntries
+            | ProblemReason::LimitDocumentBytes
+            | ProblemReason::LimitInflation
     )
 }
 

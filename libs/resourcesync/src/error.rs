@@ -156,6 +156,8 @@ pub enum LimitKind {
     EventBytes(u64),
     /// [`Limits::max_document_bytes`](crate::Limits::max_document_bytes).
     DocumentBytes(u64),
+    /// [`Limits::max_inflation`](crate::Limits::max_inflation).
+    Inflation(u64),
 }
 
 impl fmt::Display for LimitKind {
@@ -172,6 +174,9 @@ impl fmt::Display for LimitKind {
                 write!(f, "a tag, comment or text is longer than max_event_bytes = {max}")
             }
             Self::DocumentBytes(max) => write!(f, "the document is longer than max_document_bytes = {max}"),
+            Self::Inflation(max) => {
+                write!(f, "the gzip data inflate to more than max_inflation = {max} times their size")
+            }
         }
     }
 }

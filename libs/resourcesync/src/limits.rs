@@ -21,6 +21,10 @@ pub struct Limits {
     pub max_event_bytes: u64,
     /// Bytes of the whole document after decompression; `None` for no limit.
     pub max_document_bytes: Option<u64>,
+    /// How many times its compressed size a document may have after decompression. More ends the reading.
+    pub max_inflation: u64,
+    /// Bytes after decompression below which no document counts as inflated too much.
+    pub inflation_floor_bytes: u64,
 }
 
 impl Default for Limits {
@@ -33,7 +37,16 @@ impl Default for Limits {
             max_entry_bytes: 4 * 1024 * 1024,
             max_event_bytes: 1024 * 1024,
             max_document_bytes: None,
+            max_inflation: 500,
+            inflation_floor_bytes: 8 * 1024 * 1024,
         }
+    }
+}
+
+impl Limits {
+    /// Whether `inflated` bytes out of `compressed` ones are more than [`max_inflation`](Self::max_inflation) allows.
+    pub(crate) fn is_inflated_too_much(&self, compressed: u64, inflated: u64) -> bool {
+        inflated > self.inflation_floor_bytes && inflated > compressed.saturating_mul(self.max_inflation)
     }
 }
 

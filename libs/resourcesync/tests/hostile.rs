@@ -102,6 +102,25 @@ fn endless_header_ends_at_its_limit() {
 }
 
 #[test]
+fn what_inflates_beyond_the_ratio_ends_the_reading() {
+    let document = resource_list(&GOOD.repeat(20_000));
+    let compressed = gzip(document.as_bytes());
+    let ratio = document.len() as u64 / compressed.len() as u64;
+    let under = |most: u64, floor: u64| {
+        limited(compressed.as_slice(), |limits| {
+            (limits.max_inflation, limits.inflation_floor_bytes) = (most, floor);
+        })
+    };
+    assert!(under(ratio + 1, 0).error.is_none(), "an honest list");
+    assert!(under(2, document.len() as u64).error.is_none(), "too small to do harm");
+    let reading = under(ratio / 2, 100_000);
+    assert_eq!(limit(&reading), LimitKind::Inflation(ratio / 2));
+    assert!(!reading.summary.complete);
+    let plain = limited(document.as_bytes(), |limits| limits.max_inflation = 0);
+    assert!(plain.error.is_none(), "what is not compressed does not inflate");
+}
+
+#[test]
 fn document_limit_counts_decompressed_bytes() {
     let document = resource_list(&GOOD.repeat(1_000));
     let exact =

@@ -24,6 +24,8 @@ const NARROW: Limits = Limits {
     max_entry_bytes: 180,
     max_event_bytes: 120,
     max_document_bytes: Some(900),
+    max_inflation: 500,
+    inflation_floor_bytes: 8 << 20,
 };
 
 /// Everything there is to know of a reading.

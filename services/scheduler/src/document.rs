@@ -9,6 +9,7 @@ use resourcesync::{Capability, Datetime, Entry, Header, Item, ReadError, Root, S
 use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::limits::LimitMet;
 use crate::plan::names;
 use crate::queue;
 use crate::read::{DocumentError, DocumentStream, Part};
@@ -55,7 +56,10 @@ impl Harvest {
         stream: DocumentStream,
         horizon: Horizon,
     ) -> Result<(), HarvestError> {
-        self.read_parts(uri, record, stream, horizon).await?;
+        let mut stream = stream;
+        let read = self.read_parts(uri, record, &mut stream, horizon).await;
+        self.spent.end_document(stream.bytes());
+        read?;
         // From here on the catalog is asked for all that is planned.
         self.committed().await
     }
@@ -64,7 +68,7 @@ impl Harvest {
         &mut self,
         uri: &str,
         record: DocumentRecord,
-        mut stream: DocumentStream,
+        stream: &mut DocumentStream,
         horizon: Horizon,
     ) -> Result<(), HarvestError> {
         self.run.counters.requests += u64::from(stream.requests);
@@ -73,15 +77,24 @@ impl Harvest {
             match part {
                 Part::Header(header) => {
                     if let Err(why) = expect_kind(&header, &reading.record.capability) {
-                        let failure = unreadable(ProblemReason::WrongKind, why, *stream.evidence);
+                        let failure = unreadable(ProblemReason::WrongKind, why, (*stream.evidence).clone());
                         return self.fail_document(uri, reading.record, failure).await;
                     }
                     reading.context = Some(take_header(&mut reading.record, uri, header, reading.horizon));
                     self.expect_names(&reading.record);
                 }
-                Part::Items(items) => {
+                Part::Items(mut items) => {
+                    let met = self.take_within_limits(uri, &reading, &mut items).await?;
                     if !self.plan_items(uri, &mut reading, items).await? {
                         return Ok(());
+                    }
+                    if let Some(met) = met {
+                        // What was read of it is kept.
+                        if !Box::pin(self.lay()).await? {
+                            return Ok(());
+                        }
+                        let failure = beyond(met, (*stream.evidence).clone());
+                        return self.fail_document(uri, reading.record, failure).await;
                     }
                 }
                 Part::End(summary) => return self.document_done(uri, reading, summary).await,
@@ -94,14 +107,73 @@ impl Harvest {
                         return self.fail_document_web(uri, reading.record, &error).await;
                     }
                     self.run.counters.add_quirks(&names(&summary.quirks));
-                    let failure = unreadable(reason_of(&error), error.to_string(), *stream.evidence);
+                    let evidence = (*stream.evidence).clone();
+                    let failure = match self.limit_met_by(&error) {
+                        Some(met) => beyond(met, evidence),
+                        None => unreadable(reason_of(&error), error.to_string(), evidence),
+                    };
                     return self.fail_document(uri, reading.record, failure).await;
                 }
             }
         }
         let why = DocumentError::Stopped.to_string();
-        self.fail_document(uri, reading.record, unreadable(ProblemReason::Malformed, why, *stream.evidence))
-            .await
+        self.fail_document(
+            uri,
+            reading.record,
+            unreadable(ProblemReason::Malformed, why, (*stream.evidence).clone()),
+        )
+        .await
+    }
+
+    /// Leaves of entries what the run's limits allow. Tells the limit that forbids the rest.
+    async fn take_within_limits(
+        &mut self,
+        uri: &str,
+        reading: &Reading,
+        items: &mut Vec<Item>,
+    ) -> Result<Option<LimitMet>, HarvestError> {
+        let limits = self.options.limits;
+        let met = self.spent.take_entries(&limits, items);
+        let named = items.iter().filter(|item| reading.leads_to_document(item)).count();
+        if named == 0 {
+            return Ok(met);
+        }
+        let above = self.indexes_above(uri, &reading.record).await?;
+        let (mut room, met_by_documents) = self.spent.room_for(&limits, above, named);
+        if met_by_documents.is_some() {
+            items.retain(|item| {
+                let is_document = reading.leads_to_document(item);
+                let is_taken = !is_document || room > 0;
+                room -= usize::from(is_document && is_taken);
+                is_taken
+            });
+        }
+        Ok(met_by_documents.or(met))
+    }
+
+    /// How many indexes lead to a document, one above the other. More than are allowed are not counted.
+    async fn indexes_above(&self, uri: &str, record: &DocumentRecord) -> Result<u32, HarvestError> {
+        let set = self.sets.get(&record.set);
+        // What the Source offers by itself may have been named by an index in an earlier run.
+        let is_offered = |uri: &str| {
+            set.is_some_and(|set| set.documents(&record.capability).any(|offered| offered == uri))
+        };
+        let (mut above, mut at, mut parent) = (0, uri.to_owned(), record.parent.clone());
+        while let Some(uri) = parent.filter(|_| above < self.options.limits.index_levels && !is_offered(&at))
+        {
+            above += 1;
+            parent = self.catalog.document(&uri).await?.and_then(|record| record.parent);
+            at = uri;
+        }
+        Ok(above)
+    }
+
+    /// The limit of the run that ended the reading of a document, if it was one.
+    fn limit_met_by(&self, error: &DocumentError) -> Option<LimitMet> {
+        match error {
+            DocumentError::Read(error) => self.options.limits.met_by(error),
+            _ => None,
+        }
     }
 
     /// Begins at the document's first entry, or after a crash at the first one of this very version that is not planned.
@@ -282,17 +354,20 @@ pub(crate) fn take_header(
 }
 
 impl Reading {
+    /// Whether an entry leads to a document. One that says what changed is a resource, whatever it stands in.
+    fn leads_to_document(&self, item: &Item) -> bool {
+        let is_index = self.record.root == Some(Root::SitemapIndex);
+        let is_part = self.context.as_ref().is_some_and(|context| context.is_part(item));
+        is_part || is_index && matches!(item, Item::Entry(entry) if entry.metadata.change.is_none())
+    }
+
     /// Parts entries by what they lead to.
     fn sort(&mut self, items: Vec<Item>) -> Sorted {
-        let is_index = self.record.root == Some(Root::SitemapIndex);
         let mut sorted = Sorted::default();
         for item in items {
-            let is_part = self.context.as_ref().is_some_and(|context| context.is_part(&item));
+            let is_document = self.leads_to_document(&item);
             match item {
-                // An entry that says what changed is a resource, whatever it stands in.
-                Item::Entry(entry) if is_part || is_index && entry.metadata.change.is_none() => {
-                    sorted.documents.push(*entry);
-                }
+                Item::Entry(entry) if is_document => sorted.documents.push(*entry),
                 Item::Entry(entry) if self.is_package(&entry) => sorted.packages.push(*entry),
                 item => sorted.resources.push(item),
             }
@@ -324,6 +399,11 @@ pub(crate) fn expect_kind(header: &Header, expected: &Capability) -> Result<(), 
         Some(found) if found == expected => Ok(()),
         Some(found) => Err(format!("it is a {found}, but was announced as a {expected}")),
     }
+}
+
+/// What lies beyond a limit of the run is not read.
+pub(crate) fn beyond(met: LimitMet, evidence: Evidence) -> Failure {
+    unreadable(met.reason(), met.to_string(), evidence)
 }
 
 /// The next run reads it again.

@@ -274,6 +274,7 @@ impl Harvest {
             child.parent = Some(index.to_owned());
             child.from = from;
             batch.put_document(&entry.loc, &child);
+            self.spent.queue(1);
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ use crate::commit::Commits;
 use crate::error::HarvestError;
 use crate::fresh::Fresh;
 use crate::lay::{Ahead, Spool};
+use crate::limits::Spent;
 use crate::options::HarvestOptions;
 use crate::problems::{self, OpenProblems};
 use crate::progress::{Documents, Progress};
@@ -136,6 +137,8 @@ pub struct Harvest {
     pub(crate) is_resumed: bool,
     /// Whether the Source's documents were queued for the run.
     pub(crate) has_begun: bool,
+    /// What was read of the Source's documents, of what its limits allow.
+    pub(crate) spent: Spent,
     /// The channels that its sets were known to offer when it began, without fragments.
     pub(crate) topics: HashSet<String>,
     /// Changes of each set that a hub should have told of, and did not.
@@ -247,10 +250,11 @@ impl Harvest {
             Some(run) => catalog.discovery().await?.is_some_and(|known| known.looked_up_at >= run.started_at),
             None => false,
         };
-        let has_begun = match &interrupted {
-            Some(run) => queue::has_begun(&catalog, run.id).await?,
-            None => false,
+        let queued = match &interrupted {
+            Some(run) => queue::count(&catalog, run.id).await?,
+            None => 0,
         };
+        let has_begun = queued > 0;
         let run = interrupted.clone().unwrap_or_else(|| RunRecord {
             id: RunId::fresh(),
             mode: if is_audit { Mode::Audit } else { Mode::Incremental },
@@ -310,6 +314,7 @@ impl Harvest {
             vanished: 0,
             is_resumed: interrupted.is_some(),
             has_begun,
+            spent: Spent::default().with_queued(queued),
             topics,
             missed: HashMap::new(),
             settling: Vec::new(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::{Disposition, Failure, HomeSite, Mode, ProblemReason, Terms};
 use regex::Regex;
 
+use crate::limits::RunLimits;
 use crate::missed::Channels;
 
 /// What the operator may choose for a run.
@@ -41,6 +42,8 @@ pub struct HarvestOptions {
     pub notified: bool,
     /// The channels that hubs should tell of changes by.
     pub channels: Channels,
+    /// How much the run reads of the Source's documents at most.
+    pub limits: RunLimits,
 }
 
 /// What is read where a Source offers both.
@@ -107,6 +110,7 @@ impl Default for HarvestOptions {
             history: None,
             notified: false,
             channels: Channels::default(),
+            limits: RunLimits::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use crate::document::unreadable;
+use crate::document::{beyond, unreadable};
 use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
@@ -73,6 +73,9 @@ impl Harvest {
                 unreadable(ProblemReason::BadUri, "its URI is not absolute".to_owned(), Evidence::default());
             return self.fail_document(uri, record, failure).await;
         };
+        if let Some(met) = self.spent.begin_document(&self.options.limits) {
+            return self.fail_document(uri, record, beyond(met, Evidence::default())).await;
+        }
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
         let held = match record.state {
@@ -84,7 +87,7 @@ impl Harvest {
             }
             _ => Validators::default(),
         };
-        let options = horizon.options(mode);
+        let options = self.spent.options(&self.options.limits, horizon.options(mode));
         let opened = match begun.filter(|begun| begun.answers(&url, &held)) {
             Some(begun) => {
                 self.waits.add(begun.waited);

@@ -83,15 +83,14 @@ pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Ti
         && known.bad == 0
 }
 
-/// Whether documents of a run were queued. What hubs have delivered is queued by nobody.
-pub(crate) async fn has_begun(catalog: &Catalog, run: RunId) -> Result<bool, HarvestError> {
+/// How many documents of a run were queued. What hubs have delivered is queued by nobody.
+pub(crate) async fn count(catalog: &Catalog, run: RunId) -> Result<u64, HarvestError> {
     let mut documents = catalog.scan_documents().await?;
+    let mut queued = 0;
     while let Some((_, record)) = documents.try_next().await? {
-        if record.run == run && !is_notice(&record) {
-            return Ok(true);
-        }
+        queued += u64::from(record.run == run && !is_notice(&record));
     }
-    Ok(false)
+    Ok(queued)
 }
 
 /// Every document that is known, by its URI.

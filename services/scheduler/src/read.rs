@@ -2,6 +2,7 @@
 //! in memory than a few chunks and one batch.
 
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, Bytes};
@@ -44,6 +45,8 @@ pub struct DocumentStream {
     pub requests: u32,
     /// What a problem with it is to be judged by: where it came from, and what the server said of it.
     pub evidence: Box<Evidence>,
+    /// Bytes that were parsed so far, after decompression.
+    bytes: Arc<AtomicU64>,
     parts: mpsc::Receiver<Part>,
 }
 
@@ -108,9 +111,9 @@ pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Opti
     let options = Options { base: Some(url.clone()), ..options };
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
     tokio::spawn(inflate(member, chunks_in));
-    let parts = parts_of(chunks_out, options);
+    let (bytes, parts) = parts_of(chunks_out, options);
     let (validators, evidence) = (Validators::default(), Box::default());
-    DocumentStream { url, validators, requests: 0, evidence, parts }
+    DocumentStream { url, validators, requests: 0, evidence, bytes, parts }
 }
 
 /// Begins to read a document that is here already, as it came from `url`.
@@ -119,15 +122,35 @@ pub(crate) fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> Document
     let (chunks_in, chunks_out) = mpsc::channel(1);
     // There is room for it: nobody has sent anything yet.
     let _ = chunks_in.try_send(Ok(bytes.into()));
-    let parts = parts_of(chunks_out, options);
+    let (bytes, parts) = parts_of(chunks_out, options);
     let (validators, evidence) = (Validators::default(), Box::default());
-    DocumentStream { url, validators, requests: 0, evidence, parts }
+    DocumentStream { url, validators, requests: 0, evidence, bytes, parts }
 }
 
-fn parts_of(chunks: mpsc::Receiver<Result<Bytes, DocumentError>>, options: Options) -> mpsc::Receiver<Part> {
+/// Parses chunks. Gives how many bytes were parsed, and the parts as they come.
+fn parts_of(
+    chunks: mpsc::Receiver<Result<Bytes, DocumentError>>,
+    options: Options,
+) -> (Arc<AtomicU64>, mpsc::Receiver<Part>) {
     let (parts_in, parts) = mpsc::channel(BATCHES_AHEAD);
-    tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks), options, &parts_in));
-    parts
+    let bytes = Arc::<AtomicU64>::default();
+    let out = PartsOut { parts: parts_in, bytes: Arc::clone(&bytes) };
+    tokio::task::spawn_blocking(move || parse(ChunkReader::new(chunks), options, &out));
+    (bytes, parts)
+}
+
+/// Where the parser leaves what it reads.
+struct PartsOut {
+    parts: mpsc::Sender<Part>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl PartsOut {
+    /// Hands a part on, behind which so many bytes were read. Tells whether the planner is still there.
+    fn send(&self, part: Part, bytes: u64) -> bool {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.parts.blocking_send(part).is_ok()
+    }
 }
 
 impl DocumentStream {
@@ -139,8 +162,13 @@ impl DocumentStream {
         let options = Options { base: Some(url.clone()), ..options };
         let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
         tokio::spawn(receive(pieces, response, chunks_in));
-        let parts = parts_of(chunks_out, options);
-        Self { url, validators, requests, evidence, parts }
+        let (bytes, parts) = parts_of(chunks_out, options);
+        Self { url, validators, requests, evidence, bytes, parts }
+    }
+
+    /// Bytes that were parsed so far, after decompression.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The next part; none after [`Part::End`] or [`Part::Broken`].
@@ -194,48 +222,49 @@ async fn inflate(mut member: MemberReader<'static>, chunks: mpsc::Sender<Result<
 }
 
 /// Parses on a thread of its own: the reader pulls, and may have to wait for the network.
-fn parse(source: ChunkReader, options: Options, parts: &mpsc::Sender<Part>) {
+fn parse(source: ChunkReader, options: Options, out: &PartsOut) {
     let failure = Arc::clone(&source.failure);
     // Where the network failed, that is the cause, not what the parser makes of the missing rest.
     let cause = |error: ReadError| match lock(&failure).take() {
         Some(cause) => cause,
         None => DocumentError::Read(error),
     };
-    let end = match Reader::new(source, options) {
-        Err(error) => Part::Broken(cause(error), Summary::default()),
-        Ok(mut reader) => match parse_items(&mut reader, parts) {
-            Ok(true) => Part::End(reader.summary()),
-            Ok(false) => return,
-            Err(error) => Part::Broken(cause(error), reader.summary()),
-        },
-    };
     // A failed send means that the planner has gone; so may we.
-    let _ = parts.blocking_send(end);
+    match Reader::new(source, options) {
+        Err(error) => {
+            out.send(Part::Broken(cause(error), Summary::default()), 0);
+        }
+        Ok(mut reader) => {
+            let end = match parse_items(&mut reader, out) {
+                Ok(true) => Part::End(reader.summary()),
+                Ok(false) => return,
+                Err(error) => Part::Broken(cause(error), reader.summary()),
+            };
+            out.send(end, reader.bytes_read());
+        }
+    }
 }
 
-fn parse_items(reader: &mut Reader<ChunkReader>, parts: &mpsc::Sender<Part>) -> Result<bool, ReadError> {
+fn parse_items(reader: &mut Reader<ChunkReader>, out: &PartsOut) -> Result<bool, ReadError> {
     let header = reader.header()?.clone();
-    if parts.blocking_send(Part::Header(header)).is_err() {
+    if !out.send(Part::Header(header), reader.bytes_read()) {
         return Ok(false);
     }
     let mut batch = Vec::with_capacity(BATCH);
     loop {
         match reader.next() {
             Ok(Some(item)) => batch.push(item),
-            Ok(None) => {
-                let listening = batch.is_empty() || parts.blocking_send(Part::Items(batch)).is_ok();
-                return Ok(listening);
-            }
+            Ok(None) => return Ok(batch.is_empty() || out.send(Part::Items(batch), reader.bytes_read())),
             Err(error) => {
                 if !batch.is_empty() {
-                    let _ = parts.blocking_send(Part::Items(batch));
+                    out.send(Part::Items(batch), reader.bytes_read());
                 }
                 return Err(error);
             }
         }
         if batch.len() == BATCH {
             let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
-            if parts.blocking_send(Part::Items(full)).is_err() {
+            if !out.send(Part::Items(full), reader.bytes_read()) {
                 return Ok(false);
             }
         }

@@ -17,7 +17,7 @@ pub(crate) use crate::cli_fleet::{
 pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
 pub(crate) use crate::cli_wanted::{
-    AbsentArg, ModeArg, OriginsArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs,
+    AbsentArg, LimitArgs, ModeArg, OriginsArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs,
 };
 use crate::http::HttpArgs;
 
@@ -122,6 +122,9 @@ pub(crate) struct SyncArgs {
     #[command(flatten)]
     pub(crate) room: RoomArgs,
 
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
     /// Print one JSON object with the result as the last line on standard output.
     #[arg(long)]
     pub(crate) json: bool,
@@ -153,6 +156,9 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) room: RoomArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// Print one JSON object with the result as the last line; with --list, one line for each difference before it.
     #[arg(long)]

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 use regex::Regex;
-use scheduler::AbsentPolicy;
+use scheduler::{AbsentPolicy, RunLimits};
 use url::Url;
 use web::WebConfig;
 
@@ -60,6 +60,42 @@ pub(crate) struct ScopeArgs {
     /// run asks for your word.
     #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
     pub(crate) max_deletes: u8,
+}
+
+/// How much a run reads of the Source's documents at most. What is beyond is a problem, and nothing is deleted for it.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LimitArgs {
+    /// The most indexes one above the other: with 3, a list below an index below an index below an index is read.
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().index_levels)]
+    max_index_levels: u32,
+
+    /// The most documents that a run reads: lists, dumps, change documents, and indexes of these.
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().documents)]
+    max_documents: u64,
+
+    /// The most entries that a run reads, of all documents together.
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().entries)]
+    max_entries: u64,
+
+    /// The most bytes that all documents of a run have together, after decompression.
+    #[arg(long, value_name = "BYTES", default_value_t = RunLimits::default().document_bytes)]
+    max_document_bytes: u64,
+
+    /// How many times its compressed size a document may have after decompression.
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().inflation)]
+    max_inflation: u64,
+}
+
+impl From<LimitArgs> for RunLimits {
+    fn from(args: LimitArgs) -> Self {
+        Self {
+            index_levels: args.max_index_levels,
+            documents: args.max_documents,
+            entries: args.max_entries,
+            document_bytes: args.max_document_bytes,
+            inflation: args.max_inflation,
+        }
+    }
 }
 
 /// How much is asked for at the same time.

@@ -19,6 +19,8 @@ const NARROW: Limits = Limits {
     max_entry_bytes: 400,
     max_event_bytes: 250,
     max_document_bytes: Some(1_500),
+    max_inflation: 500,
+    inflation_floor_bytes: 8 << 20,
 };
 
 /// Bytes of a buffer that holds no entry whole, so that each is read token by token.

@@ -32,12 +32,20 @@ impl<R: Read> Input<R> {
                 Err(error) => return Err(error),
             }
         }
-        let tap = Tap { head: magic, given: 0, known, inner, failed: false };
+        let tap = Tap { head: magic, given: 0, known, inner, bytes: 0, failed: false };
         Ok(if magic[..known] == GZIP_MAGIC {
             Self::Gzip(Box::new(MultiGzDecoder::new(tap)))
         } else {
             Self::Plain(tap)
         })
+    }
+
+    /// Compressed bytes read so far; nothing where the document is not compressed.
+    pub(super) fn compressed_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Gzip(decoder) => Some(decoder.get_ref().bytes),
+        }
     }
 
     pub(super) fn is_gzip(&self) -> bool {
@@ -68,6 +76,8 @@ pub(super) struct Tap<R> {
     known: usize,
     given: usize,
     inner: R,
+    /// Bytes given so far.
+    bytes: u64,
     failed: bool,
 }
 
@@ -77,9 +87,11 @@ impl<R: Read> Read for Tap<R> {
             let count = buf.len().min(self.known - self.given);
             buf[..count].copy_from_slice(&self.head[self.given..self.given + count]);
             self.given += count;
+            self.bytes += count as u64;
             return Ok(count);
         }
         let result = self.inner.read(buf);
+        self.bytes += *result.as_ref().unwrap_or(&0) as u64;
         self.failed = matches!(&result, Err(error) if error.kind() != io::ErrorKind::Interrupted);
         result
     }

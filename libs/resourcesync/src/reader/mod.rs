@@ -143,6 +143,11 @@ impl<R: Read> Reader<R> {
         self.guarded(Self::advance)
     }
 
+    /// Bytes of the document that were read so far, after decompression.
+    pub fn bytes_read(&self) -> u64 {
+        self.tokens.bytes_read()
+    }
+
     /// How far the reading came.
     pub fn summary(&self) -> Summary {
         Summary {

@@ -30,8 +30,7 @@ pub(super) struct Source<R> {
     lines: Lines,
     mark: u64,
     marked: Option<Position>,
-    max_event: u64,
-    max_document: Option<u64>,
+    limits: Limits,
     fault: Option<Fault>,
     /// Met while reading ahead; it is told where the bytes before it end.
     postponed: Option<Fault>,
@@ -66,8 +65,7 @@ impl<R: Read> Source<R> {
             lines: Lines { counted: 0, line: 1, start: 0 },
             mark: 0,
             marked: None,
-            max_event: limits.max_event_bytes,
-            max_document: limits.max_document_bytes,
+            limits: limits.clone(),
             fault: None,
             postponed: None,
         })
@@ -93,6 +91,11 @@ impl<R: Read> Source<R> {
     /// Where the parser stands, as a byte of the document.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.pos as u64
+    }
+
+    /// Bytes read so far, after decompression.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.base + self.filled as u64
     }
 
     /// Marks the beginning of an event: positions are told from there, and its length is limited from there.
@@ -153,7 +156,8 @@ impl<R: Read> Source<R> {
 
     /// What lies ahead of the parser in the buffer, as far as it is valid UTF-8 and within the limit of the document.
     pub(super) fn ahead(&self) -> &[u8] {
-        let allowed = self.max_document.map_or(u64::MAX, |max| max.saturating_sub(self.offset()));
+        let allowed =
+            self.limits.max_document_bytes.map_or(u64::MAX, |max| max.saturating_sub(self.offset()));
         let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
         &self.buf[self.pos..self.ready.min(self.pos.saturating_add(allowed))]
     }
@@ -184,6 +188,11 @@ impl<R: Read> Source<R> {
         let read = self.input.read(&mut self.buf[self.filled..]).map_err(Fault::Input)?;
         self.filled += read;
         self.end = read == 0;
+        let inflated = self.bytes_read();
+        let compressed = self.input.compressed_bytes();
+        if compressed.is_some_and(|bytes| self.limits.is_inflated_too_much(bytes, inflated)) {
+            return Err(Fault::Limit(LimitKind::Inflation(self.limits.max_inflation)));
+        }
         Ok(())
     }
 
@@ -207,11 +216,11 @@ impl<R: Read> Source<R> {
     /// How many bytes may still be handed out before a limit.
     fn allowance(&self) -> Result<usize, Fault> {
         let offset = self.offset();
-        let event = (self.mark + self.max_event).saturating_sub(offset);
-        let document = self.max_document.map_or(u64::MAX, |max| max.saturating_sub(offset));
-        match (event, document, self.max_document) {
+        let event = (self.mark + self.limits.max_event_bytes).saturating_sub(offset);
+        let document = self.limits.max_document_bytes.map_or(u64::MAX, |max| max.saturating_sub(offset));
+        match (event, document, self.limits.max_document_bytes) {
             (_, 0, Some(max)) => Err(Fault::Limit(LimitKind::DocumentBytes(max))),
-            (0, ..) => Err(Fault::Limit(LimitKind::EventBytes(self.max_event))),
+            (0, ..) => Err(Fault::Limit(LimitKind::EventBytes(self.limits.max_event_bytes))),
             _ => Ok(usize::try_from(event.min(document)).unwrap_or(usize::MAX)),
         }
     }

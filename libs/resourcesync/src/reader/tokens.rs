@@ -70,6 +70,11 @@ impl<R: Read> Tokens<R> {
         self.xml.get_mut()
     }
 
+    /// Bytes read so far, after decompression.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.xml.get_ref().bytes_read()
+    }
+
     /// Where the last token begins.
     pub(super) fn position(&mut self) -> Position {
         self.source().marked()

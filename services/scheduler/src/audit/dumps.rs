@@ -127,7 +127,8 @@ impl Harvest {
         let package = self.store.range_reader(location, length);
         match manifest(package, &Limits::default(), u64::MAX).await {
             Ok(member) => {
-                let stream = read::open_member(member, url.clone(), heard.horizon.options(self.read_mode()));
+                let options = self.options_within_limits(heard);
+                let stream = read::open_member(member, url.clone(), options);
                 self.hear_manifest(heard, reading, named, stream).await
             }
             Err(why) => {
@@ -149,7 +150,7 @@ impl Harvest {
         named: &Named,
         contents: &Url,
     ) -> Result<Manifest, HarvestError> {
-        let options = heard.horizon.options(self.read_mode());
+        let options = self.options_within_limits(heard);
         let manifest = match read::open(&self.client, contents, Validators::default(), options).await {
             Ok(Opened::Document(stream)) => {
                 self.run.counters.requests += u64::from(stream.requests);
@@ -185,7 +186,8 @@ impl Harvest {
         let limits = Limits { directory_bytes: MOST, ..Limits::default() };
         match manifest(Arc::clone(package), &limits, MOST).await {
             Ok(member) => {
-                let stream = read::open_member(member, url.clone(), heard.horizon.options(self.read_mode()));
+                let options = self.options_within_limits(heard);
+                let stream = read::open_member(member, url.clone(), options);
                 self.hear_manifest(heard, reading, named, stream).await
             }
             Err(why) => Ok(Err(why)),
@@ -214,9 +216,12 @@ impl Harvest {
                     let set = reading.set;
                     context = Some(manifest_context(&named.uri, set, dump, &named.metadata, said, horizon));
                 }
-                Part::Items(items) => {
+                Part::Items(mut items) => {
                     self.check_stop()?;
                     let Some(context) = &context else { continue };
+                    if let Some(met) = self.spent.take_entries(&self.options.limits, &mut items) {
+                        return Ok(Err(met.to_string()));
+                    }
                     for item in items {
                         let Item::Entry(entry) = item else { continue };
                         self.hear_entry(heard, reading, context, *entry).await?;
@@ -257,6 +262,11 @@ impl Harvest {
         heard.unread = unread;
         heard.remarks.truncate(remarks);
         reading.told = told;
+    }
+
+    /// How the next document is read: within what is left of the run's limits.
+    pub(super) fn options_within_limits(&self, heard: &Heard) -> resourcesync::Options {
+        self.spent.options(&self.options.limits, heard.horizon.options(self.read_mode()))
     }
 
     fn read_mode(&self) -> ReadMode {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
-use resourcesync::{Capability, Entry, Header, Item, Mode as ReadMode, Root, Summary};
+use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
 use url::Url;
 
 use super::named::{Named, NamedPackages};
@@ -16,6 +16,7 @@ use crate::document::{expect_kind, take_header};
 use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
+use crate::limits::LimitMet;
 use crate::plan::names;
 use crate::queue;
 use crate::read::{self, Opened, Part};
@@ -53,6 +54,8 @@ struct Next {
     /// What its index says of its beginning.
     from: Option<Timestamp>,
     parent: Option<String>,
+    /// Indexes that lead to it, one above the other.
+    above: u32,
 }
 
 /// A document that was read.
@@ -66,6 +69,8 @@ pub(super) struct Reading<'a> {
     /// The document that words come from, by its number.
     pub(super) number: usize,
     pub(super) set: &'a SetId,
+    /// Indexes that lead to it, one above the other.
+    above: u32,
     /// The packages that it names.
     packages: Option<NamedPackages>,
     /// Whether something about their manifests casts doubt on what these do not say.
@@ -153,7 +158,7 @@ impl Harvest {
         kind: Capability,
         after: Option<Timestamp>,
     ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
-        let first = |uri: &str| Next { uri: uri.to_owned(), from: None, parent: None };
+        let first = |uri: &str| Next { uri: uri.to_owned(), from: None, parent: None, above: 0 };
         let mut queue: VecDeque<Next> = set.documents(&kind).map(first).collect();
         let mut seen: HashSet<String> = queue.iter().map(|next| next.uri.clone()).collect();
         let mut documents = Vec::new();
@@ -165,6 +170,7 @@ impl Harvest {
             documents.push((next.uri, record));
             let mut parts: Vec<Next> =
                 parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
+            self.spent.queue(parts.len());
             // Changes in the order of time, whatever order an index has.
             parts.sort_by_key(|part| part.from);
             queue.extend(parts);
@@ -183,10 +189,13 @@ impl Harvest {
         let uri = &next.uri;
         (record.parent, record.from) = (next.parent.clone(), next.from);
         record.state = DocumentState::Failed;
-        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+        if let Some(met) = self.spent.begin_document(&self.options.limits) {
+            heard.miss(|| format!("{uri} was not read: {met}"));
+            return Ok((record, Vec::new()));
+        }
         let opened = match Url::parse(uri) {
             Ok(url) => {
-                let options = heard.horizon.options(mode);
+                let options = self.options_within_limits(heard);
                 read::open(&self.client, &url, Validators::default(), options).await
             }
             Err(error) => {
@@ -219,6 +228,7 @@ impl Harvest {
             set,
             packages: None,
             is_doubtful: false,
+            above: next.above,
             before: Before::default(),
         };
         while let Some(part) = stream.next().await {
@@ -229,9 +239,14 @@ impl Harvest {
                         break;
                     }
                 }
-                Part::Items(items) => {
+                Part::Items(mut items) => {
                     self.check_stop()?;
+                    let met = self.spent.take_entries(&self.options.limits, &mut items);
                     self.hear_items(heard, &mut reading, items).await?;
+                    if let Some(met) = self.cut_parts(&mut reading).or(met) {
+                        heard.miss(|| format!("{uri} was not read to its end: {met}"));
+                        break;
+                    }
                 }
                 Part::End(summary) => {
                     reading.end(&summary);
@@ -249,6 +264,7 @@ impl Harvest {
                 }
             }
         }
+        self.spent.end_document(stream.bytes());
         // Its answer takes a place of its origin, which the packages may need.
         drop(stream);
         if let Some(packages) = reading.packages.take() {
@@ -257,6 +273,13 @@ impl Harvest {
         }
         self.show();
         Ok((reading.record, reading.parts))
+    }
+
+    /// Leaves of the documents that one leads to what the run's limits allow. Tells the limit that forbids the rest.
+    fn cut_parts(&self, reading: &mut Reading<'_>) -> Option<LimitMet> {
+        let (room, met) = self.spent.room_for(&self.options.limits, reading.above, reading.parts.len());
+        reading.parts.truncate(room);
+        met
     }
 
     async fn hear_items(
@@ -361,7 +384,7 @@ impl Reading<'_> {
         }
         let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
         let parent = self.context.as_ref().map(|context| context.document.as_ref().to_owned());
-        self.parts.push(Next { uri: entry.loc, from, parent });
+        self.parts.push(Next { uri: entry.loc, from, parent, above: self.above + 1 });
     }
 
     fn end(&mut self, summary: &Summary) {

@@ -14,8 +14,9 @@ use crate::decide::{Decision, Known, decide};
 use crate::entries::baseline_for_changes;
 use crate::entry::{Context, Horizon};
 use crate::error::HarvestError;
+use crate::limits::Spent;
 use crate::options::HarvestOptions;
-use crate::read::{self, Opened, Part};
+use crate::read::{self, DocumentStream, Opened, Part};
 use crate::weigh::{Cost, Waits};
 
 /// A look at a Source's documents.
@@ -28,6 +29,7 @@ pub(super) struct Look<'a> {
     pub(super) waits: Waits,
     pub(super) requests: u64,
     pub(super) unread: Vec<(String, String)>,
+    pub(super) spent: Spent,
 }
 
 impl Look<'_> {
@@ -48,11 +50,18 @@ impl Look<'_> {
             time: None,
             chosen: false,
         };
-        let mut queue: VecDeque<String> = set.documents(&kind).map(str::to_owned).collect();
-        let mut seen: HashSet<String> = queue.iter().cloned().collect();
-        while let Some(uri) = queue.pop_front() {
-            match self.document(&uri, set, &mut way).await {
-                Ok(parts) => queue.extend(parts.into_iter().filter(|part| seen.insert(part.clone()))),
+        // Each with the number of indexes above it.
+        let mut queue: VecDeque<(u32, String)> =
+            set.documents(&kind).map(|uri| (0, uri.to_owned())).collect();
+        let mut seen: HashSet<String> = queue.iter().map(|(_, uri)| uri.clone()).collect();
+        while let Some((above, uri)) = queue.pop_front() {
+            match self.document(&uri, above, set, &mut way).await {
+                Ok(parts) => {
+                    let parts = parts.into_iter().filter(|part| seen.insert(part.clone()));
+                    let before = queue.len();
+                    queue.extend(parts.map(|part| (above + 1, part)));
+                    self.spent.queue(queue.len() - before);
+                }
                 Err(LookError::Unread(why)) => self.unread.push((uri, why)),
                 Err(LookError::Harvest(error)) => return Err(error),
             }
@@ -64,14 +73,18 @@ impl Look<'_> {
     async fn document(
         &mut self,
         uri: &str,
+        above: u32,
         set: &SetRecord,
         way: &mut WayEstimate,
     ) -> Result<Vec<String>, LookError> {
+        if let Some(met) = self.spent.begin_document(&self.options.limits) {
+            return Err(LookError::Unread(met.to_string()));
+        }
         let unread = |error: &dyn std::fmt::Display| LookError::Unread(error.to_string());
         let url = Url::parse(uri).map_err(|error| unread(&error))?;
         let asked_at = Instant::now();
-        let opened =
-            read::open(self.client, &url, Validators::default(), self.horizon.options(self.mode)).await;
+        let options = self.spent.options(&self.options.limits, self.horizon.options(self.mode));
+        let opened = read::open(self.client, &url, Validators::default(), options).await;
         self.waits.add(asked_at.elapsed());
         let mut stream = match opened {
             Ok(Opened::Document(stream)) => stream,
@@ -85,6 +98,20 @@ impl Look<'_> {
         };
         self.requests += u64::from(stream.requests);
         way.documents += 1;
+        let parts = self.parts(uri, above, set, way, &mut stream).await;
+        self.spent.end_document(stream.bytes());
+        parts
+    }
+
+    /// Reads a document to its end; gives those that it leads to.
+    async fn parts(
+        &mut self,
+        uri: &str,
+        above: u32,
+        set: &SetRecord,
+        way: &mut WayEstimate,
+        stream: &mut DocumentStream,
+    ) -> Result<Vec<String>, LookError> {
         let (mut context, mut is_index, mut parts) = (None, false, Vec::new());
         while let Some(part) = stream.next().await {
             match part {
@@ -92,8 +119,9 @@ impl Look<'_> {
                     is_index = header.is_index();
                     context = Some(self.context(uri, way, &header));
                 }
-                Part::Items(items) => {
+                Part::Items(mut items) => {
                     let Some(context) = &context else { continue };
+                    let met = self.spent.take_entries(&self.options.limits, &mut items);
                     let (documents, others): (Vec<Item>, Vec<Item>) =
                         items.into_iter().partition(|item| is_index || context.is_part(item));
                     parts.extend(documents.into_iter().filter_map(|item| match item {
@@ -101,9 +129,13 @@ impl Look<'_> {
                         Item::Bad(_) => None,
                     }));
                     self.count(way, set, context, others).await?;
+                    let (_, met_by_parts) = self.spent.room_for(&self.options.limits, above, parts.len());
+                    if let Some(met) = met_by_parts.or(met) {
+                        return Err(LookError::Unread(met.to_string()));
+                    }
                 }
                 Part::End(_) => return Ok(parts),
-                Part::Broken(error, _) => return Err(unread(&error)),
+                Part::Broken(error, _) => return Err(LookError::Unread(error.to_string())),
             }
         }
         Ok(parts)

@@ -16,6 +16,7 @@ use web::Client;
 use crate::discover::discover;
 use crate::entry::Horizon;
 use crate::error::HarvestError;
+use crate::limits::Spent;
 use crate::options::HarvestOptions;
 use crate::weigh::{Cost, Pace, Waits, is_dump_cheaper};
 use crate::{again, ways};
@@ -92,6 +93,7 @@ pub async fn estimate(
         waits: Waits::default(),
         requests: found.requests,
         unread: Vec::new(),
+        spent: Spent::default(),
     };
     look.unread.extend(found.failures.iter().map(|unread| (unread.url.clone(), unread.why.clone())));
     let mut estimates = Vec::new();

@@ -28,9 +28,8 @@ impl Harvest {
         let horizon = Horizon::at(self.clock.now());
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         self.show_document(url.as_str());
-        let mut stream = match read::open(&self.client, &url, Validators::default(), horizon.options(mode))
-            .await
-        {
+        let options = self.spent.options(&self.options.limits, horizon.options(mode));
+        let mut stream = match read::open(&self.client, &url, Validators::default(), options).await {
             Ok(Opened::Document(stream)) => stream,
             Ok(Opened::NotModified { requests }) => {
                 self.run.counters.requests += u64::from(requests);
@@ -51,10 +50,16 @@ impl Harvest {
                     let (at, completed) = (header.at, header.completed);
                     context = Some(record_context(uri, record, at, completed, header.capability, horizon));
                 }
-                Part::Items(items) => match &context {
-                    Some(context) if self.are_held(context, &items).await? => unchanged += items.len() as u64,
-                    _ => return Ok(()),
-                },
+                Part::Items(mut items) => {
+                    let met = self.spent.take_entries(&self.options.limits, &mut items);
+                    match &context {
+                        Some(context) if met.is_none() && self.are_held(context, &items).await? => {
+                            unchanged += items.len() as u64;
+                        }
+                        // The package itself is asked.
+                        _ => return Ok(()),
+                    }
+                }
                 Part::End(summary) if summary.complete && summary.bad == 0 => {
                     tracing::info!(
                         package.uri = uri,

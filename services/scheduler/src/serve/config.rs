@@ -8,6 +8,8 @@ use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
+use crate::limits::RunLimits;
+
 const MIB: usize = 1024 * 1024;
 /// What a harvest takes beside its catalog: the document that is being read, the window, the batches.
 const HARVEST_BYTES: usize = 32 * MIB;
@@ -68,6 +70,8 @@ pub struct Settings {
     pub inbox_credentials: Vec<String>,
     /// How often an inbox of others is looked at that a Source names, in seconds, at least 1.
     pub inbox_poll_seconds: u64,
+    /// How much one run reads of a Source's documents at most.
+    pub limits: RunLimits,
 }
 
 impl Default for Settings {
@@ -86,6 +90,7 @@ impl Default for Settings {
             identity: None,
             inbox_credentials: Vec::new(),
             inbox_poll_seconds: 300,
+            limits: RunLimits::default(),
         }
     }
 }

@@ -323,13 +323,14 @@ impl<'a> Tended<'a> {
     }
 }
 
-/// The same, with the rate of the strictest Source at this origin.
+/// The same, with the rate of the strictest Source at this origin and the fleet's limits.
 pub(super) fn with_neighbours(
     crew: &Crew,
     source: &SourceSpec,
     mut options: HarvestOptions,
 ) -> HarvestOptions {
     let all = crew.sources.all();
+    options.limits = crew.settings.limits;
     options.terms.requests_per_second =
         wishes::strictest_rate(source, all.iter().map(|source| &*source.value));
     options

@@ -77,6 +77,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         repair: args.repair,
         terms: Terms::default(),
         jobs_per_lane: args.room.concurrency,
+        limits: args.limits.into(),
         retries: sync::retries(args.http.attempts()),
         ..sync::within(args.scope, &url)
     };

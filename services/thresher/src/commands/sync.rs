@@ -81,6 +81,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
         jobs_per_lane: args.room.concurrency,
+        limits: args.limits.into(),
         retries: retries(args.http.attempts()),
         ..wanted(args.wanted, &args.url)
     };

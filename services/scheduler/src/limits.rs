@@ -1,0 +1,234 @@
+//! How much a run reads of its Source's documents at most. They come from strangers, who may write without end.
+
+use std::fmt;
+
+use model::ProblemReason;
+use resourcesync::{LimitKind, Options, ReadError};
+use serde::Deserialize;
+
+/// How much a run reads of its Source's documents at most.
+///
+/// The defaults leave room for 300 million entries in lists of 50,000, which is more than the largest Sources known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunLimits {
+    /// Indexes that may stand one above the other. With 3, a list below an index below an index below an index is read.
+    pub index_levels: u32,
+    /// Documents that are read: lists, dumps, change documents, and indexes of these.
+    pub documents: u64,
+    /// Entries that are read, of all documents together.
+    pub entries: u64,
+    /// Bytes of all documents together, after decompression.
+    pub document_bytes: u64,
+    /// How many times its compressed size a document may have after decompression.
+    pub inflation: u64,
+}
+
+/// What a run has read so far, in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    /// Documents that were read.
+    documents: u64,
+    /// Documents that indexes named and that were queued for it.
+    queued: u64,
+    entries: u64,
+    bytes: u64,
+}
+
+/// A limit of a run that was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitMet {
+    IndexLevels(u32),
+    Documents(u64),
+    Entries(u64),
+    DocumentBytes(u64),
+    Inflation(u64),
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            index_levels: 3,
+            documents: 100_000,
+            entries: 500_000_000,
+            document_bytes: 512 << 30,
+            inflation: 500,
+        }
+    }
+}
+
+impl RunLimits {
+    /// The limit that ended the reading of a document, where it is one of the run.
+    pub(crate) fn met_by(&self, error: &ReadError) -> Option<LimitMet> {
+        match error {
+            ReadError::Limit { limit: LimitKind::DocumentBytes(_), .. } => {
+                Some(LimitMet::DocumentBytes(self.document_bytes))
+            }
+            ReadError::Limit { limit: LimitKind::Inflation(_), .. } => {
+                Some(LimitMet::Inflation(self.inflation))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Spent {
+    /// As if so many documents were queued already, by a process before this one.
+    pub(crate) fn with_queued(self, queued: u64) -> Self {
+        Self { queued, ..self }
+    }
+
+    /// The limit that forbids reading another document, if there is one.
+    pub(crate) fn begin_document(&mut self, limits: &RunLimits) -> Option<LimitMet> {
+        if self.documents >= limits.documents {
+            return Some(LimitMet::Documents(limits.documents));
+        }
+        if self.entries >= limits.entries {
+            return Some(LimitMet::Entries(limits.entries));
+        }
+        if self.bytes >= limits.document_bytes {
+            return Some(LimitMet::DocumentBytes(limits.document_bytes));
+        }
+        None
+    }
+
+    /// How the next document is read: within what is left of the run's bytes.
+    pub(crate) fn options(&self, limits: &RunLimits, mut options: Options) -> Options {
+        let left = limits.document_bytes.saturating_sub(self.bytes);
+        options.limits.max_document_bytes = Some(left);
+        options.limits.max_inflation = limits.inflation;
+        options
+    }
+
+    /// Counts a document of so many bytes.
+    pub(crate) fn end_document(&mut self, bytes: u64) {
+        self.documents += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Takes entries as far as there is room for them. The rest is dropped.
+    pub(crate) fn take_entries<T>(&mut self, limits: &RunLimits, entries: &mut Vec<T>) -> Option<LimitMet> {
+        let room = usize::try_from(limits.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
+        let is_beyond = entries.len() > room;
+        entries.truncate(room);
+        self.entries += entries.len() as u64;
+        is_beyond.then_some(LimitMet::Entries(limits.entries))
+    }
+
+    /// How many of the documents that an index names may be queued. `above` is the number of indexes above that one.
+    pub(crate) fn room_for(&self, limits: &RunLimits, above: u32, named: usize) -> (usize, Option<LimitMet>) {
+        if named > 0 && above >= limits.index_levels {
+            return (0, Some(LimitMet::IndexLevels(limits.index_levels)));
+        }
+        let room = usize::try_from(limits.documents.saturating_sub(self.queued)).unwrap_or(usize::MAX);
+        match named > room {
+            true => (room, Some(LimitMet::Documents(limits.documents))),
+            false => (named, None),
+        }
+    }
+
+    /// Counts documents that were queued.
+    pub(crate) fn queue(&mut self, documents: usize) {
+        self.queued += documents as u64;
+    }
+}
+
+impl LimitMet {
+    /// The problem that it is.
+    pub(crate) fn reason(self) -> ProblemReason {
+        match self {
+            Self::IndexLevels(_) => ProblemReason::LimitIndexLevels,
+            Self::Documents(_) => ProblemReason::LimitDocuments,
+            Self::Entries(_) => ProblemReason::LimitEntries,
+            Self::DocumentBytes(_) => ProblemReason::LimitDocumentBytes,
+            Self::Inflation(_) => ProblemReason::LimitInflation,
+        }
+    }
+
+    /// The command line's option for it, and the field of `scheduler.limits`.
+    fn settings(self) -> (&'static str, &'static str) {
+        match self {
+            Self::IndexLevels(_) => ("--max-index-levels", "index_levels"),
+            Self::Documents(_) => ("--max-documents", "documents"),
+            Self::Entries(_) => ("--max-entries", "entries"),
+            Self::DocumentBytes(_) => ("--max-document-bytes", "document_bytes"),
+            Self::Inflation(_) => ("--max-inflation", "inflation"),
+        }
+    }
+}
+
+impl fmt::Display for LimitMet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IndexLevels(most) => write!(f, "more than {most} indexes stand one above the other")?,
+            Self::Documents(most) => write!(f, "the run would read more than {most} documents")?,
+            Self::Entries(most) => write!(f, "the run would read more than {most} entries")?,
+            Self::DocumentBytes(most) => write!(f, "the run would read more than {most} bytes of documents")?,
+            Self::Inflation(most) => write!(f, "it inflates to more than {most} times its compressed size")?,
+        }
+        let (option, field) = self.settings();
+        write!(
+            f,
+            "; if this Source is to be trusted, allow more with {option}, in a fleet with scheduler.limits.{field}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: RunLimits =
+        RunLimits { index_levels: 1, documents: 2, entries: 5, document_bytes: 100, inflation: 10 };
+
+    #[test]
+    fn entries_are_taken_until_the_limit_and_no_document_is_begun_behind_it() {
+        let mut spent = Spent::default();
+        let mut entries = vec![(); 3];
+        assert_eq!(spent.take_entries(&SMALL, &mut entries), None);
+        assert_eq!(spent.begin_document(&SMALL), None);
+        assert_eq!(spent.take_entries(&SMALL, &mut entries), Some(LimitMet::Entries(5)));
+        assert_eq!((entries.len(), spent.begin_document(&SMALL)), (2, Some(LimitMet::Entries(5))));
+    }
+
+    #[test]
+    fn as_many_entries_as_are_allowed_are_no_problem() {
+        let mut spent = Spent::default();
+        assert_eq!(spent.take_entries(&SMALL, &mut vec![(); 5]), None);
+        assert_eq!(spent.take_entries(&SMALL, &mut Vec::<()>::new()), None);
+    }
+
+    #[test]
+    fn a_document_may_have_what_is_left_of_the_bytes() {
+        let mut spent = Spent::default();
+        spent.end_document(60);
+        let options = spent.options(&SMALL, Options::default());
+        assert_eq!((options.limits.max_document_bytes, options.limits.max_inflation), (Some(40), 10));
+        spent.end_document(40);
+        assert_eq!(spent.begin_document(&SMALL), Some(LimitMet::Documents(2)));
+        let more = RunLimits { documents: 3, ..SMALL };
+        assert_eq!(spent.begin_document(&more), Some(LimitMet::DocumentBytes(100)));
+    }
+
+    #[test]
+    fn an_index_below_as_many_indexes_as_are_allowed_leads_nowhere() {
+        let mut spent = Spent::default();
+        assert_eq!(spent.room_for(&SMALL, 0, 2), (2, None));
+        assert_eq!(spent.room_for(&SMALL, 1, 2), (0, Some(LimitMet::IndexLevels(1))));
+        assert_eq!(spent.room_for(&SMALL, 1, 0), (0, None), "a list below an index");
+        spent.queue(1);
+        assert_eq!(spent.room_for(&SMALL, 0, 2), (1, Some(LimitMet::Documents(2))));
+        let taken_up = Spent::default().with_queued(2);
+        assert_eq!(taken_up.room_for(&SMALL, 0, 1), (0, Some(LimitMet::Documents(2))));
+    }
+
+    #[test]
+    fn each_limit_says_how_more_is_allowed() {
+        for met in [LimitMet::IndexLevels(3), LimitMet::Entries(7), LimitMet::Inflation(500)] {
+            let (option, field) = met.settings();
+            let said = met.to_string();
+            assert!(said.contains(option) && said.contains(field), "{said}");
+            assert!(met.reason().as_str().starts_with("limit-"), "{met:?}");
+        }
+    }
+}
