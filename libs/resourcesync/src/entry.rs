@@ -51,7 +51,8 @@ impl Entry {
         self.links.iter().find(|link| link.rel == rel)
     }
 
-    /// When the change happened: `datetime` (1.1), else `lastmod` (1.0). `None` is never to be filled with a guess (RS-7).
+    /// The time that is given for a change: `datetime` (1.1), else `lastmod` (1.0), which need not be when it happened;
+    /// [`Interval::of_change`](crate::Interval::of_change) tells that. `None` is never to be filled with a guess (RS-7).
     pub fn change_time(&self) -> Option<Datetime> {
         self.metadata.datetime.or(self.lastmod)
     }

@@ -243,6 +243,19 @@ fn lastmod_is_the_time_of_a_change_when_there_is_no_other() {
 }
 
 #[test]
+fn a_lastmod_is_in_no_order_and_before_its_document_it_says_nothing_of_the_change() {
+    let dated = |time: &str| {
+        format!("<url><loc>http://e.org/1</loc><lastmod>{time}</lastmod><rs:md change=\"updated\"/></url>")
+    };
+    let within = ["2013-01-02T12:00:00Z", "2013-01-02T06:00:00Z", "2013-01-02T09:00:00Z"].map(dated);
+    let reading = read(&change_list(&within.concat()));
+    assert!(reading.summary.quirks.is_empty(), "{:?}", reading.summary.quirks);
+    let before = [dated("2013-01-02T12:00:00Z"), dated("2000-01-01T00:00:00Z")].concat();
+    let reading = read(&change_list(&before));
+    assert_eq!((reading.count(Quirk::OutOfOrder), reading.count(Quirk::NoChangeTime)), (0, 1));
+}
+
+#[test]
 fn foreign_elements_and_attributes_are_ignored() {
     let reading = read(&resource_list(
         r#"<x:note xmlns:x="urn:x"><url><loc>http://e.org/no</loc></url></x:note>

@@ -348,6 +348,7 @@ pub(crate) fn take_header(
         changes: record.tells_changes(),
         at: header.at,
         completed: header.completed,
+        interval: horizon.interval(header.from.as_ref(), header.until.as_ref()),
         kind: header.capability,
         horizon,
     }

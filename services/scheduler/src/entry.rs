@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Listing, ResourceUri, SetId, UriError};
-use resourcesync::{Capability, Change, Datetime, Entry, Item, Mode, Options, Precision, Zone};
+use resourcesync::{Capability, Change, Datetime, Entry, Interval, Item, Mode, Options, Zone};
 
 /// How far a Source's clock may be ahead of ours.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
-/// How far local time can be ahead of UTC, and behind it.
-const EASTERNMOST: SignedDuration = SignedDuration::from_hours(14);
-const WESTERNMOST: SignedDuration = SignedDuration::from_hours(12);
 
 /// The latest moment that a time can truly mean when it is read.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) at: Option<Datetime>,
     /// `completed` of a Resource List.
     pub(crate) completed: Option<Datetime>,
+    /// When its changes happened, as far as it says.
+    pub(crate) interval: Interval,
     /// What its entries would be parts of, were it an index.
     pub(crate) kind: Option<Capability>,
     /// When it is read.
@@ -78,15 +77,19 @@ impl Context {
         let metadata = entry.metadata;
         let hashes = metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
         let change = self.changes.then(|| change_of(metadata.change));
-        // In 1.1 the change's time is `datetime`; 1.0 used `lastmod` (RS-7).
-        let moment = match self.changes {
-            true => metadata.datetime.as_ref().or(entry.lastmod.as_ref()),
-            false => self.at.as_ref(),
+        let (given, completed) = match self.changes {
+            true => (metadata.datetime.as_ref(), None),
+            false => (self.at.as_ref(), self.completed.as_ref()),
         };
-        let completed = self.completed.as_ref().filter(|_| !self.changes);
-        let moments = [moment, entry.lastmod.as_ref(), completed];
-        let listed_until = moments.into_iter().flatten().filter_map(latest_anywhere).max();
-        let (as_of, moment) = self.horizon.moment(moment);
+        let moments = [given, entry.lastmod.as_ref(), completed];
+        let listed_until =
+            moments.into_iter().flatten().filter_map(|time| Interval::named_by(time).last()).max();
+        let (as_of, moment) = match given {
+            None if self.changes => self.undated(entry.lastmod.as_ref()),
+            given => self.horizon.moment(given),
+        };
+        let time = given.or(entry.lastmod.as_ref());
+        let is_certain = time.is_some_and(|time| self.horizon.certain_instant(time).is_some());
         let declaration = Declaration {
             digests: hashes.known,
             unjudged: hashes.unjudged,
@@ -99,11 +102,23 @@ impl Context {
             document: self.document.clone(),
             set: self.set.clone(),
             change,
-            change_time: as_of.filter(|_| self.changes && !moment.is_vague),
+            change_time: as_of.filter(|_| self.changes && is_certain),
             as_of,
             latest: listed_until,
         };
         Ok(Planned { uri, declaration, listing, moment })
+    }
+
+    /// When a change happened that says only when its resource was last modified, or not even that: no earlier than
+    /// that, and at any moment of its document's interval. The order of the entries tells the rest.
+    fn undated(&self, lastmod: Option<&Datetime>) -> (Option<Timestamp>, Moment) {
+        let latest = self.interval.last();
+        let possible = lastmod.filter(|lastmod| self.horizon.moment(Some(lastmod)).0.is_some());
+        match possible.and_then(|lastmod| self.interval.since(lastmod)) {
+            // A deletion may be older than what is held although its `lastmod` is not, and the other way round.
+            Some(since) => (since.first(), Moment { latest, is_vague: true }),
+            None => (None, Moment { latest, is_vague: false }),
+        }
     }
 }
 
@@ -132,42 +147,28 @@ impl Horizon {
 
     /// The last instant a time can mean, where that is certain: the end of the second, minute or day it names.
     pub(crate) fn latest_instant(self, datetime: &Datetime) -> Option<Timestamp> {
-        self.certain_instant(datetime).and_then(|_| end_of(datetime))
+        self.certain_instant(datetime).and_then(|_| Interval::named_by(datetime).last())
+    }
+
+    /// The interval of a document. An end in the future is none.
+    pub(crate) fn interval(self, from: Option<&Datetime>, until: Option<&Datetime>) -> Interval {
+        let is_possible = |time: &&Datetime| time.instant() <= self.0;
+        Interval::between(from.filter(is_possible), until.filter(is_possible))
     }
 
     /// The interval in which the moment of an entry lies.
     fn moment(self, datetime: Option<&Datetime>) -> (Option<Timestamp>, Moment) {
         let Some(datetime) = datetime else { return (None, Moment::default()) };
-        if let Some(first) = self.certain_instant(datetime) {
-            return (Some(first), Moment { latest: end_of(datetime), is_vague: false });
+        let is_vague = self.certain_instant(datetime).is_none();
+        if datetime.instant() > self.0 && datetime.zone() != Zone::Missing {
+            return (None, Moment { latest: None, is_vague });
         }
-        let first = datetime.instant().checked_sub(EASTERNMOST).ok();
-        let first = first.filter(|first| datetime.zone() == Zone::Missing && *first <= self.0);
-        let latest = end_of(datetime).and_then(|end| end.checked_add(WESTERNMOST).ok());
-        (first, Moment { latest: latest.filter(|_| first.is_some()), is_vague: true })
+        let named = Interval::named_by(datetime);
+        match named.first().filter(|first| *first <= self.0) {
+            Some(first) => (Some(first), Moment { latest: named.last(), is_vague }),
+            None => (None, Moment { latest: None, is_vague }),
+        }
     }
-}
-
-/// The last instant a time can mean wherever it was written: a time or date without zone is that of any place on Earth.
-fn latest_anywhere(datetime: &Datetime) -> Option<Timestamp> {
-    let behind = match datetime.zone() {
-        Zone::Missing => WESTERNMOST,
-        Zone::Utc | Zone::Offset(_) => SignedDuration::ZERO,
-    };
-    end_of(datetime)?.checked_add(behind).ok()
-}
-
-fn end_of(datetime: &Datetime) -> Option<Timestamp> {
-    let width = match datetime.precision() {
-        Precision::Subsecond => return Some(datetime.instant()),
-        Precision::Second => SignedDuration::from_secs(1),
-        Precision::Minute => SignedDuration::from_mins(1),
-        Precision::Day => SignedDuration::from_hours(24),
-        Precision::Month => SignedDuration::from_hours(31 * 24),
-        Precision::Year => SignedDuration::from_hours(366 * 24),
-    };
-    let end = datetime.instant().checked_add(width).ok()?;
-    end.checked_sub(SignedDuration::from_nanos(1)).ok()
 }
 
 #[cfg(test)]
@@ -229,6 +230,7 @@ mod tests {
             changes: false,
             at: at.map(datetime),
             completed: completed.map(datetime),
+            interval: Interval::OPEN,
             kind: Some(Capability::ResourceList),
             horizon: horizon(),
         };
@@ -240,7 +242,7 @@ mod tests {
     #[test]
     fn an_entry_speaks_until_the_latest_of_its_moments() {
         let [day, noon, one] = ["2026-01-01", "2026-01-01T12:00:00Z", "2026-01-01T13:00:00.5Z"];
-        let end = |text: &str| end_of(&datetime(text));
+        let end = |text: &str| Interval::named_by(&datetime(text)).last();
         assert_eq!(listed_until(None, None, None), None);
         assert_eq!(listed_until(Some(noon), None, None), end(noon));
         assert_eq!(listed_until(None, Some(noon), None), end(noon));
@@ -255,5 +257,47 @@ mod tests {
     fn a_moment_without_zone_may_be_twelve_hours_later() {
         let latest = listed_until(Some("2026-01-01T12:00:00.5"), Some("2026-01-01T13:00:00Z"), None).unwrap();
         assert_eq!(latest, "2026-01-02T00:00:00.5Z".parse().unwrap());
+    }
+
+    /// A change without `datetime` in a Change List from the second day of the year on, until `until`.
+    fn changed(lastmod: Option<&str>, until: Option<&str>) -> Planned {
+        let from = datetime("2026-01-01T00:00:00Z");
+        let context = Context {
+            document: "http://h/c.xml".into(),
+            set: SetId::new("http://h"),
+            changes: true,
+            at: None,
+            completed: None,
+            interval: horizon().interval(Some(&from), until.map(datetime).as_ref()),
+            kind: Some(Capability::ChangeList),
+            horizon: horizon(),
+        };
+        let mut entry = Entry::new("http://h/a");
+        entry.lastmod = lastmod.map(datetime);
+        entry.metadata.change = Some(Change::Created);
+        context.read(entry).unwrap()
+    }
+
+    #[test]
+    fn a_lastmod_before_its_change_list_is_no_time_of_change() {
+        for lastmod in [None, Some("2000-01-01T00:00:00Z")] {
+            let planned = changed(lastmod, None);
+            assert_eq!((planned.listing.as_of, planned.listing.change_time), (None, None));
+            assert_eq!(planned.moment, Moment::default());
+            let closed = changed(lastmod, Some("2026-01-01T12:00:00.0Z"));
+            assert_eq!(
+                closed.moment.latest,
+                instant("2026-01-01T12:00:00Z"),
+                "the document's interval decides"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lastmod_within_its_change_list_is_the_earliest_moment_of_the_change() {
+        let planned = changed(Some("2026-01-01T12:00:00Z"), None);
+        assert_eq!(planned.listing.as_of, instant("2026-01-01T12:00:00Z"));
+        assert_eq!(planned.listing.change_time, planned.listing.as_of);
+        assert_eq!(planned.moment, Moment { latest: None, is_vague: true });
     }
 }

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry as Slot;
 use jiff::{SignedDuration, Timestamp};
 use model::{ManifestEntry, ManifestHeader, ProblemReason};
 use packages::PackageError;
-use resourcesync::{BadEntry, Datetime, Entry, Header, Item, Precision, Quirks, Zone};
+use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Quirks};
 use store::Spool;
 
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
@@ -14,9 +14,6 @@ use crate::trouble::Trouble;
 
 /// How far a Source's clock may be ahead of ours.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
-/// How far local time can be ahead of UTC, and behind it.
-const EASTERNMOST: SignedDuration = SignedDuration::from_hours(14);
-const WESTERNMOST: SignedDuration = SignedDuration::from_hours(12);
 
 /// The latest moment that a time can truly mean when it is read.
 pub(crate) fn horizon(now: Timestamp) -> Timestamp {
@@ -35,13 +32,12 @@ pub(crate) struct Collector<F> {
     rows: Vec<Row>,
     /// For each resource, the entry that counts so far.
     counts: HashMap<[u8; 16], u32>,
-    /// When each entry's change happened.
-    moments: Vec<Moment>,
+    /// When the changes happened, as far as the manifest says.
+    interval: Interval,
+    /// The first moment at which each entry's change may have happened, where that is known.
+    firsts: Vec<Option<Timestamp>>,
     overtaken: u64,
 }
-
-/// The first and the last instant that a time can mean, in milliseconds; nothing where that is not certain.
-type Moment = Option<(i64, i64)>;
 
 impl<F: FnMut(u32, &str)> Collector<F> {
     pub(crate) fn new(spool: Spool, limit: u64, latest: Timestamp, named: F) -> Self {
@@ -55,7 +51,8 @@ impl<F: FnMut(u32, &str)> Collector<F> {
             at: 0,
             rows: Vec::new(),
             counts: HashMap::new(),
-            moments: Vec::new(),
+            interval: Interval::OPEN,
+            firsts: Vec::new(),
             overtaken: 0,
         }
     }
@@ -67,6 +64,10 @@ impl<F: FnMut(u32, &str)> Collector<F> {
             return Err(Trouble::Refused { reason: ProblemReason::WrongKind, message });
         }
         self.tells_changes = header.capability.as_ref().is_some_and(|capability| capability.tells_changes());
+        let is_possible = |time: &&Datetime| time.instant() <= self.latest;
+        let (from, until) =
+            (header.from.as_ref().filter(is_possible), header.until.as_ref().filter(is_possible));
+        self.interval = Interval::between(from, until);
         self.header = ManifestHeader {
             capability: header.capability.clone(),
             at: header.at,
@@ -101,10 +102,12 @@ impl<F: FnMut(u32, &str)> Collector<F> {
     }
 
     fn entry(&mut self, number: u32, entry: Entry) -> (Line, Kind) {
-        let moment = entry.metadata.datetime.or(entry.lastmod).filter(|_| self.tells_changes);
-        let moment = moment.and_then(|moment| certain(&moment, self.latest));
-        self.moments.resize(number as usize, None);
-        self.moments.push(moment);
+        let moment = match self.tells_changes {
+            true => Interval::of_change(&entry, self.interval, self.latest),
+            false => Interval::OPEN,
+        };
+        self.firsts.resize(number as usize, None);
+        self.firsts.push(moment.first());
         let mut kind = match &entry.metadata.path {
             Some(path) => {
                 (self.named)(number, path);
@@ -118,14 +121,12 @@ impl<F: FnMut(u32, &str)> Collector<F> {
                 self.overtaken += 1;
                 let before = *slot.get();
                 // The later in the manifest, unless its change certainly happened earlier: some write the newest first.
-                match (self.moments[before as usize], moment) {
-                    (Some((first_before, _)), Some((_, last))) if last < first_before => {
-                        kind = Kind::Overtaken
-                    }
-                    _ => {
-                        self.rows[before as usize].kind = Kind::Overtaken;
-                        slot.insert(number);
-                    }
+                let first_before = self.firsts[before as usize];
+                if moment.last().zip(first_before).is_some_and(|(last, before)| last < before) {
+                    kind = Kind::Overtaken;
+                } else {
+                    self.rows[before as usize].kind = Kind::Overtaken;
+                    slot.insert(number);
                 }
             }
         }
@@ -154,28 +155,4 @@ fn bad_line(bad: BadEntry) -> (Line, Kind) {
         column: position.column,
     };
     (Line { entry, bad: Some(reason.to_string()) }, Kind::Bad)
-}
-
-/// The first and the last instant that a time can mean. One without zone is that of any place on Earth; one in the future is wrong
-/// by nobody knows how much.
-fn certain(time: &Datetime, latest: Timestamp) -> Moment {
-    if time.instant() > latest {
-        return None;
-    }
-    let (ahead, behind) = match time.zone() {
-        Zone::Missing => (EASTERNMOST, WESTERNMOST),
-        Zone::Utc | Zone::Offset(_) => (SignedDuration::ZERO, SignedDuration::ZERO),
-    };
-    let length = match time.precision() {
-        Precision::Year => SignedDuration::from_hours(366 * 24),
-        Precision::Month => SignedDuration::from_hours(31 * 24),
-        Precision::Day => SignedDuration::from_hours(24),
-        Precision::Minute => SignedDuration::from_mins(1),
-        Precision::Second => SignedDuration::from_secs(1),
-        Precision::Subsecond => SignedDuration::from_millis(1),
-    };
-    // A few years in all: no time that can be written is near the bounds of 64 bits.
-    let milliseconds = |duration: SignedDuration| duration.as_millis() as i64;
-    let start = time.instant().as_millisecond();
-    Some((start - milliseconds(ahead), start + milliseconds(length) - 1 + milliseconds(behind)))
 }

@@ -5,6 +5,7 @@ use crate::capability::{Capability, Change};
 use crate::datetime::Datetime;
 use crate::entry::Entry;
 use crate::header::Header;
+use crate::interval::Interval;
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
@@ -129,9 +130,12 @@ impl Checks {
         if entry.metadata.change.is_none() {
             notes.add(Quirk::MissingChange);
         }
-        match entry.change_time() {
-            Some(time) => self.order(time.instant(), notes),
-            None => notes.add(Quirk::NoChangeTime),
+        let document = Interval::between(header.from.as_ref(), header.until.as_ref());
+        match (&entry.metadata.datetime, &entry.lastmod) {
+            (Some(time), _) => self.order(time.instant(), notes),
+            // A `lastmod` is no time of change: it may lie in any order, and before the document's interval.
+            (None, Some(lastmod)) if document.since(lastmod).is_some() => {}
+            (None, _) => notes.add(Quirk::NoChangeTime),
         }
         if is_later(entry.change_time(), self.latest) {
             notes.add(Quirk::FutureTime);

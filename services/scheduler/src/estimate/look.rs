@@ -148,6 +148,7 @@ impl Look<'_> {
             changes: way.capability.tells_changes(),
             at: header.at,
             completed: header.completed,
+            interval: self.horizon.interval(header.from.as_ref(), header.until.as_ref()),
             kind: header.capability.clone(),
             horizon: self.horizon,
         }

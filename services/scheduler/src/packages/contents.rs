@@ -179,6 +179,7 @@ pub(crate) fn manifest_context(
         changes: dump.tells_changes(),
         at: said.at.or(declared.at),
         completed: said.completed.or(declared.completed),
+        interval: horizon.interval(declared.from.as_ref(), declared.until.as_ref()),
         kind: said.kind,
         horizon,
     }

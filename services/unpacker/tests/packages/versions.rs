@@ -65,6 +65,22 @@ async fn where_the_newest_comes_first_the_times_of_the_changes_decide() {
 }
 
 #[tokio::test]
+async fn a_lastmod_is_no_time_of_change_and_the_order_decides() {
+    let case = Case::new().await;
+    // The content of the second version is older than that of the first: it was put back.
+    let version = |lastmod: &str, change: &str, path: &str| {
+        entry("a", &format!(r#"change="{change}" path="{path}""#))
+            .replace("</loc>", &format!("</loc><lastmod>{lastmod}</lastmod>"))
+    };
+    for (first, second) in [("2026-01-05", "2000-01-01"), ("2026-01-05T00:00:00Z", "2026-01-04T00:00:00Z")] {
+        let manifest = changes(&[version(first, "updated", "/1"), version(second, "updated", "/2")]);
+        let zip = Zip::new().stored("manifest.xml", &manifest).stored("1", b"1").stored("2", b"2");
+        let unpacked = case.unpack(zip.build()).await;
+        assert_eq!(case.bytes(unpacked.taken("a")).await, "2", "{first} {second}");
+    }
+}
+
+#[tokio::test]
 async fn times_that_are_not_certain_do_not_change_the_order_of_the_manifest() {
     let case = Case::new().await;
     // Times without zone, a day that holds the other moment, and a time in the future.
