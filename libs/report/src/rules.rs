@@ -34,7 +34,7 @@ pub fn remarked(hint: &str) -> Option<Remarked> {
         "entries-without-capability" | "no-capability" | "plain-sitemap" | "no-at" | "no-from" => {
             Some(Remarked::Quirk)
         }
-        "up" | "index" | "link-header" | "again" => Some(Remarked::Unsaid),
+        "up" | "index" | "link-header" | "again" | "left-alone" => Some(Remarked::Unsaid),
         _ => remark(hint).map(|_| Remarked::Finding),
     }
 }

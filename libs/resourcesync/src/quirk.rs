@@ -69,7 +69,7 @@ quirks! {
 
     // What the document is
     NoCapability "no-capability" true true "the document does not say what it is; it may be a plain sitemap";
-    UnknownCapability "unknown-capability" true true "a capability is not in the specification";
+    UnknownCapability "unknown-capability" false false "a capability is not in the specification, which allows further ones; it is ignored";
     OddCapabilityName "odd-capability-name" false true "a capability is misspelt (another case, index appended, no dash)";
     TooManyEntries "too-many-entries" false true "the document has more than the 50,000 entries that Sitemaps allow";
     RepeatedCapability "repeated-capability" false true "a Capability List has several entries of one capability; only together are they the set's";

@@ -135,7 +135,7 @@ impl Quirk {
                 "Give the root element an rs:md whose capability says what the document is.",
             ),
             Self::UnknownCapability => {
-                (Should, Section::FORMATS, "Use the capability names of the specification.")
+                (Allowed, Section::FORMATS, "Nothing needs to change.")
             }
             Self::OddCapabilityName => (
                 Must,

@@ -243,6 +243,16 @@ fn lastmod_is_the_time_of_a_change_when_there_is_no_other() {
 }
 
 #[test]
+fn further_capabilities_and_entries_of_a_source_description_without_one_are_no_fault() {
+    let entries = r#"<url><loc>http://e.org/a</loc><rs:md capability="resourcelist-archive"/></url>"#;
+    let reading = read(&urlset(&format!(r#"<rs:md capability="capabilitylist"/>{entries}"#)));
+    assert_eq!(reading.count(Quirk::UnknownCapability), 1);
+    assert!(!reading.summary.quirks.casts_doubt());
+    let reading = read(&urlset(&format!(r#"<rs:md capability="description"/>{ONE}"#)));
+    assert!(reading.summary.quirks.is_empty(), "{:?}", reading.summary.quirks);
+}
+
+#[test]
 fn a_lastmod_is_in_no_order_and_before_its_document_it_says_nothing_of_the_change() {
     let dated = |time: &str| {
         format!("<url><loc>http://e.org/1</loc><lastmod>{time}</lastmod><rs:md change=\"updated\"/></url>")

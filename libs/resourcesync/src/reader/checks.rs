@@ -150,6 +150,8 @@ impl Checks {
 
     fn capability(&mut self, metadata: &Metadata, header: &Header, notes: &mut Notes) {
         match &metadata.capability {
+            // What a Source Description leads to is clear without.
+            None if header.capability != Some(Capability::CapabilityList) => {}
             None => notes.add(Quirk::MissingEntryCapability),
             // A Source Description has a Capability List for each set; unknown names are strangers' text, not to be collected.
             Some(_) if header.capability != Some(Capability::CapabilityList) => {}

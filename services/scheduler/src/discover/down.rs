@@ -19,7 +19,7 @@ impl Search<'_> {
         while let Some(step) = next.pop_front() {
             let parent = step.parent.clone().unwrap_or_else(|| step.url.clone());
             if let Some(small) = self.climbed.remove(&step.url) {
-                self.enter_listed(small, &parent, &mut next);
+                self.enter_listed(small, &mut next);
                 continue;
             }
             if self.has_seen(&step.url) {
@@ -37,7 +37,7 @@ impl Search<'_> {
                 return;
             }
             match self.visit(&step).await {
-                Ok(Visit::Document(small)) => self.enter_listed(*small, &parent, &mut next),
+                Ok(Visit::Document(small)) => self.enter_listed(*small, &mut next),
                 Ok(Visit::Again(url)) => self.seen_again(&parent, &url),
                 Ok(Visit::Page(page)) => self.found.fail(step.url, page.why),
                 Err(error) => self.found.fail(step.url, error),
@@ -45,16 +45,23 @@ impl Search<'_> {
         }
     }
 
-    /// A Source Description leads to Capability Lists. What else it leads to is taken for what it is, but said.
-    fn enter_listed(&mut self, small: Small, parent: &Url, next: &mut VecDeque<Step>) {
+    /// A Source Description leads to Capability Lists. What else it leads to is taken for what it is, but said; what is
+    /// of no use here is left alone.
+    fn enter_listed(&mut self, small: Small, next: &mut VecDeque<Step>) {
         if small.parsed.level == Level::List {
-            let kind = small.kind();
-            self.found.fail(
-                small.url.as_str(),
-                format!("{parent} lists it where a Capability List should be, but it is {kind}"),
-            );
+            if let Some(capability) = small.parsed.header.capability.clone().filter(|kind| !is_of_use(kind)) {
+                return self.leave_alone(&small.url, &capability, small.url.as_str());
+            }
+            let found = small.kind();
+            self.hint(&small.url, HintKind::OtherKind { expected: Level::Set.as_str(), found });
         }
         self.enter(small, next);
+    }
+
+    /// What a Source offers beside what is harvested is no fault of it.
+    fn leave_alone(&mut self, document: &Url, capability: &Capability, uri: &str) {
+        let (capability, uri) = (capability.to_string(), uri.to_owned());
+        self.hint(document, HintKind::LeftAlone { capability, uri });
     }
 
     /// What a document is decides what becomes of it.
@@ -73,7 +80,10 @@ impl Search<'_> {
 
     fn queue_children(&mut self, small: &Small, next: &mut VecDeque<Step>) {
         for named in &small.parsed.named {
-            self.queue(small, &named.uri, next);
+            match named.capability.as_ref().filter(|kind| !is_of_use(kind)) {
+                Some(capability) => self.leave_alone(&small.url, capability, &named.uri),
+                None => self.queue(small, &named.uri, next),
+            }
         }
     }
 
@@ -99,6 +109,9 @@ impl Search<'_> {
                 Some(Capability::CapabilityList) => self.queue(&small, &named.uri, next),
                 Some(Capability::Description) => {}
                 Some(capability) => {
+                    if matches!(capability, Capability::Other(_)) {
+                        self.leave_alone(&small.url, capability, &named.uri);
+                    }
                     // As the document means them: relative to where it was found.
                     let resolved = |hub: &String| small.url.join(hub).ok().map(String::from);
                     let hubs = named.hubs.iter().filter_map(resolved).collect();
@@ -128,10 +141,8 @@ impl Search<'_> {
             && small.parsed.named.iter().any(|named| named.capability == Some(Capability::CapabilityList));
         if !is_index {
             let Parsed { bad, has_more, broken, quirks, .. } = &small.parsed;
-            let doubtful = without + bad > 0
-                || *has_more
-                || broken.is_some()
-                || quirks.count(Quirk::UnknownCapability) + quirks.count(Quirk::InvalidUtf8) > 0;
+            let doubtful =
+                without + bad > 0 || *has_more || broken.is_some() || quirks.count(Quirk::InvalidUtf8) > 0;
             self.put_set(&small.url, capabilities, doubtful);
         }
     }
@@ -154,4 +165,17 @@ impl Search<'_> {
             self.hint(parent, HintKind::Again(url.to_string()));
         }
     }
+}
+
+/// Whether a document of this kind, or what it leads to, is harvested.
+fn is_of_use(kind: &Capability) -> bool {
+    matches!(
+        kind,
+        Capability::Description
+            | Capability::CapabilityList
+            | Capability::ResourceList
+            | Capability::ResourceDump
+            | Capability::ChangeList
+            | Capability::ChangeDump
+    )
 }

@@ -55,6 +55,13 @@ pub enum HintKind {
         /// What is there.
         found: String,
     },
+    /// It offers something that is not known here, or not harvested, and that is left alone.
+    LeftAlone {
+        /// What it says that it is.
+        capability: String,
+        /// Where it is.
+        uri: String,
+    },
 }
 
 impl HintKind {
@@ -76,6 +83,7 @@ impl HintKind {
             Self::Again(_) => "again",
             Self::NotListedAbove(_) => "not-listed-above",
             Self::OtherKind { .. } => "other-kind",
+            Self::LeftAlone { .. } => "left-alone",
         }
     }
 }
@@ -110,6 +118,9 @@ impl fmt::Display for HintKind {
             Self::LinkHeader(url) => write!(f, "its server names the Capability List {url}"),
             Self::Again(url) => write!(f, "it names {url}, which was read already"),
             Self::NotListedAbove(url) => write!(f, "{url} is above it, but does not name it"),
+            Self::LeftAlone { capability, uri } => {
+                write!(f, "it offers {capability} at {uri}, which is not harvested and left alone")
+            }
             Self::OtherKind { expected, found } => write!(f, "a {expected} should be here; this is {found}"),
         }
     }
@@ -147,6 +158,7 @@ mod tests {
             HintKind::LinkHeader(url()),
             HintKind::Again(url()),
             HintKind::NotListedAbove(url()),
+            HintKind::LeftAlone { capability: "archives".to_owned(), uri: url() },
             HintKind::OtherKind { expected: "Source Description", found: "urlset".to_owned() },
         ];
         for kind in kinds {
