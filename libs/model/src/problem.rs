@@ -76,6 +76,8 @@ pub enum ProblemReason {
     Gap,
     /// More deletions than the operator allows without a word.
     Guard,
+    /// A list does not name more of what is held than the operator allows to be deleted without a word. All of it is kept.
+    NotListed,
     /// The stored bytes are not there.
     MissingBytes,
     /// The stored bytes are not those that were stored, or not all of them.
@@ -151,10 +153,10 @@ impl ProblemRecord {
         self.declaration.as_ref() == Some(declaration) && !is_later
     }
 
-    /// The operator's word, as far as it holds for what is seen of the same subject now: it was given about these words of a gap or of the
-    /// guard, and about this reason of anything else.
+    /// The operator's word, as far as it holds for what is seen of the same subject now: it was given about these words of a gap, of the
+    /// guard, or of a list that lacks much, and about this reason of anything else.
     pub fn still_ignored(&self, reason: ProblemReason, message: &str) -> Option<Ignored> {
-        let by_words = matches!(reason, ProblemReason::Gap | ProblemReason::Guard);
+        let by_words = matches!(reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed);
         let is_same = self.reason == reason && (!by_words || self.message == message);
         self.ignored.clone().filter(|_| is_same)
     }
@@ -188,6 +190,7 @@ impl ProblemReason {
         Self::Discovery,
         Self::Gap,
         Self::Guard,
+        Self::NotListed,
         Self::MissingBytes,
         Self::DamagedBytes,
         Self::Poison,
@@ -226,6 +229,7 @@ impl ProblemReason {
             Self::Discovery => "discovery",
             Self::Gap => "gap",
             Self::Guard => "guard",
+            Self::NotListed => "not-listed",
             Self::MissingBytes => "missing-bytes",
             Self::DamagedBytes => "damaged-bytes",
             Self::Poison => "poison",

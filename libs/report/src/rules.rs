@@ -207,6 +207,7 @@ pub(crate) fn is_own(reason: ProblemReason) -> bool {
     matches!(
         reason,
         ProblemReason::Guard
+            | ProblemReason::NotListed
             | ProblemReason::MissingBytes
             | ProblemReason::DamagedBytes
             | ProblemReason::Poison

@@ -40,6 +40,19 @@ pub struct Guard {
     pub allowed_percent: u8,
 }
 
+/// Lists that do not name more of what is held than the operator allows to be deleted without a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unlisted {
+    /// The list that does not name them.
+    pub document: String,
+    /// Resources that it does not name. All of them are kept.
+    pub absent: u64,
+    /// Resources held of that set.
+    pub held: u64,
+    /// What is allowed, in percent.
+    pub allowed_percent: u8,
+}
+
 /// What one set's lists say of what is held.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
@@ -159,8 +172,11 @@ impl Harvest {
         }
         self.settle_unlisted_failures(set, lists, failed).await?;
         let (before, is_guarded) = (self.run.counters.absent, self.is_too_many(&count));
+        let lacks_too_many = !is_guarded && self.lacks_too_many(&count);
         if is_guarded {
             self.trip(lists, &count).await?;
+        } else if lacks_too_many {
+            self.tell_unlisted(lists, &count).await?;
         }
         let Ok(absentees) = absentees.all() else { return Ok(false) };
         let mut batch = Batch::new();
@@ -172,7 +188,7 @@ impl Harvest {
             }
         }
         let waits = self.run.counters.absent > before;
-        self.note_waiting(&mut batch, set, lists, waits, is_guarded);
+        self.note_waiting(&mut batch, set, lists, waits, is_guarded || lacks_too_many);
         self.commit(batch).await?;
         Ok(true)
     }
@@ -248,6 +264,44 @@ impl Harvest {
         count.to_delete * 100 > count.held * u64::from(self.options.max_deletes_percent)
     }
 
+    /// Whether the lists do not name more of what is held than the operator allows to be deleted without a word, though not
+    /// so many would be deleted now.
+    fn lacks_too_many(&self, count: &Count) -> bool {
+        count.absent * 100 > count.held * u64::from(self.options.max_deletes_percent)
+    }
+
+    /// Has the lists read next time whatever a server says of their having changed.
+    async fn read_anew(&self, batch: &mut Batch, lists: &Lists) -> Result<(), HarvestError> {
+        for uri in &lists.uris {
+            if let Some(record) = self.catalog.document(uri).await? {
+                batch.put_document(uri, &DocumentRecord { validators: Validators::default(), ..record });
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the lists lack much of what is held. It stays a problem until they are read again.
+    async fn tell_unlisted(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
+        let unlisted = Unlisted {
+            document: lists.document.clone(),
+            absent: count.absent,
+            held: count.held,
+            allowed_percent: self.options.max_deletes_percent,
+        };
+        let subject = Subject::Document(lists.document.clone());
+        let before = self.problem_before(&subject).await?;
+        let before = before.filter(|before| before.reason == ProblemReason::NotListed);
+        let problem = self.problem(before, ProblemReason::NotListed, unlisted.to_string());
+        self.has_problems = true;
+        let mut batch = Batch::new();
+        batch.put_problem(&subject, &problem);
+        self.read_anew(&mut batch, lists).await?;
+        if problem.ignored.is_none() {
+            self.unlisted.push(unlisted);
+        }
+        self.commit(batch).await
+    }
+
     /// Whether a resource's absence is enough to delete it: seen before, in a list of an earlier moment.
     pub(crate) fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
         match self.options.absent {
@@ -278,15 +332,12 @@ impl Harvest {
         };
         let subject = Subject::Document(lists.document.clone());
         let before = self.problem_before(&subject).await?;
+        let before = before.filter(|before| before.reason != ProblemReason::NotListed);
         let problem = self.problem(before, ProblemReason::Guard, guard.to_string());
         self.has_problems = true;
         let mut batch = Batch::new();
         batch.put_problem(&subject, &problem);
-        for uri in &lists.uris {
-            if let Some(record) = self.catalog.document(uri).await? {
-                batch.put_document(uri, &DocumentRecord { validators: Validators::default(), ..record });
-            }
-        }
+        self.read_anew(&mut batch, lists).await?;
         self.guard = Some(guard);
         self.commit(batch).await
     }
@@ -301,6 +352,19 @@ impl std::fmt::Display for Guard {
             "{document} does not name {would_delete} of the {held} {resources} held any more, more than the \
              {allowed_percent} % that are deleted without a word; all of them are kept. If the Source did delete them, run \
              again with --max-deletes 100%; if it lost them, do nothing"
+        )
+    }
+}
+
+impl std::fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { document, absent, held, allowed_percent } = self;
+        let resources = plural(*held, "resource", "resources");
+        write!(
+            f,
+            "{document} does not name {absent} of the {held} {resources} held any more, more than {allowed_percent} %; all \
+             of them are kept for now. If the Source did delete them, run again with --max-deletes 100%; if it lost \
+             them, do nothing"
         )
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::Client;
 
-use crate::absent::Guard;
+use crate::absent::{Guard, Unlisted};
 use crate::audit::Audit;
 use crate::begun::Begun;
 use crate::beside::Silence;
@@ -129,6 +129,8 @@ pub struct Harvest {
     pub(crate) spacing: Option<AbortOnDropHandle<u32>>,
     /// Set when more would have been deleted than is allowed.
     pub(crate) guard: Option<Guard>,
+    /// Lists that do not name much of what is held.
+    pub(crate) unlisted: Vec<Unlisted>,
     /// How long the Source took to answer, in this process.
     pub(crate) waits: Waits,
     /// How often in a row all that was out has vanished from the bus.
@@ -171,6 +173,8 @@ pub struct Report {
     pub ignored_problems: u64,
     /// The guard's word, if it kept resources from being deleted.
     pub guard: Option<Guard>,
+    /// Lists that do not name much of what is held, all of which is kept for now.
+    pub unlisted: Vec<Unlisted>,
     /// The first few of those that are open.
     pub first_problems: Vec<(Subject, ProblemRecord)>,
     /// The channels that its sets offer, as far as that is known (CN-1).
@@ -310,6 +314,7 @@ impl Harvest {
             begun: None,
             spacing: None,
             guard: None,
+            unlisted: Vec::new(),
             waits: Waits::default(),
             vanished: 0,
             is_resumed: interrupted.is_some(),
@@ -383,6 +388,7 @@ impl Harvest {
             problems_by_reason: problems.by_reason,
             ignored_problems: problems.ignored,
             guard: self.guard,
+            unlisted: self.unlisted,
             first_problems: problems.first,
             channels,
             missed: self.missed,

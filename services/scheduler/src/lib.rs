@@ -58,7 +58,7 @@ mod witness;
 mod word;
 
 pub use abandon::abandon;
-pub use absent::Guard;
+pub use absent::{Guard, Unlisted};
 pub use audit::{Audit, Difference, Differences};
 pub use discover::{DiscoverError, Discovery, Hint, HintKind, Route, Tried, Unread, Visited, discover};
 pub use error::HarvestError;

@@ -172,7 +172,7 @@ impl Harvest {
         let subject = Subject::Document(uri.to_owned());
         if self.has_problems
             && let Some(before) = self.catalog.problem(&subject).await?
-            && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard)
+            && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed)
         {
             self.settled_problems.insert(uri.to_owned(), before);
         }

@@ -121,6 +121,9 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         report.run.mode.to_string()
     };
     note!("");
+    for unlisted in &report.unlisted {
+        note!("{unlisted}");
+    }
     note!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
     row(counters.listed, &format!("entry read ({mode})"), &format!("entries read ({mode})"));
     note!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
