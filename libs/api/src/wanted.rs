@@ -1,6 +1,6 @@
 //! What is wanted of a Source, as the API speaks of it.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
 use control::{
     Absent, CredentialName, Origins, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec,
@@ -75,6 +75,10 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32, minimum = 1, required = false)]
     pub requests_per_second: Option<NonZeroU32>,
+    /// The most bytes of one of its resources that is taken; as the fetchers are configured where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, minimum = 1, required = false)]
+    pub largest_bytes: Option<NonZeroU64>,
     /// What is made of robots.txt.
     #[serde(default)]
     #[schema(schema_with = robots)]
@@ -121,6 +125,7 @@ impl From<Wanted> for SourceSpec {
             strict: wanted.strict,
             concurrency: wanted.concurrency,
             requests_per_second: wanted.requests_per_second,
+            largest_bytes: wanted.largest_bytes,
             robots: wanted.robots,
             contact: wanted.contact,
             credential: wanted.credential,
@@ -152,6 +157,7 @@ impl From<&SourceSpec> for Wanted {
             strict: spec.strict,
             concurrency: spec.concurrency,
             requests_per_second: spec.requests_per_second,
+            largest_bytes: spec.largest_bytes,
             robots: spec.robots,
             contact: spec.contact,
             credential: spec.credential,
@@ -245,7 +251,7 @@ mod tests {
             "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
-            "push": "off", "notify": ["https://index.example.com/"],
+            "push": "off", "largest_bytes": 1_048_576, "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/",
         });
         let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();

@@ -9,7 +9,7 @@ use model::Network;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use web::{AddressPolicy, RobotsPolicy, WebConfig};
+use web::{AddressPolicy, BodyLimits, RobotsPolicy, WebConfig};
 
 use crate::{CredentialConfig, LaneGroups};
 
@@ -25,6 +25,10 @@ pub struct HttpConfig {
     pub first_byte_timeout_seconds: u64,
     /// The longest time that a body may stand still, in seconds.
     pub stall_timeout_seconds: u64,
+    /// The fewest bytes of a body that must come in a minute, unless it ends; 0 = no such limit.
+    pub least_bytes_per_minute: u64,
+    /// The longest time for a whole body, in seconds; one more for each 16 KiB of it.
+    pub body_timeout_seconds: u64,
     /// The most requests in a second that the whole fleet sends to one origin; none = no limit. The same in all services:
     /// it is split evenly among fetchers and schedulers, whether they have work or not.
     pub requests_per_second: Option<NonZeroU32>,
@@ -48,6 +52,8 @@ impl Default for HttpConfig {
             connect_timeout_seconds: web.connect_timeout.as_secs(),
             first_byte_timeout_seconds: web.first_byte_timeout.as_secs(),
             stall_timeout_seconds: web.stall_timeout.as_secs(),
+            least_bytes_per_minute: web.bodies.least,
+            body_timeout_seconds: web.bodies.time.as_secs(),
             requests_per_second: None,
             host_share: const { NonZeroU16::new(4).unwrap() },
             credentials: BTreeMap::new(),
@@ -68,6 +74,11 @@ impl HttpConfig {
             connect_timeout: Duration::from_secs(self.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(self.first_byte_timeout_seconds),
             stall_timeout: Duration::from_secs(self.stall_timeout_seconds),
+            bodies: BodyLimits {
+                least: self.least_bytes_per_minute,
+                time: Duration::from_secs(self.body_timeout_seconds),
+                ..BodyLimits::default()
+            },
             requests_per_second: self.requests_per_second,
             per_origin,
             host_share: self.host_share.get().into(),
@@ -137,5 +148,13 @@ mod tests {
             let refused = serde_json::from_str::<HttpConfig>(&text).unwrap_err().to_string();
             assert!(refused.contains("`allow_networks: [10.1.0.0/16]`"), "{refused}");
         }
+    }
+
+    #[test]
+    fn bodies_are_held_to_what_is_configured() {
+        assert_eq!(HttpConfig::default().web(1).bodies, BodyLimits::default());
+        let json = r#"{"least_bytes_per_minute": 7, "body_timeout_seconds": 9}"#;
+        let bodies = serde_json::from_str::<HttpConfig>(json).unwrap().web(1).bodies;
+        assert_eq!((bodies.least, bodies.time), (7, Duration::from_secs(9)));
     }
 }

@@ -62,6 +62,8 @@ pub enum ProblemReason {
     ChangedAgain,
     /// Larger than allowed.
     TooLarge,
+    /// The body came more slowly than allowed.
+    TooSlow,
     /// A document or entry that cannot be understood.
     Malformed,
     /// A document that ends too early.
@@ -164,7 +166,7 @@ impl ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,
@@ -183,6 +185,7 @@ impl ProblemReason {
         Self::LengthMismatch,
         Self::ChangedAgain,
         Self::TooLarge,
+        Self::TooSlow,
         Self::Malformed,
         Self::Truncated,
         Self::WrongKind,
@@ -222,6 +225,7 @@ impl ProblemReason {
             Self::LengthMismatch => "length-mismatch",
             Self::ChangedAgain => "changed-again",
             Self::TooLarge => "too-large",
+            Self::TooSlow => "too-slow",
             Self::Malformed => "malformed",
             Self::Truncated => "truncated",
             Self::WrongKind => "wrong-kind",

@@ -1,6 +1,6 @@
 //! What holds for the requests of one Source.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub struct Terms {
     /// Requests open at one origin at the same time, of the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_origin: Option<NonZeroU16>,
+    /// The most bytes of a resource that is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_bytes: Option<NonZeroU64>,
 }
 
 /// What is made of robots.txt.

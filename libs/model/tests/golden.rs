@@ -4,7 +4,7 @@
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +36,7 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
         allow_networks: vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()],
         entry: Some("https://example.org".parse().unwrap()),
         per_origin: NonZeroU16::new(4),
+        largest_bytes: NonZeroU64::new(1 << 30),
     };
     is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::Lane;
 
-use crate::{AddressPolicy, Credential, RobotsPolicy};
+use crate::{AddressPolicy, BodyLimits, Credential, RobotsPolicy};
 
 /// How the client behaves. All times are spans, all counts are per client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct WebConfig {
     pub first_byte_timeout: Duration,
     /// The longest time that a body may stand still. Default: 30 s.
     pub stall_timeout: Duration,
+    /// What is demanded of every body: its size, and how fast it comes.
+    pub bodies: BodyLimits,
     /// Requests to one origin at a time, at least 1. Default: 4.
     pub per_origin: usize,
     /// How many times the budget of one origin all origins of its host have together for one Source, at least 1: requests at a time,
@@ -72,6 +74,7 @@ impl Default for WebConfig {
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(30),
+            bodies: BodyLimits::default(),
             per_origin: 4,
             host_share: 4,
             entry: None,

@@ -29,6 +29,7 @@ struct Inner {
     redirects: Vec<Url>,
     authorized: bool,
     requests: u32,
+    expected: Option<String>,
     /// The status and the headers of an answer that broke off, or whose status is the fault.
     answered: Option<u16>,
     headers: BTreeMap<String, String>,
@@ -55,6 +56,10 @@ pub enum ErrorKind {
     Unasked(u16),
     /// The answer broke off.
     Interrupted,
+    /// The body is larger than [`BodyLimits`](crate::BodyLimits) or the request allows.
+    TooLarge,
+    /// The body comes more slowly than [`BodyLimits`](crate::BodyLimits) allow.
+    TooSlow,
     /// More redirects than allowed.
     TooManyRedirects,
     /// A redirect leads back to where it came from.
@@ -112,6 +117,7 @@ impl WebError {
             redirects: Vec::new(),
             authorized: false,
             requests: 0,
+            expected: None,
             answered: None,
             headers: BTreeMap::new(),
         }))
@@ -141,6 +147,12 @@ impl WebError {
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
         self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// What was asked of the answer, for those who look at the problem.
+    pub(crate) fn expected(mut self, expected: String) -> Self {
+        self.0.expected = Some(expected);
         self
     }
 
@@ -190,9 +202,9 @@ impl WebError {
 
     /// Whether another attempt makes sense, and how long the server wants to be left alone before.
     pub fn disposition(&self) -> Disposition {
-        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout};
+        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow};
         let again = match self.0.kind {
-            Dns | Connect(_) | Timeout(_) | Interrupted | Resting => true,
+            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting => true,
             // Of the other 5xx, these say that the server will never do it; the rest, proxies' own numbers
             // included, tell of a passing trouble.
             Status(501 | 505 | 506 | 510 | 511) => false,
@@ -224,6 +236,8 @@ impl WebError {
             ErrorKind::Status(500..=599) => ProblemReason::HttpServerError,
             ErrorKind::Status(_) | ErrorKind::Unasked(_) => ProblemReason::HttpUnexpected,
             ErrorKind::Interrupted => ProblemReason::Interrupted,
+            ErrorKind::TooLarge => ProblemReason::TooLarge,
+            ErrorKind::TooSlow => ProblemReason::TooSlow,
             ErrorKind::TooManyRedirects | ErrorKind::RedirectLoop | ErrorKind::BadRedirect => {
                 ProblemReason::Redirect
             }
@@ -241,6 +255,7 @@ impl WebError {
             redirects: self.0.redirects.iter().map(redacted).collect(),
             status: self.status().or(self.0.answered),
             headers: self.0.headers.clone(),
+            expected: self.0.expected.clone(),
             ..Evidence::default()
         };
         Failure {

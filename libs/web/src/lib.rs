@@ -2,6 +2,7 @@
 
 mod access;
 mod address_guard;
+mod body_limits;
 mod classify;
 mod client;
 mod config;
@@ -31,6 +32,7 @@ mod travel;
 mod uri;
 
 pub use address_guard::{AddressClass, AddressPolicy};
+pub use body_limits::BodyLimits;
 pub use client::{Client, CrawlDelay, OriginRest};
 pub use config::WebConfig;
 pub use credentials::{Credential, CredentialError, Secret};

@@ -31,6 +31,8 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
             format!("{server} answered {} with a part that was not asked for", status_line(status))
         }
         ErrorKind::Interrupted => format!("the answer of {server} broke off"),
+        ErrorKind::TooLarge => format!("the answer of {server} is larger than allowed"),
+        ErrorKind::TooSlow => format!("the answer of {server} comes too slowly"),
         ErrorKind::TooManyRedirects => "the request was sent on too often".to_owned(),
         ErrorKind::RedirectLoop => "the request was sent round in a circle".to_owned(),
         ErrorKind::BadRedirect => format!("{server} sends the request on to nowhere"),
@@ -98,6 +100,12 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
             "open the URL in another client; tell the Source's operator what it answers"
         }
         ErrorKind::Interrupted => "try again; if it always breaks off there, tell the Source's operator",
+        ErrorKind::TooLarge => {
+            "if that much is wanted, raise the limit (--max-size; in a fleet also fetcher.jobs.largest_bytes)"
+        }
+        ErrorKind::TooSlow => {
+            "try again later, or be content with less (--min-speed) or a longer time (--body-timeout)"
+        }
         ErrorKind::TooManyRedirects | ErrorKind::RedirectLoop | ErrorKind::BadRedirect => {
             "check the URL; if a list names it, tell the Source's operator"
         }

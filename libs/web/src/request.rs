@@ -27,6 +27,8 @@ pub struct GetRequest {
     pub within_origin: bool,
     /// What leads to the URL. Default: an invitation.
     pub errand: Errand,
+    /// The most bytes of the body, those before a range included; none = what the configuration says.
+    pub largest: Option<u64>,
 }
 
 /// A POST request: a word to a hub or an inbox. Its `Debug` hides the body, which may hold a secret.
@@ -85,6 +87,7 @@ impl GetRequest {
             head: false,
             within_origin: false,
             errand: Errand::default(),
+            largest: None,
         }
     }
 

@@ -8,12 +8,14 @@ use futures::stream::{self, Stream};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
 use model::{Evidence, Validators};
+use tokio::time::Instant;
 use url::Url;
 
+use crate::body_limits::Watch;
 use crate::pieces::Pieces;
 use crate::politeness::Permit;
 use crate::send::Answer;
-use crate::{ContentRange, ErrorKind, Exchange, Phase, WebError, headers, redacted};
+use crate::{ContentRange, ErrorKind, Exchange, WebError, headers, redacted};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -25,7 +27,7 @@ pub struct Response {
     status: u16,
     headers: HeaderMap,
     way: Way,
-    stall_timeout: Duration,
+    watch: Watch,
     received: u64,
     body: Body,
 }
@@ -55,11 +57,23 @@ impl Way {
 }
 
 impl Response {
-    pub(crate) fn new(answer: Answer, way: Way, stall_timeout: Duration) -> Self {
+    pub(crate) fn new(answer: Answer, way: Way, watch: Watch) -> Self {
         let Answer { http, permit, exchange, .. } = answer;
         let (head, pieces) = http.into_parts();
         let body = Body::Open { pieces, exchange, _permit: permit };
-        Self { status: head.status.as_u16(), headers: head.headers, way, stall_timeout, received: 0, body }
+        let (status, headers) = (head.status.as_u16(), head.headers);
+        let mut response = Self { status, headers, way, watch, received: 0, body };
+        // A 304 announces the length of what it does not send.
+        let announced = response.content_length().filter(|_| status != 304);
+        let before = response.content_range().filter(|_| status == 206).map_or(0, |range| range.from);
+        response.watch = response.watch.expecting(before, announced);
+        response
+    }
+
+    /// Allows the whole body no more than this time, however long it is.
+    pub(crate) fn within(mut self, time: Duration) -> Self {
+        self.watch.within(time);
+        self
     }
 
     /// The same, of a request for the head alone: what its length tells of does not come.
@@ -154,15 +168,26 @@ impl Response {
     /// The next piece of the body; none at its end. Nothing more comes after an error: the same one is given again.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still.
+    /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still;
+    /// [`ErrorKind::TooLarge`] and [`ErrorKind::TooSlow`] when it does not keep to the [limits](crate::BodyLimits).
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, WebError> {
         let (pieces, exchange) = match &mut self.body {
             Body::Open { pieces, exchange, .. } => (pieces, exchange),
             Body::Ended => return Ok(None),
             Body::Broken(error) => return Err(error.clone()),
         };
-        let error = match tokio::time::timeout(self.stall_timeout, pieces.next()).await {
+        if let Err(why) = self.watch.check_size(0) {
+            return Err(self.too_large(why));
+        }
+        let begun = Instant::now();
+        let next = tokio::time::timeout(self.watch.patience(), pieces.next()).await;
+        let waited = begun.elapsed();
+        let error = match next {
             Ok(Ok(Some(piece))) => {
+                if let Err(why) = self.watch.check_size(piece.len() as u64) {
+                    return Err(self.too_large(why));
+                }
+                self.watch.note(piece.len() as u64, waited);
                 self.received += piece.len() as u64;
                 if let Some(exchange) = exchange {
                     exchange.received(piece.len() as u64);
@@ -182,13 +207,23 @@ impl Response {
                 WebError::new(ErrorKind::Interrupted).detail(detail)
             }
             Err(_elapsed) => {
-                let detail = format!("{}, then none for {:?}", self.progress(), self.stall_timeout);
-                WebError::new(ErrorKind::Timeout(Phase::Body)).detail(detail)
+                let (kind, how) = self.watch.fault(waited);
+                WebError::new(kind).detail(format!("{}, {how}", self.progress()))
             }
         };
+        Err(self.broken(error))
+    }
+
+    fn too_large(&mut self, why: String) -> WebError {
+        let error = WebError::new(ErrorKind::TooLarge).detail(why).expected(self.watch.expected());
+        self.broken(error)
+    }
+
+    /// Ends the body with this error, which also ends the connection.
+    fn broken(&mut self, error: WebError) -> WebError {
         let error = error.on(&self.way).answered(self.status, &self.headers);
         self.body = Body::Broken(error.clone());
-        Err(error)
+        error
     }
 
     /// The body as a stream, which ends after its first error.

@@ -3,6 +3,7 @@
 use http::header::LOCATION;
 use url::Url;
 
+use crate::body_limits::Watch;
 use crate::redirect::Trail;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
@@ -57,7 +58,7 @@ impl Client {
         let result = self.carry(&request, &mut moved, &mut trail, &mut requests).await;
         let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
         match result {
-            Ok(answer) => Ok(Response::new(answer, way, self.config().stall_timeout)),
+            Ok(answer) => Ok(Response::new(answer, way, self.watch(None))),
             Err(error) => Err(error.on(&way)),
         }
     }
@@ -108,16 +109,23 @@ impl Client {
         let mut moved = None;
         let mut trail = Trail::default();
         let mut requests = 0;
-        let is_head = request.head;
+        let (is_head, largest) = (request.head, request.largest);
         let result = self.walk(&request, errand, &mut moved, &mut trail, &mut requests).await;
         let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
         match result {
             Ok(answer) => {
-                let response = Response::new(answer, way, self.config().stall_timeout);
+                let response = Response::new(answer, way, self.watch(largest));
                 Ok(if is_head { response.without_body() } else { response })
             }
             Err(error) => Err(error.on(&way)),
         }
+    }
+
+    /// What a body is held to.
+    fn watch(&self, largest: Option<u64>) -> Watch {
+        let mut limits = self.config().bodies.clone();
+        limits.largest = largest.unwrap_or(limits.largest);
+        Watch::new(limits, self.config().stall_timeout)
     }
 
     /// Goes to the answer that is no redirect, and tells where redirects have led.

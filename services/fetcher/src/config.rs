@@ -12,8 +12,8 @@ pub struct FetcherConfig {
     pub job_seconds: u64,
     /// Bodies up to this many bytes travel in packs; 0 = each is an object of its own.
     pub small_bytes: usize,
-    /// The largest body taken, in bytes; none = whatever comes.
-    pub largest_bytes: Option<u64>,
+    /// The largest resource taken, in bytes, where its Source says nothing else.
+    pub largest_bytes: u64,
     /// How often a broken body is taken up again where it stopped, within one job.
     pub resumes: u32,
     /// After so many seconds a job that receives a package ends, and another goes on with it: long enough that what a new request
@@ -32,7 +32,7 @@ impl Default for FetcherConfig {
         Self {
             job_seconds: 20,
             small_bytes: 256 * 1024,
-            largest_bytes: None,
+            largest_bytes: 16 * 1024 * 1024 * 1024,
             resumes: 3,
             package_seconds: 60,
             package_ranges_at_a_time: 4,

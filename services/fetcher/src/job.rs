@@ -9,7 +9,7 @@ use bus::{Bus, Payload, Queue, Work};
 use fleet::Credentials;
 use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
-    ProblemReason, Terms, VerifyJob, WireError,
+    PackageOutcome, PackageResult, ProblemReason, Terms, VerifyJob, WireError,
 };
 use store::{PackLimits, SharedPacks, Store, StoreError};
 use tokio::time::Instant;
@@ -78,9 +78,16 @@ impl Fetcher {
 
     /// One that asks as the terms of a Source say.
     fn on(&self, terms: &Terms) -> Result<Self, String> {
-        let terms = self.credentials.terms(terms).map_err(|error| error.to_string())?;
-        let client = self.client.on(terms).map_err(|error| error.to_string())?;
-        Ok(Self { client, ..self.clone() })
+        let asked = self.credentials.terms(terms).map_err(|error| error.to_string())?;
+        let client = self.client.on(asked).map_err(|error| error.to_string())?;
+        let config = match terms.largest_bytes {
+            Some(largest) => {
+                let largest_bytes = largest.get();
+                Arc::new(FetcherConfig { largest_bytes, ..FetcherConfig::clone(&self.config) })
+            }
+            None => Arc::clone(&self.config),
+        };
+        Ok(Self { client, config, ..self.clone() })
     }
 
     /// Gives packages back in the middle as soon as `stop` says so. A fetch job is short, and is worked to its end.
@@ -92,6 +99,37 @@ impl Fetcher {
     /// Works one message: reads the job, fetches, stores, sends it on. It may be acknowledged when this says so.
     pub async fn work(&self, payload: Payload) -> Work {
         Work::from_result(self.try_work(&payload).await)
+    }
+
+    /// Gives a message back unworked, since its Source holds its share of this process already: what it asks for comes
+    /// back as deferred, and the origin's place is free for others.
+    pub async fn give_back(&self, payload: Payload) -> Work {
+        Work::from_result(self.try_give_back(&payload).await)
+    }
+
+    async fn try_give_back(&self, payload: &Payload) -> Result<(), Work> {
+        match payload.read::<FetchJob>() {
+            Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
+                let job = payload.read::<PackageJob>().map_err(Work::poison)?;
+                let PackageJob { id, source, run, lane, uri, seq, .. } = Arc::unwrap_or_clone(job);
+                // The next job finds out what earlier ones have received.
+                let result = PackageResult::Deferred { received: 0 };
+                let queue = Queue::Outcomes { source: source.clone() };
+                let done =
+                    PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms: 0, result };
+                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(Work::later)?;
+                Ok(())
+            }
+            job => {
+                let FetchJob { id, source, run, lane, items, .. } =
+                    Arc::unwrap_or_clone(job.map_err(Work::poison)?);
+                let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred)).collect();
+                let queue = Queue::Verify { source: source.clone() };
+                let done = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
+                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(Work::later)?;
+                Ok(())
+            }
+        }
     }
 
     async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
@@ -176,13 +214,13 @@ fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
 
 /// How many requests in a row the origin left without an answer. One that asks for patience is left alone at once.
 fn unanswered_after(result: &FetchedResult, before: u32) -> u32 {
-    use ProblemReason::{Connect, Dns, Throttled, Timeout, Tls};
+    use ProblemReason::{Connect, Dns, Throttled, Timeout, Tls, TooSlow};
     match result {
         FetchedResult::Failed(Failure { reason: Throttled, .. }) => UNANSWERED,
         FetchedResult::Failed(Failure { disposition: Disposition::Retry { after: Some(_) }, .. }) => {
             UNANSWERED
         }
-        FetchedResult::Failed(Failure { reason: Connect | Dns | Timeout | Tls, .. }) => before + 1,
+        FetchedResult::Failed(Failure { reason: Connect | Dns | Timeout | Tls | TooSlow, .. }) => before + 1,
         _ => 0,
     }
 }

@@ -1,11 +1,10 @@
 //! One resource: its request, and what came of it.
 
-use bytes::Bytes;
 use fixity::Algorithm;
 use jiff::Timestamp;
 use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
 use store::{Store, StoreError};
-use web::{Client, GetRequest, Range, Response, WebError};
+use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
 
 use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
@@ -31,7 +30,6 @@ pub(crate) struct Fresh<B> {
 /// Why a body was not received whole.
 enum Break {
     Web(WebError),
-    TooLarge { limit: u64 },
     Store(StoreError),
 }
 
@@ -53,7 +51,8 @@ pub(crate) async fn fetch(
     let mut requests = 0;
     let mut resumes = config.resumes;
     let url = item.uri.to_url();
-    let mut request = GetRequest { validators: item.held.clone(), ..GetRequest::new(url.clone()) };
+    let largest = Some(config.largest_bytes);
+    let mut request = GetRequest { validators: item.held.clone(), largest, ..GetRequest::new(url.clone()) };
     loop {
         let mut response = match client.get(request).await {
             Ok(response) => response,
@@ -70,7 +69,7 @@ pub(crate) async fn fetch(
             // The server sends the whole, perhaps another version: what came before is not part of it.
             receiving.restart().await?;
         }
-        match receive(&mut response, &mut receiving, config.largest_bytes).await {
+        match receive(&mut response, &mut receiving).await {
             Ok(()) => {
                 let validators = response.validators();
                 let final_url = (*response.final_url() != url).then(|| web::redacted(response.final_url()));
@@ -84,32 +83,23 @@ pub(crate) async fn fetch(
                 return Ok(Got { requests, result: Ok(fresh) });
             }
             Err(Break::Store(error)) => return Err(error),
-            Err(Break::TooLarge { limit }) => {
-                let failure = too_large(&response, limit);
-                return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
-            }
             Err(Break::Web(error)) => {
-                let again = next_range(&response, receiving.len());
+                // What is too large or too slow would be so again.
+                let is_limit = matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooSlow);
+                let again = next_range(&response, receiving.len()).filter(|_| !is_limit);
                 if resumes == 0 || again.is_none() {
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
                 }
                 resumes -= 1;
-                request = GetRequest { range: again, ..GetRequest::new(response.final_url().clone()) };
+                request =
+                    GetRequest { range: again, largest, ..GetRequest::new(response.final_url().clone()) };
             }
         }
     }
 }
 
-async fn receive(
-    response: &mut Response,
-    body: &mut Receiving<'_>,
-    largest: Option<u64>,
-) -> Result<(), Break> {
+async fn receive(response: &mut Response, body: &mut Receiving<'_>) -> Result<(), Break> {
     while let Some(chunk) = response.chunk().await.map_err(Break::Web)? {
-        let chunk: Bytes = chunk;
-        if let Some(limit) = largest.filter(|limit| body.len() + chunk.len() as u64 > *limit) {
-            return Err(Break::TooLarge { limit });
-        }
         body.append(chunk).await.map_err(Break::Store)?;
     }
     Ok(())

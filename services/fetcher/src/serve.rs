@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bus::worker::{Shares, Worker};
 use control::{MemberId, Role};
 use fleet::{Credentials, HttpConfig, Joined, NatsConfig, StoreConfig};
 use model::{Clock as _, SystemClock};
@@ -39,13 +40,22 @@ pub struct Config {
 pub struct Settings {
     /// Jobs worked on at a time, over all origins. Each takes the memory of one pack at most.
     pub jobs_at_a_time: usize,
+    /// Jobs of one Source worked on at a time; none = half of all. So slow Sources leave places to the others.
+    pub jobs_of_a_source_at_a_time: Option<usize>,
     /// What of the jobs themselves can be set.
     pub jobs: FetcherConfig,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 64, jobs: FetcherConfig::default() }
+        Self { jobs_at_a_time: 64, jobs_of_a_source_at_a_time: None, jobs: FetcherConfig::default() }
+    }
+}
+
+impl Settings {
+    /// Jobs of one Source worked on at a time, at least one.
+    fn share(&self) -> usize {
+        self.jobs_of_a_source_at_a_time.unwrap_or(self.jobs_at_a_time.div_ceil(2)).max(1)
     }
 }
 
@@ -64,7 +74,9 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
-    let Settings { jobs_at_a_time, jobs } = context.config.fetcher.clone();
+    let share = context.config.fetcher.share();
+    let Settings { jobs_at_a_time, jobs, .. } = context.config.fetcher.clone();
+    let patience = jobs.job_time();
     let jobs_at_a_time = jobs_at_a_time.max(1);
     // A job holds the bodies that wait for a pack, or what was made of them (piece by piece), and the body that is being received, or else
     // a part of a package: once whole, while it is stored, and once in the pieces that are put together.
@@ -91,11 +103,17 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         .counted(counted)
         .stopped_by(stop.clone());
 
-    let worker = bus::worker::Worker::new(bus, move |message: bus::Message| {
+    let giver = fetcher.clone();
+    let shares = Shares::new(share, patience, move |message: bus::Message| {
+        let giver = giver.clone();
+        async move { giver.give_back(message.payload).await }
+    });
+    let worker = Worker::new(bus, move |message: bus::Message| {
         let fetcher = fetcher.clone();
         async move { fetcher.work(message.payload).await }
     });
-    worker.within(Arc::new(Semaphore::new(jobs_at_a_time))).run_lanes(stop).await?;
+    let capacity = Arc::new(Semaphore::new(jobs_at_a_time));
+    worker.within(capacity).sharing(shares).run_lanes(stop).await?;
     member.leave().await;
     Ok(())
 }
@@ -105,6 +123,15 @@ mod tests {
     use service::{Vars, config};
 
     use super::*;
+
+    #[test]
+    fn a_source_has_half_of_the_jobs_unless_the_operator_says_so() {
+        let share = |jobs_at_a_time, jobs_of_a_source_at_a_time| {
+            Settings { jobs_at_a_time, jobs_of_a_source_at_a_time, ..Settings::default() }.share()
+        };
+        assert_eq!([share(64, None), share(5, None), share(1, None), share(0, None)], [32, 3, 1, 1]);
+        assert_eq!([share(64, Some(64)), share(64, Some(0))], [64, 1]);
+    }
 
     #[test]
     fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {

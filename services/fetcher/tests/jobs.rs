@@ -214,7 +214,7 @@ async fn when_its_time_is_over_a_job_gives_the_rest_back() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused_and_leaves_no_object() {
     let mut case = Case::new().await;
-    case.config.largest_bytes = Some(1_000);
+    case.config.largest_bytes = 1_000;
     case.server.push("/a", Reply::ok(large()));
     let failure = failed(case.fetch_one("/a").await.0);
     assert_eq!(failure.reason, ProblemReason::TooLarge);

@@ -250,6 +250,9 @@ pub(crate) struct InspectArgs {
     /// Refuse what breaks the specification, with line and column.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// The largest document or package received from a URL: 500MB, 20GiB.
+    #[arg(long, value_name = "BYTES", default_value = "16GiB", value_parser = crate::cli_scrub::bytes)]
+    pub(crate) max_size: std::num::NonZeroU64,
 
     #[command(flatten)]
     pub(crate) http: HttpArgs,

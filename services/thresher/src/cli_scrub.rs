@@ -47,7 +47,7 @@ pub(crate) struct ScrubArgs {
 }
 
 /// A number of bytes, as people write it.
-fn bytes(text: &str) -> Result<NonZeroU64, String> {
+pub(crate) fn bytes(text: &str) -> Result<NonZeroU64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim() {

@@ -1,6 +1,6 @@
 //! What is wanted of a Source, whoever harvests it: this process or a fleet.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -8,6 +8,7 @@ use scheduler::{AbsentPolicy, RunLimits};
 use url::Url;
 use web::WebConfig;
 
+use crate::cli_scrub::bytes;
 use crate::exit::Failed;
 use crate::http::HttpArgs;
 
@@ -29,6 +30,11 @@ pub(crate) struct WantedArgs {
     /// at first.
     #[arg(long, value_name = "N")]
     pub(crate) history: Option<u32>,
+
+    /// The largest resource taken: 500MB, 20GiB. A larger one is refused, as a problem. Packages of dumps and documents
+    /// have limits of their own. Default: 16GiB, or what a fleet's fetchers are configured for
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) max_size: Option<NonZeroU64>,
 }
 
 /// What of a Source counts, and what may be concluded from its lists.

@@ -1,6 +1,6 @@
 //! How a Source is asked: the options shared by all commands that ask one.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 use model::Lane;
 use url::Url;
-use web::{AddressPolicy, Client, Network, RobotsPolicy, WebConfig};
+use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 
+use crate::cli_scrub::bytes;
 use crate::credentials;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
@@ -57,6 +58,14 @@ pub(crate) struct HttpArgs {
     /// The longest time that an answer may stand still.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     stall_timeout: Duration,
+
+    /// The least that must come of an answer in a minute, unless it ends: 64KiB. What is slower is tried again later.
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
+    min_speed: NonZeroU64,
+
+    /// The longest time for a whole answer, and a second more for each 16 KiB of it.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
+    body_timeout: Duration,
 
     /// How often a request that failed is tried again in one run, if there is sense in it.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=100))]
@@ -111,6 +120,11 @@ impl HttpArgs {
             connect_timeout: self.connect_timeout,
             first_byte_timeout: self.timeout,
             stall_timeout: self.stall_timeout,
+            bodies: BodyLimits {
+                least: self.min_speed.get(),
+                time: self.body_timeout,
+                ..BodyLimits::default()
+            },
             requests_per_second: self.max_rate,
             attempts: self.attempts(),
             credentials,
@@ -228,13 +242,15 @@ mod tests {
     #[test]
     fn each_option_reaches_the_client() {
         let words = "--contact a@example.org --robots obey --allow-private --allow-address 127.0.0.2 --allow-address 198.18.0.0/15 \
-                     --max-rate 7 --connect-timeout 1 --timeout 2m --stall-timeout 500ms --retries 0";
+                     --max-rate 7 --connect-timeout 1 --timeout 2m --stall-timeout 500ms --min-speed 1KiB \
+                     --body-timeout 3s --retries 0";
         let config = config(&words.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert!(config.user_agent_header().ends_with(" (+a@example.org)"));
         assert_eq!((config.robots, config.attempts), (RobotsPolicy::obey(), 1));
         assert_eq!(config.requests_per_second.map(NonZeroU32::get), Some(7));
         let times = [config.connect_timeout, config.first_byte_timeout, config.stall_timeout];
         assert_eq!(times.map(|time| time.as_millis()), [1_000, 120_000, 500]);
+        assert_eq!((config.bodies.least, config.bodies.time), (1024, Duration::from_secs(3)));
         let entry = "http://127.0.0.1/".parse().unwrap();
         let addresses = AddressPolicy::public_unless(&entry)
             .allow_private()

@@ -62,6 +62,13 @@ where
         let message = Message::clone(delivery);
         let mut handler = std::pin::pin!(
             AssertUnwindSafe(async {
+                let _share = match &self.shares {
+                    Some(shares) => match shares.take(delivery.queue.source()).await {
+                        Some(share) => Some(share),
+                        None => return shares.give_back(message).await,
+                    },
+                    None => None,
+                };
                 let _room = match &self.capacity {
                     // The semaphore is never closed.
                     Some(capacity) => capacity.acquire().await.ok(),

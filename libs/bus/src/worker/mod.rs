@@ -5,6 +5,7 @@
 
 mod handle;
 mod lanes;
+mod shares;
 
 use std::fmt;
 use std::future::Future;
@@ -14,6 +15,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+pub use shares::Shares;
 
 use crate::{Bus, BusError, ConsumerSpec, Delivery, Filter, Message, MessageId};
 
@@ -89,6 +92,7 @@ pub struct Worker<H> {
     handler: Arc<H>,
     observer: Option<Observer>,
     capacity: Option<Arc<Semaphore>>,
+    shares: Option<Shares>,
     at_most: usize,
 }
 
@@ -133,6 +137,7 @@ where
             handler: Arc::new(handler),
             observer: None,
             capacity: None,
+            shares: None,
             at_most: Semaphore::MAX_PERMITS,
         }
     }
@@ -151,6 +156,14 @@ where
     #[must_use]
     pub fn within(mut self, capacity: Arc<Semaphore>) -> Self {
         self.capacity = Some(capacity);
+        self
+    }
+
+    /// Lets no Source have more than its share of what is worked on at a time, over all consumers of all clones.
+    /// What waits for its share takes nothing of the capacity.
+    #[must_use]
+    pub fn sharing(mut self, shares: Shares) -> Self {
+        self.shares = Some(shares);
         self
     }
 
@@ -248,6 +261,7 @@ impl<H> Clone for Worker<H> {
             handler: Arc::clone(&self.handler),
             observer: self.observer.clone(),
             capacity: self.capacity.clone(),
+            shares: self.shares.clone(),
             at_most: self.at_most,
         }
     }

@@ -1,7 +1,7 @@
 //! What is wanted of a Source.
 
 use std::fmt;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::str::FromStr;
 
 use model::{Message, Network, SourceId};
@@ -61,6 +61,9 @@ pub struct SourceSpec {
     /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<NonZeroU32>,
+    /// The most bytes of one of its resources that is taken; as the fetchers are configured where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_bytes: Option<NonZeroU64>,
     /// What is made of robots.txt.
     #[serde(default)]
     pub robots: Robots,
@@ -223,6 +226,7 @@ impl SourceSpec {
             strict: false,
             concurrency: four(),
             requests_per_second: None,
+            largest_bytes: None,
             robots: Robots::default(),
             contact: None,
             credential: None,

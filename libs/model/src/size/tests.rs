@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use fixity::{Algorithm, Hasher};
@@ -138,6 +138,7 @@ fn terms() -> impl Strategy<Value = Terms> {
                 .collect(),
             entry: rate.map(|rate| format!("http://h{rate}.example").parse().unwrap()),
             per_origin: rate.and_then(|rate| NonZeroU16::new(rate as u16)),
+            largest_bytes: rate.and_then(|rate| NonZeroU64::new(rate.into())),
         },
     )
 }

@@ -15,7 +15,7 @@ fn again(kind: ErrorKind) -> bool {
 
 #[test]
 fn passing_troubles_are_tried_again() {
-    use ErrorKind::{Connect, Dns, Interrupted, Resting, Timeout};
+    use ErrorKind::{Connect, Dns, Interrupted, Resting, Timeout, TooSlow};
     for kind in [
         Dns,
         Connect(ConnectFault::Refused),
@@ -24,6 +24,7 @@ fn passing_troubles_are_tried_again() {
         Timeout(Phase::FirstByte),
         Timeout(Phase::Body),
         Interrupted,
+        TooSlow,
         Resting,
     ] {
         assert!(again(kind), "{kind:?}");
@@ -37,13 +38,14 @@ fn passing_troubles_are_tried_again() {
 fn what_would_end_the_same_way_is_refused() {
     use ErrorKind::{
         BadRedirect, BadUrl, Builder, Disallowed, RedirectLoop, RefusedAddress, RefusedPort,
-        RobotsUnreachable, Tls, TooManyRedirects, Unasked,
+        RobotsUnreachable, Tls, TooLarge, TooManyRedirects, Unasked,
     };
     let certificate = Tls { certificate: true };
     for kind in [
         certificate,
         Tls { certificate: false },
         Unasked(304),
+        TooLarge,
         TooManyRedirects,
         RedirectLoop,
         BadRedirect,

@@ -15,6 +15,8 @@ use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, 
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// What could not be had is asked for again sooner.
 const KEPT_UNREACHABLE: Duration = Duration::from_secs(600);
+/// The longest time for its body: all other requests to the origin wait for it.
+const LONGEST: Duration = Duration::from_secs(60);
 
 impl Client {
     /// What the robots.txt of an origin says to us, whatever the policy makes of it, and how many requests this call made
@@ -103,11 +105,16 @@ impl Client {
                 Ok(url) => url,
                 Err(error) => return Fetched::absent(error.to_string(), 0),
             };
-            let error = match self.travel(GetRequest::new(url), None).await {
-                Ok(mut response) => match read(&mut response).await {
-                    Ok(text) => return Fetched::read(&text, &response, &self.config().user_agent),
-                    Err(error) => error,
-                },
+            // However long it is, only its beginning is read.
+            let request = GetRequest { largest: Some(u64::MAX), ..GetRequest::new(url) };
+            let error = match self.travel(request, None).await {
+                Ok(response) => {
+                    let mut response = response.within(LONGEST);
+                    match read(&mut response).await {
+                        Ok(text) => return Fetched::read(&text, &response, &self.config().user_agent),
+                        Err(error) => error,
+                    }
+                }
                 Err(error) => error,
             };
             let requests = error.requests();

@@ -111,3 +111,22 @@ async fn a_job_whose_pack_cannot_be_stored_fails_and_the_next_delivery_stores_it
     let done = fetcher.fetch(&job(&server, 0)).await.unwrap();
     assert_eq!(packs_of(&fetcher.store, 0, done).await.len(), 1);
 }
+
+#[tokio::test]
+async fn a_job_that_is_given_back_comes_back_as_deferred_without_a_request() {
+    let server = ScriptedServer::start().await.unwrap();
+    let bus = Arc::new(MemoryBus::new(4));
+    let client = Client::new(WebConfig::default()).expect("a client");
+    let (clock, config) = (Arc::new(SystemClock), FetcherConfig::default());
+    let fetcher = Fetcher::new(client, Store::in_memory(), Arc::clone(&bus) as _, clock, config);
+    let job = job(&server, 0);
+    let (id, asked) = (job.id, job.items.len());
+    assert_eq!(fetcher.give_back(Payload::of(Arc::new(job))).await, Work::Done);
+    let filter = bus::Filter::Verify;
+    bus.open(bus::ConsumerSpec::new(filter.clone(), 1, std::time::Duration::from_secs(60), 2)).await.unwrap();
+    let pulled = bus.pull(&filter, 1, std::time::Duration::ZERO).await.unwrap();
+    let done = pulled[0].payload.read::<VerifyJob>().unwrap();
+    assert_eq!((done.id, done.items.len(), done.requests), (id, asked, 0));
+    assert!(done.items.iter().all(|fetched| fetched.result == FetchedResult::Deferred));
+    assert!(server.requests().is_empty());
+}

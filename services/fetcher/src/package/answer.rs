@@ -58,6 +58,9 @@ impl Receiving<'_> {
                     None => return Ok(Ended::With(End::OutOfTime)),
                     Some(Ok(Some(chunk))) => chunk,
                     Some(Ok(None)) => return Ok(Ended::With(self.end_of_answer(response))),
+                    Some(Err(error)) if error.disposition() == Disposition::Refuse => {
+                        return Ok(Ended::With(End::Failed(error.into_failure())));
+                    }
                     Some(Err(error)) => return Ok(Ended::With(End::Broken(error.into_failure()))),
                 },
             };

@@ -34,6 +34,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "What breaks the specification" } dd { (if spec.strict { "is refused" } else { "is tolerated and counted" }) }
             dt { "Requests open at an origin" } dd { (spec.concurrency) }
             dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }
+            dt { "Largest resource taken" } dd { (or(spec.largest_bytes.map(|bytes| format!("{bytes} bytes")), "as configured")) }
             dt { "robots.txt" } dd { (name(&spec.robots)) }
             dt { "Contact" } dd { (or(spec.contact.clone(), "as configured")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }

@@ -26,7 +26,8 @@ const TEXTS: [&str; 11] = [
     "inbox",
 ];
 /// Those that are numbers there.
-const NUMBERS: [&str; 4] = ["max_deletes_percent", "history", "concurrency", "requests_per_second"];
+const NUMBERS: [&str; 5] =
+    ["max_deletes_percent", "history", "concurrency", "requests_per_second", "largest_bytes"];
 /// Those that are lists of texts there, and written with spaces between them here.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
@@ -132,6 +133,7 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("strict", ticked(wanted.strict));
     write("concurrency", text(Some(wanted.concurrency)));
     write("requests_per_second", text(wanted.requests_per_second));
+    write("largest_bytes", text(wanted.largest_bytes));
     write("robots", name(wanted.robots));
     write("contact", wanted.contact.clone());
     write("credential", text(wanted.credential.as_ref()));
@@ -196,7 +198,7 @@ mod tests {
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
-            "inbox": "https://registry.example.com/inbox/",
+            "inbox": "https://registry.example.com/inbox/", "largest_bytes": 1_048_576,
         });
         for body in [plain, every, all] {
             let wanted: Wanted = serde_json::from_value(body).unwrap();

@@ -84,6 +84,7 @@ impl Form<'_> {
                 legend { "How it is asked" }
                 (self.input("concurrency", "number", "Requests open at one origin", "4 where nothing is said."))
                 (self.input("requests_per_second", "number", "Requests in a second to one origin", ""))
+                (self.input("largest_bytes", "number", "The largest resource taken, in bytes", "As the fetchers are configured where nothing is said."))
                 (self.choice("robots", "robots.txt", &[("invited", "its crawl-delay is kept"), ("crawling", "it is obeyed everywhere"), ("ignore", "it is not asked for")]))
                 (self.input("contact", "text", "Whom the Source's operator can turn to", "A mail address or a URL."))
                 (self.input("credential", "text", "Name of the credential to send", "The name that stands in the configuration; never the secret itself."))

@@ -77,6 +77,7 @@ fn terms(source: &SourceSpec) -> Terms {
         allow_networks: source.allow_networks.clone(),
         entry: Lane::of(&source.entry).ok(),
         per_origin: Some(source.concurrency),
+        largest_bytes: source.largest_bytes,
     }
 }
 

@@ -12,11 +12,11 @@ use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Sum
 use scheduler::{DocumentError, Opened, Part};
 use serde::Serialize;
 use url::Url;
-use web::GetRequest;
+use web::{GetRequest, WebConfig};
 
 use crate::cli::InspectArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::http::{self, HttpArgs};
+use crate::http;
 use crate::notices::Notices;
 use crate::terminal::{Out, note};
 
@@ -57,14 +57,21 @@ pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let options = scheduler::read_options(mode, Timestamp::now());
     match Url::parse(&args.document) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && Entry::new(url.as_str()).names_package() => {
-            of_remote_package(&url, &args.http, options).await
+            of_remote_package(&url, web(&args, &url)?, options).await
         }
-        Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, &args.http, options).await,
+        Ok(url) if matches!(url.scheme(), "http" | "https") => of_url(&url, web(&args, &url)?, options).await,
         _ => match of_local_package(&args.document)? {
             Some(found) => package::run(Path::new(&args.document), &args.document, found, options).await,
             None => tokio::task::spawn_blocking(move || of_file(&args.document, options)).await?,
         },
     }
+}
+
+/// How the document at `url` is asked for, and how much of it is taken.
+fn web(args: &InspectArgs, url: &Url) -> Result<WebConfig, Failed> {
+    let mut web = args.http.config(url)?;
+    web.bodies.largest = args.max_size.get();
+    Ok(web)
 }
 
 fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
@@ -77,8 +84,8 @@ fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
 }
 
 /// A package is read back and forth, so it is received first.
-async fn of_remote_package(url: &Url, http: &HttpArgs, options: Options) -> CommandResult {
-    let client = http::client(http.config(url)?)?;
+async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> CommandResult {
+    let client = http::client(web)?;
     let notices = Notices::of(&client);
     let response = client.get_with_retries(GetRequest::new(url.clone())).await;
     notices.finish().await;
@@ -93,8 +100,8 @@ async fn of_remote_package(url: &Url, http: &HttpArgs, options: Options) -> Comm
     }
 }
 
-async fn of_url(url: &Url, http: &HttpArgs, options: Options) -> CommandResult {
-    let client = http::client(http.config(url)?)?;
+async fn of_url(url: &Url, web: WebConfig, options: Options) -> CommandResult {
+    let client = http::client(web)?;
     let notices = Notices::of(&client);
     let opened = scheduler::open(&client, url, Validators::default(), options).await;
     notices.finish().await;

@@ -186,6 +186,7 @@ pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
         },
         max_deletes_percent: scope.max_deletes,
         history: wanted.history,
+        largest_bytes: wanted.max_size,
         include: text(&scope.include),
         exclude: text(&scope.exclude),
         origins: match scope.origins {

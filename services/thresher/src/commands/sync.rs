@@ -76,8 +76,8 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     };
     let web = args.room.web(&args.http, &args.url)?;
     let options = HarvestOptions {
-        // The one client of this process is told already how the Source is asked.
-        terms: model::Terms::default(),
+        // The one client of this process is told already how the Source is asked; its fetcher, what it may take.
+        terms: model::Terms { largest_bytes: args.wanted.max_size, ..model::Terms::default() },
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
         jobs_per_lane: args.room.concurrency,

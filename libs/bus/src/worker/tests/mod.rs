@@ -2,6 +2,7 @@
 
 mod failing;
 mod lanes;
+mod shares;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};

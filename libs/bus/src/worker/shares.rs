@@ -1,0 +1,67 @@
+//! How many of a worker's places one Source may hold.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use model::SourceId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Work;
+use crate::Message;
+
+type GiveBack = Arc<dyn Fn(Message) -> BoxFuture<'static, Work> + Send + Sync>;
+
+/// Lets no Source have more than a share of a worker's places, so that slow Sources leave places to the others.
+/// Cheap to clone; clones share what is held.
+#[derive(Clone)]
+pub struct Shares {
+    each: usize,
+    patience: Duration,
+    give_back: GiveBack,
+    held: Arc<Mutex<HashMap<SourceId, Arc<Semaphore>>>>,
+}
+
+impl Shares {
+    /// At most `each` messages of one Source are worked on at a time. One that has waited for its Source's share for
+    /// as long as `patience` goes to `give_back` instead of the handler: it holds a place of its queue, which others
+    /// may wait for.
+    pub fn new<G, F>(each: usize, patience: Duration, give_back: G) -> Self
+    where
+        G: Fn(Message) -> F + Send + Sync + 'static,
+        F: Future<Output = Work> + Send + 'static,
+    {
+        let give_back: GiveBack = Arc::new(move |message| give_back(message).boxed());
+        Self { each: each.clamp(1, Semaphore::MAX_PERMITS), patience, give_back, held: Arc::default() }
+    }
+
+    /// A part of the Source's share, held until it is dropped; none where there was none in time.
+    pub(super) async fn take(&self, source: &SourceId) -> Option<OwnedSemaphorePermit> {
+        let share = self.share(source);
+        // The semaphore is never closed.
+        tokio::time::timeout(self.patience, share.acquire_owned()).await.ok()?.ok()
+    }
+
+    /// Works on a message for which there was no place.
+    pub(super) async fn give_back(&self, message: Message) -> Work {
+        (self.give_back)(message).await
+    }
+
+    fn share(&self, source: &SourceId) -> Arc<Semaphore> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // A share that only this map knows is whole: each part that is held or waited for knows it too.
+        held.retain(|other, share| other == source || Arc::strong_count(share) > 1);
+        Arc::clone(held.entry(source.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+    }
+}
+
+impl fmt::Debug for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { each, patience, .. } = self;
+        f.debug_struct("Shares").field("each", each).field("patience", patience).finish_non_exhaustive()
+    }
+}
