@@ -13,6 +13,9 @@ use web::{AddressPolicy, BodyLimits, RobotsPolicy, WebConfig};
 
 use crate::{CredentialConfig, LaneGroups};
 
+/// The HTTP/2 window of services that read documents and leave bodies to fetchers.
+const DOCUMENTS_WINDOW: u32 = 2 * 1024 * 1024;
+
 /// How Sources are asked: field `http` of the services that send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -79,6 +82,7 @@ impl HttpConfig {
                 time: Duration::from_secs(self.body_timeout_seconds),
                 ..BodyLimits::default()
             },
+            http2_window: DOCUMENTS_WINDOW,
             requests_per_second: self.requests_per_second,
             per_origin,
             host_share: self.host_share.get().into(),

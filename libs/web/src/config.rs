@@ -22,6 +22,10 @@ pub struct WebConfig {
     pub stall_timeout: Duration,
     /// What is demanded of every body: its size, and how fast it comes.
     pub bodies: BodyLimits,
+    /// How many bytes an HTTP/2 server may send before it hears that they were taken, of one answer and of all on one
+    /// connection. So much of a connection may lie in memory; and a distant server sends no more than this in the time
+    /// of a way there and back. At least 65,535. Default: 16 MiB.
+    pub http2_window: u32,
     /// Requests to one origin at a time, at least 1. Default: 4.
     pub per_origin: usize,
     /// How many times the budget of one origin all origins of its host have together for one Source, at least 1: requests at a time,
@@ -75,6 +79,7 @@ impl Default for WebConfig {
             first_byte_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(30),
             bodies: BodyLimits::default(),
+            http2_window: 16 * 1024 * 1024,
             per_origin: 4,
             host_share: 4,
             entry: None,

@@ -18,6 +18,10 @@ use crate::connector::Connector;
 
 /// A connection that nobody has used for so long is closed.
 const IDLE: Duration = Duration::from_secs(90);
+/// The windows that HTTP/2 begins with (RFC 9113, 6.9.2), and the largest that it knows.
+const SMALLEST_WINDOW: u32 = 65_535;
+const LARGEST_WINDOW: u32 = (1 << 31) - 1;
+
 /// Sends requests over connections that it keeps for the next ones. A request that meets a kept connection which the server has just
 /// closed goes out on another one only if nothing of it was sent.
 pub(crate) type Network = Client<Connector, Full<Bytes>>;
@@ -26,7 +30,10 @@ pub(crate) type Network = Client<Connector, Full<Bytes>>;
 pub(crate) fn new(config: &WebConfig, guard: &Arc<Guard>, tls: &Arc<ClientConfig>) -> Network {
     let connector =
         Connector::new(Arc::new(SystemNames), Arc::clone(guard), Arc::clone(tls), config.connect_timeout);
+    let window = config.http2_window.clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
     Client::builder(TokioExecutor::new())
+        .http2_initial_stream_window_size(window)
+        .http2_initial_connection_window_size(window)
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)

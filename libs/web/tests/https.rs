@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use web::{ErrorKind, GetRequest};
@@ -31,8 +32,8 @@ struct Server {
     seen: Seen,
 }
 
-/// Serves `localhost` by these protocols.
-async fn server(protocols: &[&str]) -> Server {
+/// TLS of `localhost` with these protocols, and its certificate.
+fn tls(protocols: &[&str]) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -43,11 +44,17 @@ async fn server(protocols: &[&str]) -> Server {
         .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
     tls.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    (TlsAcceptor::from(Arc::new(tls)), cert.pem())
+}
+
+/// Serves `localhost` by these protocols.
+async fn server(protocols: &[&str]) -> Server {
+    let (tls, certificate) = tls(protocols);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/a?b#c", listener.local_addr().unwrap().port());
     let seen = Seen::default();
-    tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), Arc::clone(&seen)));
-    Server { url, certificate: cert.pem(), seen }
+    tokio::spawn(accept(listener, tls, Arc::clone(&seen)));
+    Server { url, certificate, seen }
 }
 
 async fn accept(listener: TcpListener, tls: TlsAcceptor, seen: Seen) {
@@ -114,6 +121,53 @@ async fn http_2_is_spoken_where_the_server_offers_it_and_one_connection_is_enoug
     let Some(seen) = spoken(&["h2", "http/1.1"], test).await else { return };
     let spoken: Vec<_> = seen.iter().map(|(connection, version, _)| (*connection, *version)).collect();
     assert_eq!(spoken, [(0, Version::HTTP_2); 2]);
+}
+
+/// The windows of a connection and of one answer, as a client announces them before anything else.
+async fn announced_windows(listener: TcpListener, tls: TlsAcceptor) -> (u32, u32) {
+    let (tcp, _) = listener.accept().await.unwrap();
+    let mut stream = tls.accept(tcp).await.unwrap();
+    // RFC 9113, 3.4.
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await.unwrap();
+    let (mut connection, mut answer) = (65_535, 65_535);
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).await.unwrap();
+        let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+        match head[3] {
+            // SETTINGS: INITIAL_WINDOW_SIZE is 4.
+            4 => {
+                let windows = payload.chunks(6).filter(|setting| setting[..2] == [0, 4]);
+                answer = windows.map(|setting| number(&setting[2..])).last().unwrap_or(answer);
+            }
+            // WINDOW_UPDATE of the connection.
+            8 if head[5..] == [0; 4] => connection += number(&payload),
+            // HEADERS: the request begins.
+            1 => return (connection, answer),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn windows_of_http_2_are_as_large_as_is_configured_from_the_start() {
+    let test = "windows_of_http_2_are_as_large_as_is_configured_from_the_start";
+    if let Ok(url) = std::env::var(ASK) {
+        // Nothing answers.
+        assert!(client().get(GetRequest::new(url.parse().unwrap())).await.is_err());
+        return;
+    }
+    let (tls, certificate) = tls(&["h2"]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/a", listener.local_addr().unwrap().port());
+    let server = Server { url, certificate, seen: Seen::default() };
+    let (windows, ()) = tokio::join!(announced_windows(listener, tls), asked_by_who_trusts(&server, test));
+    let configured = web::WebConfig::default().http2_window;
+    assert_eq!(windows, (configured, configured));
+    assert_eq!(configured, 16 * 1024 * 1024);
 }
 
 #[tokio::test]

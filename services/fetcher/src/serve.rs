@@ -10,7 +10,7 @@ use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
 use store::PackLimits;
 use tokio::sync::Semaphore;
-use web::Client;
+use web::{Client, WebConfig};
 
 use crate::{Fetcher, FetcherConfig, FetcherMetrics};
 
@@ -42,13 +42,21 @@ pub struct Settings {
     pub jobs_at_a_time: usize,
     /// Jobs of one Source worked on at a time; none = half of all. So slow Sources leave places to the others.
     pub jobs_of_a_source_at_a_time: Option<usize>,
+    /// How many bytes an HTTP/2 server may send before it hears that they were taken, 65,535 at least. Each job takes
+    /// so much memory beside its own; and a distant server sends no more than this in the time of a way there and back.
+    pub http2_window_bytes: u32,
     /// What of the jobs themselves can be set.
     pub jobs: FetcherConfig,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 64, jobs_of_a_source_at_a_time: None, jobs: FetcherConfig::default() }
+        Self {
+            jobs_at_a_time: 64,
+            jobs_of_a_source_at_a_time: None,
+            http2_window_bytes: WebConfig::default().http2_window,
+            jobs: FetcherConfig::default(),
+        }
     }
 }
 
@@ -75,7 +83,7 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let share = context.config.fetcher.share();
-    let Settings { jobs_at_a_time, jobs, .. } = context.config.fetcher.clone();
+    let Settings { jobs_at_a_time, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
     let patience = jobs.job_time();
     let jobs_at_a_time = jobs_at_a_time.max(1);
     // A job holds the bodies that wait for a pack, or what was made of them (piece by piece), and the body that is being received, or else
@@ -83,13 +91,17 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
+    // Each job has one connection in use at most whose window is full while the job is slower than its server.
+    let window_bytes = jobs_at_a_time as u64 * u64::from(http2_window_bytes);
+    context.metrics.bound_memory("fetcher-connections", window_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, metrics } = context;
     // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
-    let client = Client::new(config.http.web(jobs_at_a_time))?;
+    let web = WebConfig { http2_window: http2_window_bytes, ..config.http.web(jobs_at_a_time) };
+    let client = Client::new(web)?;
     fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in hand have ended: they still hear what others should know.
