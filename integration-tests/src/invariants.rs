@@ -10,6 +10,9 @@ use fixity::Sha256;
 use futures::TryStreamExt;
 use model::{Mode, ProblemReason, ResourceRecord, Subject};
 
+/// Messages, and queues, that may be there for a while although nothing follows from them any more.
+const LEFT_BEHIND: usize = 8;
+
 /// What a copy holds.
 #[derive(Debug, Default)]
 pub struct Held {
@@ -190,9 +193,14 @@ fn nothing_is_guessed_away(
 /// Promise 4, as far as it can be seen here: what is under way is bounded by what may be asked for at a time.
 fn memory_is_flat(world: &World) -> Result<(), String> {
     // Jobs in flight, those that wait beside them, what they become, for each origin.
-    let most = 8 * world.plan.per_origin * (world.plan.site.hosts as usize + 1) + 8;
-    match world.most_under_way > most {
-        true => Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way)),
+    let origins = (world.plan.site.hosts as usize + 1).min(world.plan.window.origins.get() + 1);
+    let most = 8 * world.plan.per_origin * origins + LEFT_BEHIND;
+    if world.most_under_way > most {
+        return Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way));
+    }
+    // A queue cannot be closed while the last of its messages is not acknowledged.
+    match world.most_lanes > world.plan.window.origins.get() + LEFT_BEHIND {
+        true => Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_lanes)),
         false => Ok(()),
     }
 }

@@ -1,11 +1,12 @@
 //! What is simulated: a Source, and what happens one after the other. All of it follows from a seed.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use model::Mode;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use scheduler::{AbsentPolicy, Prefer};
+use scheduler::{AbsentPolicy, Prefer, WindowLimits};
 
 use crate::effects::{Halt, Rates};
 use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
@@ -19,6 +20,8 @@ pub struct Plan {
     pub site: SiteSpec,
     /// Requests that a process sends to one origin at a time.
     pub per_origin: usize,
+    /// How much of a run is in memory and at the bus at a time.
+    pub window: WindowLimits,
     /// Whether every message is written and read on its way, as between the services of a fleet, or handed over as it is.
     pub by_wire: bool,
     /// What happens, in its order.
@@ -109,13 +112,16 @@ impl Plan {
         let site = draw.site(seed);
         let per_origin = draw.of(&[1, 2, 4]);
         let by_wire = seed.is_multiple_of(2);
-        let mut plan = Self { seed, site, per_origin, by_wire, steps: Vec::new() };
+        let window = WindowLimits::default();
+        let mut plan = Self { seed, site, per_origin, window, by_wire, steps: Vec::new() };
         // Some Sources are honest and some runs quiet, so that what is found in others is not hidden behind noise.
         let trouble = draw.of(&[0, 1, 2, 3]);
         for _ in 0..draw.up_to(2, 9) {
             let step = draw.step(&plan.site, trouble);
             plan.steps.push(step);
         }
+        // What was learnt later is drawn last, so that the plans of most seeds stay what they were.
+        draw.spread(&mut plan);
         plan
     }
 }
@@ -156,6 +162,25 @@ impl Draw {
             hosts: self.of(&[1, 1, 2]),
             entry: self.of(&[Entry::WellKnown, Entry::CapabilityList]),
         }
+    }
+
+    /// Some Sources have their resources at many origins, and some runs have a small window: together they are what a large Source is for a large
+    /// window, in a moment.
+    fn spread(&mut self, plan: &mut Plan) {
+        let (origins, least) = match self.up_to(0, 39) {
+            0..=29 => return,
+            30..=34 => (plan.site.hosts, 0),
+            35..=38 => (50, self.of(&[12, 30, 120])),
+            // Each of its resources has an origin of its own.
+            _ => (5_000, self.of(&[60, 300])),
+        };
+        plan.site.hosts = origins;
+        plan.site.resources = plan.site.resources.max(least);
+        let limit = |number: usize| NonZeroUsize::new(number).expect("a number that is not 0");
+        plan.window = WindowLimits {
+            resources: limit(self.of(&[1, 8, 64])),
+            origins: limit(self.of(&[1, 3, 20, 1_000])),
+        };
     }
 
     fn step(&mut self, site: &SiteSpec, trouble: u32) -> Step {
@@ -262,10 +287,12 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: {:?}, {} requests to an origin at a time, messages {}",
+            "seed {}: {:?}, {} requests to an origin at a time, a window of {} resources and {} origins, messages {}",
             self.seed,
             self.site,
             self.per_origin,
+            self.window.resources,
+            self.window.origins,
             if self.by_wire { "by wire" } else { "handed over as they are" }
         )?;
         for (number, step) in self.steps.iter().enumerate() {

@@ -20,6 +20,7 @@ pub(crate) struct SimBus {
     inner: MemoryBus,
     effects: Arc<Effects>,
     most_under_way: AtomicUsize,
+    most_lanes: AtomicUsize,
 }
 
 /// Answers a delivery, or loses the answer.
@@ -32,12 +33,17 @@ struct SimReceipt {
 impl SimBus {
     /// `inner`, as the process with these effects sees it.
     pub(crate) fn new(inner: MemoryBus, effects: Arc<Effects>) -> Self {
-        Self { inner, effects, most_under_way: AtomicUsize::new(0) }
+        Self { inner, effects, most_under_way: AtomicUsize::new(0), most_lanes: AtomicUsize::new(0) }
     }
 
     /// The most messages that were under way at a time.
     pub(crate) fn most_under_way(&self) -> usize {
         self.most_under_way.load(Ordering::SeqCst)
+    }
+
+    /// The most origins that had a queue of jobs at a time.
+    pub(crate) fn most_lanes(&self) -> usize {
+        self.most_lanes.load(Ordering::SeqCst)
     }
 
     async fn late(&self, lot: u64) {
@@ -56,7 +62,9 @@ fn lost(action: &str) -> BusError {
 impl Bus for SimBus {
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
         self.effects.alive().await;
-        self.inner.open(spec).await
+        self.inner.open(spec).await?;
+        self.most_lanes.fetch_max(self.inner.lanes().borrow().len(), Ordering::SeqCst);
+        Ok(())
     }
 
     async fn close(&self, filter: &Filter) -> Result<bool, BusError> {

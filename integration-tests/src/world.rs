@@ -54,6 +54,8 @@ pub struct World {
     pub restored: BTreeSet<String>,
     /// The most messages that were under way at a time.
     pub most_under_way: usize,
+    /// The most origins that had a queue of jobs at a time.
+    pub most_lanes: usize,
     /// Of which moment the dump of a Source without a list told when absences were left alone. Packages that are as they were are not opened
     /// again, so it is the next edition that tells of them.
     pub kept_of_dump: Option<Timestamp>,
@@ -96,6 +98,7 @@ impl World {
             last_effects: Vec::new(),
             restored: BTreeSet::new(),
             most_under_way: 0,
+            most_lanes: 0,
             kept_of_dump: None,
             effects: 0,
         }
@@ -144,6 +147,7 @@ impl World {
         let harvesting = self.harvest(sync, &effects, &bus);
         let ended = self.live(&effects, harvesting);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
+        self.most_lanes = self.most_lanes.max(bus.most_lanes());
         self.site.set_faults(Vec::new());
         self.note_kept(sync);
         ended
@@ -186,6 +190,7 @@ impl World {
         drop(runtime);
         self.after(&effects);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
+        self.most_lanes = self.most_lanes.max(bus.most_lanes());
         self.site.set_faults(Vec::new());
         self.note_kept(first);
         ended
@@ -256,6 +261,7 @@ impl World {
             absent: sync.absent,
             max_deletes_percent: sync.max_deletes,
             jobs_per_lane: self.plan.per_origin.try_into().expect("one request at least"),
+            window: self.plan.window,
             ..HarvestOptions::default()
         };
         let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));

@@ -1,5 +1,8 @@
 //! What the simulation found, each as the shortest plan that shows it.
 
+use std::num::NonZeroUsize;
+
+use scheduler::WindowLimits;
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};
@@ -26,7 +29,7 @@ fn listed(resources: u32) -> SiteSpec {
 }
 
 fn plan(site: SiteSpec, steps: Vec<Step>) -> Plan {
-    Plan { seed: 1, site, per_origin: 2, by_wire: true, steps }
+    Plan { seed: 1, site, per_origin: 2, window: WindowLimits::default(), by_wire: true, steps }
 }
 
 #[track_caller]
@@ -122,4 +125,28 @@ fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes
 #[test]
 fn what_a_dump_told_while_absences_were_left_alone_its_next_edition_tells() {
     simulate(448).unwrap();
+}
+
+/// A window that was full of resources of many origins sent none of them, and nothing came that would have made room.
+#[test]
+fn resources_of_more_origins_than_the_window_holds_are_fetched() {
+    let site = SiteSpec { hosts: 5_000, ..listed(200) };
+    let limit = |number| NonZeroUsize::new(number).unwrap();
+    for (resources, origins) in [(64, 1_000), (64, 3), (1, 1)] {
+        let window = WindowLimits { resources: limit(resources), origins: limit(origins) };
+        let steps = vec![Step::Sync(Sync::clean())];
+        assert_eq!(holds(Plan { window, ..plan(site.clone(), steps) }).resources, 200);
+    }
+}
+
+/// The same of resources that are slow, are refused or ask for patience: they are tried again, or become problems.
+#[test]
+fn many_origins_that_fail_do_not_keep_a_run_from_ending() {
+    let site = SiteSpec { hosts: 5_000, ..listed(100) };
+    let limit = |number| NonZeroUsize::new(number).unwrap();
+    for what in [What::Refused, What::Status(429, Some(3_600)), What::Slow(20)] {
+        let fault = HttpFault { on: On::Resources, skip: 3, times: 150, what };
+        let window = WindowLimits { resources: limit(8), origins: limit(5) };
+        holds(Plan { window, ..plan(site.clone(), vec![sync_with(vec![fault])]) });
+    }
 }

@@ -36,16 +36,15 @@ impl Harvest {
         }
         self.is_bare = self.catalog.holds_no_resource().await?;
         self.open_queues().await?;
-        let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
+        let (jobs_per_lane, planned) = (self.options.jobs_per_lane.get(), self.run.counters.planned);
+        let mut window = Window::within(self.options.window, jobs_per_lane, planned);
         // Those of jobs that an earlier process sent.
         self.take_letters(&mut window).await?;
         loop {
             let (due, left) = self.pass(&mut window).await?;
             let down = window.take_down();
             let any_down = !down.is_empty();
-            for (lane, why) in down {
-                self.leave(lane, why).await?;
-            }
+            self.leave(down).await?;
             match due {
                 _ if any_down => {}
                 _ if !left => break,
@@ -74,19 +73,12 @@ impl Harvest {
                 self.settle_deletions(deletions).await?;
             }
             let last = pass.is_over();
-            while let Some((id, lane, items)) = window.next_candidates(last) {
-                self.send_candidates(id, lane, items).await?;
-                pass.heard_at = Instant::now();
-            }
-            while let Some((id, lane, items)) = window.next_job(last) {
-                let (source, terms) = (self.source.clone(), self.options.terms.clone());
-                self.send(FetchJob { id, source, run: self.run.id, lane, terms, items }).await?;
-                pass.heard_at = Instant::now();
-            }
+            self.send_ready(window, &mut pass, last).await?;
             self.progress.send_modify(|progress| {
                 (progress.in_flight, progress.window) = (window.in_flight(), window.jobs());
             });
-            if has_more {
+            // What went out may have made room.
+            if !last && window.has_room() {
                 continue;
             }
             if window.is_idle() {
@@ -167,6 +159,32 @@ impl Harvest {
             }
         }
         Ok(())
+    }
+
+    /// Sends all that may go out. Where the origins that wait are more than may have a queue at a time, those that need theirs no more give
+    /// it up.
+    async fn send_ready(
+        &mut self,
+        window: &mut Window,
+        pass: &mut Pass,
+        last: bool,
+    ) -> Result<(), HarvestError> {
+        while let Some((id, lane, items)) = window.next_candidates(last) {
+            self.send_candidates(id, lane, items).await?;
+            pass.heard_at = Instant::now();
+        }
+        loop {
+            while let Some((id, lane, items)) = window.next_job(last) {
+                let (source, terms) = (self.source.clone(), self.options.terms.clone());
+                self.send(FetchJob { id, source, run: self.run.id, lane, terms, items }).await?;
+                pass.heard_at = Instant::now();
+            }
+            let idle = window.take_idle_lanes();
+            if idle.is_empty() {
+                return Ok(());
+            }
+            window.keep_open(self.close_lanes(idle).await);
+        }
     }
 
     async fn send(&self, mut job: FetchJob) -> Result<(), HarvestError> {

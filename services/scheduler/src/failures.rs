@@ -1,5 +1,7 @@
 //! Failures: try again within this run, or record a problem that the next run takes up.
 
+use std::collections::HashMap;
+
 use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -110,20 +112,20 @@ impl Harvest {
         batch.put_problem(&subject(uri), &problem);
     }
 
-    /// Decides about an origin that is left alone. While the Source itself is away the run waits, with all its work
+    /// Decides about the origins that are left alone. While the Source itself is away the run waits, with all its work
     /// pending; another origin must not hold it up: what lies there becomes problems, which the next run takes up.
-    pub(crate) async fn leave(&mut self, lane: Lane, why: Down) -> Result<(), HarvestError> {
-        let is_own = Lane::of(&self.entry).is_ok_and(|own| own == lane);
-        match why {
-            Down::Resting { until } if is_own => {
-                let pending = self.catalog.count_pending().await?;
+    pub(crate) async fn leave(&mut self, down: HashMap<Lane, Down>) -> Result<(), HarvestError> {
+        let own = Lane::of(&self.entry).ok().and_then(|own| down.get_key_value(&own));
+        match own {
+            Some((lane, Down::Resting { until })) => {
+                let (lane, until, pending) = (lane.clone(), *until, self.catalog.count_pending().await?);
                 Err(HarvestError::Patience { lane, until, pending })
             }
-            Down::Silent if is_own && !self.entry_answers().await => {
-                let pending = self.catalog.count_pending().await?;
+            Some((lane, Down::Silent)) if !self.entry_answers().await => {
+                let (lane, pending) = (lane.clone(), self.catalog.count_pending().await?);
                 Err(HarvestError::Unreachable { lane, pending })
             }
-            Down::Resting { .. } | Down::Silent => self.give_up(&lane, why).await,
+            _ => self.give_up(&down).await,
         }
     }
 
@@ -140,36 +142,28 @@ impl Harvest {
         }
     }
 
-    /// Records everything that is pending at an origin as problems.
-    async fn give_up(&mut self, lane: &Lane, why: Down) -> Result<(), HarvestError> {
-        let (reason, what) = match why {
-            Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row"),
-            Down::Resting { .. } => {
-                (ProblemReason::Throttled, "asks to be left alone for longer than a run waits")
-            }
-        };
-        let after = match why {
-            Down::Silent => None,
-            Down::Resting { until } => Some(until.duration_since(self.clock.now())),
-        };
+    /// Records everything that is pending at these origins as problems, in one pass however many they are.
+    async fn give_up(&mut self, down: &HashMap<Lane, Down>) -> Result<(), HarvestError> {
+        if down.is_empty() {
+            return Ok(());
+        }
         let mut given_up = Vec::with_capacity(BATCH);
         let mut pending = self.catalog.scan_pending(None).await?;
         loop {
             let next = pending.try_next().await?;
             let ended = next.is_none();
-            given_up.extend(next.filter(|(_, record)| record.action == Action::Fetch { lane: lane.clone() }));
+            given_up.extend(next.and_then(|(uri, record)| {
+                let Action::Fetch { lane } = &record.action else { return None };
+                let (lane, why) = down.get_key_value(lane)?;
+                Some((uri, record, lane, *why))
+            }));
             if given_up.len() < BATCH && !ended {
                 continue;
             }
             let mut batch = Batch::new();
-            for (uri, record) in given_up.drain(..) {
+            for (uri, record, lane, why) in given_up.drain(..) {
                 let before = self.catalog.problem(&subject(&uri)).await?;
-                let failure = Failure {
-                    reason,
-                    message: format!("{lane} {what}, so {uri} was not fetched; the next run tries it again"),
-                    disposition: Disposition::Retry { after },
-                    evidence: Evidence::default(),
-                };
+                let failure = left_alone(&uri, lane, why, self.clock.now());
                 let attempts = record.attempts;
                 self.record_problem(&mut batch, &uri, failure, record, attempts, before);
             }
@@ -178,6 +172,23 @@ impl Harvest {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The failure of a resource whose origin is left alone.
+fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, now: Timestamp) -> Failure {
+    let (reason, what, after) = match why {
+        Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row", None),
+        Down::Resting { until } => {
+            let after = Some(until.duration_since(now));
+            (ProblemReason::Throttled, "asks to be left alone for longer than a run waits", after)
+        }
+    };
+    Failure {
+        reason,
+        message: format!("{lane} {what}, so {uri} was not fetched; the next run tries it again"),
+        disposition: Disposition::Retry { after },
+        evidence: Evidence::default(),
     }
 }
 

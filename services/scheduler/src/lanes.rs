@@ -63,6 +63,13 @@ impl Harvest {
         close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
+    /// Closes lanes within the run. Returns those that stay open: others use them, or a job of this run is not acknowledged yet.
+    pub(crate) async fn close_lanes(&self, lanes: impl IntoIterator<Item = Lane>) -> Vec<Lane> {
+        let open = close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch)).await;
+        let lane_of = |filter| if let Filter::Fetch(lane) = filter { Some(lane) } else { None };
+        open.into_iter().filter_map(lane_of).collect()
+    }
+
     /// Opens a lane. One that is open is never given a higher limit: another Source may be stricter with the same origin, and
     /// has work there.
     pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
@@ -74,15 +81,23 @@ impl Harvest {
 }
 
 /// Closes consumers, but for those that have messages: a lane without work would keep a worker of every fetcher waiting.
-async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) {
+/// Returns those that stay open.
+async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) -> Vec<Filter> {
     let close = |filter: Filter| async move {
         match bus.close(&filter).await {
-            Ok(closed) => tracing::debug!(%filter, closed, "closed a queue of the run, unless others use it"),
-            // It is empty, and costs a little until somebody else closes it.
-            Err(error) => tracing::warn!(%error, %filter, "cannot close a queue that is not needed any more"),
+            Ok(closed) => {
+                tracing::debug!(%filter, closed, "closed a queue of the run, unless others use it");
+                (!closed).then_some(filter)
+            }
+            Err(error) => {
+                // It is empty, and costs a little until another run closes it.
+                tracing::warn!(%error, %filter, "cannot close a queue that is not needed any more");
+                Some(filter)
+            }
         }
     };
-    futures::stream::iter(filters).map(close).buffer_unordered(SIDE_BY_SIDE).collect::<()>().await;
+    let closed = futures::stream::iter(filters).map(close).buffer_unordered(SIDE_BY_SIDE);
+    closed.filter_map(std::future::ready).collect().await
 }
 
 #[cfg(test)]
@@ -100,7 +115,8 @@ mod tests {
         }
         let queue = Queue::Fetch { lane: busy.clone(), source: "other".parse().unwrap() };
         bus.publish(queue, MessageId::new("a"), "".into()).await.unwrap();
-        close(&bus, [&idle, &busy].into_iter().cloned().map(Filter::Fetch)).await;
+        let open = close(&bus, [&idle, &busy].into_iter().cloned().map(Filter::Fetch)).await;
+        assert_eq!(open, [Filter::Fetch(busy.clone())]);
         assert_eq!(bus.lanes().borrow().keys().collect::<Vec<_>>(), [&busy]);
         let pulled = bus.pull(&Filter::Fetch(idle), 1, Duration::ZERO).await;
         assert!(matches!(pulled, Err(BusError::NotOpen { .. })), "{pulled:?}");

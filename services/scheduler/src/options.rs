@@ -24,6 +24,8 @@ pub struct HarvestOptions {
     pub filter: Filter,
     /// Fetch jobs in flight for one origin.
     pub jobs_per_lane: NonZeroUsize,
+    /// How much of a run is in memory and at the bus at a time.
+    pub window: WindowLimits,
     /// When to try again.
     pub retries: RetryPolicy,
     /// Ask the Source anew what it offers, however short a time ago it was asked.
@@ -44,6 +46,27 @@ pub struct HarvestOptions {
     pub channels: Channels,
     /// How much the run reads of the Source's documents at most.
     pub limits: RunLimits,
+}
+
+/// Pending records that a run reads ahead of its jobs, over all origins.
+pub(crate) const READ_AHEAD: usize = 4_096;
+/// Origins that have a queue of jobs at a time.
+pub(crate) const ORIGINS_AT_A_TIME: usize = 1_000;
+
+/// How much of a run is in memory and at the bus at a time, however much its documents name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowLimits {
+    /// Resources that are ready to go out.
+    pub resources: NonZeroUsize,
+    /// Origins that have a queue of jobs. The others wait for their turn in the catalog.
+    pub origins: NonZeroUsize,
+}
+
+impl Default for WindowLimits {
+    fn default() -> Self {
+        let positive = |number| NonZeroUsize::new(number).expect("a number that is not 0");
+        Self { resources: positive(READ_AHEAD), origins: positive(ORIGINS_AT_A_TIME) }
+    }
 }
 
 /// What is read where a Source offers both.
@@ -101,6 +124,7 @@ impl Default for HarvestOptions {
             strict: false,
             filter: Filter::default(),
             jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),
+            window: WindowLimits::default(),
             retries: RetryPolicy::default(),
             rediscover: false,
             rediscover_after: Duration::from_secs(3_600),

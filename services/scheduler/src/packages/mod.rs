@@ -86,6 +86,7 @@ impl Harvest {
                     self.settle_spared(&uri, record).await?;
                 }
             }
+            self.close_lanes_of_packages(&mut hand).await;
             let due = self.send_packages(&mut hand).await?;
             if hand.packages.is_empty() {
                 break;
@@ -112,6 +113,14 @@ impl Harvest {
         let lanes = std::mem::take(&mut hand.lanes);
         self.close_queues(lanes).await;
         self.finish_dumps().await
+    }
+
+    /// Closes what lanes can be closed when they are as many as a run may have open. Those with jobs stay open.
+    async fn close_lanes_of_packages(&self, hand: &mut InHand) {
+        if hand.lanes.len() >= self.options.window.origins.get() {
+            let lanes = std::mem::take(&mut hand.lanes);
+            hand.lanes = self.close_lanes(lanes).await.into_iter().collect();
+        }
     }
 
     /// Jobs that have vanished from the bus are sent again: their packages' records say what is still to be done.

@@ -1,5 +1,6 @@
 //! What a scheduler is told.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use catalog::CatalogConfig;
@@ -9,6 +10,8 @@ use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
 use crate::limits::RunLimits;
+
+use crate::options::WindowLimits;
 
 const MIB: usize = 1024 * 1024;
 /// What a harvest takes beside its catalog: the document that is being read, the window, the batches.
@@ -45,6 +48,8 @@ pub struct Settings {
     pub name: Option<String>,
     /// Sources that are harvested at a time. Each takes the memory of an open catalog.
     pub sources_at_a_time: usize,
+    /// Origins of one run that have a queue of jobs at a time, each with a consumer at NATS. Further ones wait for their turn.
+    pub origins_at_a_time: NonZeroUsize,
     /// Memory for what was read of all catalogs lately, in MiB.
     pub cache_megabytes: usize,
     /// How long a run waits for a Source that does not answer or asks for patience, in seconds, before it fails.
@@ -79,6 +84,7 @@ impl Default for Settings {
         Self {
             name: None,
             sources_at_a_time: 8,
+            origins_at_a_time: WindowLimits::default().origins,
             cache_megabytes: 64,
             source_patience_seconds: 3_600,
             sources_shown: 50,

@@ -323,12 +323,13 @@ impl<'a> Tended<'a> {
     }
 }
 
-/// The same, with the rate of the strictest Source at this origin and the fleet's limits.
+/// The same, with the rate of the strictest Source at this origin and the fleet's limits, and within this scheduler's limits.
 pub(super) fn with_neighbours(
     crew: &Crew,
     source: &SourceSpec,
     mut options: HarvestOptions,
 ) -> HarvestOptions {
+    options.window.origins = crew.settings.origins_at_a_time;
     let all = crew.sources.all();
     options.limits = crew.settings.limits;
     options.terms.requests_per_second =

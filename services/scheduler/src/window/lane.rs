@@ -1,8 +1,7 @@
-//! One origin in the window: what is ready for it, how large its jobs are, and whether it is left alone.
+//! One origin in the window: what is ready for it and how large its jobs are.
 
 use std::collections::VecDeque;
 
-use jiff::Timestamp;
 use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
 /// The most resources one job holds.
@@ -20,24 +19,9 @@ const SHARE_IN_FLIGHT: u64 = 25;
 /// For so many slots of an origin, one job more than there are slots is out, so that the next one lies ready when one ends. More of them
 /// would have to be smaller, and each costs a pack, three messages and a commit.
 const SLOTS_PER_SPARE_JOB: usize = 4;
-/// Attempts in a row without a connection after which an origin counts as down.
-pub(super) const UNREACHABLE_IS_DOWN: u32 = 12;
-
 /// How many jobs are out for an origin that may be worked by so many at a time.
 pub(super) fn most_jobs(jobs_per_lane: usize) -> usize {
     jobs_per_lane + jobs_per_lane.div_ceil(SLOTS_PER_SPARE_JOB)
-}
-
-/// Why an origin is left alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Down {
-    /// It did not answer many requests in a row.
-    Silent,
-    /// It asked to be left alone for longer than a run waits.
-    Resting {
-        /// Until then.
-        until: Timestamp,
-    },
 }
 
 /// What is known of one origin.
@@ -49,8 +33,6 @@ pub(super) struct LaneState {
     pub(super) jobs: usize,
     /// Milliseconds one resource takes, smoothed.
     pub(super) millis_per_resource: Option<f64>,
-    pub(super) unreachable_in_a_row: u32,
-    pub(super) resting: Option<Timestamp>,
 }
 
 impl LaneState {
@@ -82,12 +64,9 @@ impl LaneState {
         self.candidates.drain(..size).collect()
     }
 
-    pub(super) fn down(&self) -> Option<Down> {
-        match self {
-            Self { resting: Some(until), .. } => Some(Down::Resting { until: *until }),
-            Self { unreachable_in_a_row: UNREACHABLE_IS_DOWN.., .. } => Some(Down::Silent),
-            _ => None,
-        }
+    /// Whether nothing is out for this origin, and nothing is ready.
+    pub(super) fn is_idle(&self) -> bool {
+        self.jobs == 0 && self.ready.is_empty() && self.candidates.is_empty()
     }
 }
 

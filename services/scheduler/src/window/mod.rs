@@ -1,8 +1,13 @@
 //! The window: the bounded part of the pending work that is out in jobs, or ready to go.
 
+mod choose;
 mod lane;
+mod open;
+#[cfg(test)]
+mod origins_tests;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,17 +15,19 @@ use jiff::Timestamp;
 use model::{FetchItem, Fetched, JobId, Lane, PendingRecord, ResourceUri};
 
 use crate::by_uri::ByUri;
-pub(crate) use lane::Down;
-use lane::{LARGEST_JOB, LaneState};
+use crate::options::{READ_AHEAD, WindowLimits};
+use lane::LaneState;
+use open::OpenLanes;
+pub(crate) use trouble::Down;
+use trouble::Troubles;
 
-/// Pending records that are read ahead of the jobs, over all lanes.
-const READ_AHEAD: usize = 4_096;
 /// Pending records that are kept until their outcomes come. Beyond them, where many origins are slow at the same time, they are read again.
 const MOST_PLANS: usize = 4 * READ_AHEAD;
 
 /// Jobs in flight and resources ready to be put in one.
 #[derive(Debug)]
 pub(crate) struct Window {
+    limits: WindowLimits,
     jobs_per_lane: usize,
     planned: u64,
     lanes: HashMap<Lane, LaneState>,
@@ -30,8 +37,10 @@ pub(crate) struct Window {
     /// How many are kept.
     plans: usize,
     ready: usize,
-    /// Lanes for which a job went out.
-    used: HashSet<Lane>,
+    /// Whether the window is full, or was a moment ago.
+    is_pressed: bool,
+    open: OpenLanes,
+    troubles: Troubles,
 }
 
 /// A job that is out.
@@ -46,7 +55,13 @@ struct Job {
 impl Window {
     /// A window for a run that planned this many resources.
     pub(crate) fn new(jobs_per_lane: usize, planned: u64) -> Self {
+        Self::within(WindowLimits::default(), jobs_per_lane, planned)
+    }
+
+    /// The same within other limits.
+    pub(crate) fn within(limits: WindowLimits, jobs_per_lane: usize, planned: u64) -> Self {
         Self {
+            limits,
             jobs_per_lane,
             planned,
             lanes: HashMap::new(),
@@ -54,13 +69,15 @@ impl Window {
             taken: ByUri::default(),
             plans: 0,
             ready: 0,
-            used: HashSet::new(),
+            is_pressed: false,
+            open: OpenLanes::at_most(limits.origins.get()),
+            troubles: Troubles::default(),
         }
     }
 
     /// Whether more pending records may be read.
     pub(crate) fn has_room(&self) -> bool {
-        self.ready < READ_AHEAD
+        self.ready < self.limits.resources.get()
     }
 
     /// Whether a resource is already in the window.
@@ -99,17 +116,6 @@ impl Window {
         self.plans -= usize::from(self.taken.remove(uri).flatten().is_some());
     }
 
-    /// The next candidates that may go out together, if any; `last` as with [`Window::next_job`].
-    pub(crate) fn next_candidates(&mut self, last: bool) -> Option<(JobId, Lane, Vec<Fetched>)> {
-        let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
-            let enough = state.candidates.len() >= if last { 1 } else { LARGEST_JOB };
-            enough.then(|| (lane.clone(), state.take_candidates()))
-        })?;
-        let uris = items.iter().map(|item| item.uri.clone()).collect();
-        let id = self.note_job(lane.clone(), uris, false);
-        Some((id, lane, items))
-    }
-
     fn note_job(&mut self, lane: Lane, uris: Vec<ResourceUri>, asks: bool) -> JobId {
         self.ready -= uris.len();
         let id = JobId::fresh();
@@ -120,27 +126,6 @@ impl Window {
     /// Whether a job asks its origin, so that its end tells something of that one.
     pub(crate) fn asks(&self, id: JobId) -> bool {
         self.jobs.get(&id).is_none_or(|job| job.asks)
-    }
-
-    /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not wait.
-    pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
-        let most_jobs = lane::most_jobs(self.jobs_per_lane);
-        let planned = self.planned;
-        let jobs_per_lane = self.jobs_per_lane;
-        let (lane, items) = self.lanes.iter_mut().find_map(|(lane, state)| {
-            let size = state.job_size(planned, jobs_per_lane, last);
-            let enough = state.ready.len() >= size || (last && !state.ready.is_empty());
-            if state.down().is_some() || state.jobs >= most_jobs || !enough {
-                return None;
-            }
-            state.jobs += 1;
-            let size = state.fitting(size);
-            Some((lane.clone(), state.ready.drain(..size).collect::<Vec<_>>()))
-        })?;
-        let uris = items.iter().map(|item| item.uri.clone()).collect();
-        self.used.insert(lane.clone());
-        let id = self.note_job(lane.clone(), uris, true);
-        Some((id, lane, items))
     }
 
     /// The resources of a job that is out; none of a job that is not ours.
@@ -179,41 +164,38 @@ impl Window {
 
     /// Notes whether the origin answered.
     pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
-        if let Some(state) = self.lanes.get_mut(lane) {
-            state.unreachable_in_a_row = if answered { 0 } else { state.unreachable_in_a_row + 1 };
-        }
+        self.troubles.reached(lane, answered);
     }
 
     /// Notes that an origin asked for more patience than a run has.
     pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
-        let state = self.lanes.entry(lane.clone()).or_default();
-        state.resting = state.resting.max(Some(until));
+        self.troubles.rest(lane, until);
     }
 
     /// Whether an origin is left alone: nobody is asked in vain again and again.
     pub(crate) fn is_down(&self, lane: &Lane) -> bool {
-        self.lanes.get(lane).is_some_and(|state| state.down().is_some())
+        self.troubles.down(lane).is_some()
     }
 
     /// The origins that are left alone; from now on they count as new.
-    pub(crate) fn take_down(&mut self) -> Vec<(Lane, Down)> {
-        let down: Vec<(Lane, Down)> =
-            self.lanes.iter().filter_map(|(lane, state)| Some((lane.clone(), state.down()?))).collect();
-        for (lane, _) in &down {
+    pub(crate) fn take_down(&mut self) -> HashMap<Lane, Down> {
+        self.shed_down();
+        let down = self.troubles.take_down();
+        for lane in down.keys() {
             self.lanes.remove(lane);
         }
         down
     }
 
-    /// The lanes for which a job went out.
+    /// The lanes whose queues may be open still.
     pub(crate) fn into_lanes(self) -> HashSet<Lane> {
-        self.used
+        self.open.into_all()
     }
 
     /// Jobs that are out, and the most that may be at the origins that have work and are asked.
     pub(crate) fn jobs(&self) -> (usize, usize) {
-        let lanes = self.lanes.values().filter(|state| state.down().is_none());
-        let busy = lanes.filter(|state| state.jobs > 0 || !state.ready.is_empty()).count();
+        let is_busy = |state: &LaneState| state.jobs > 0 || !state.ready.is_empty();
+        let busy = self.lanes.iter().filter(|(lane, state)| is_busy(state) && !self.is_down(lane)).count();
         (self.jobs.values().filter(|job| job.asks).count(), busy * lane::most_jobs(self.jobs_per_lane))
     }
 
@@ -224,17 +206,21 @@ impl Window {
 
     /// Whether no job is out and nothing is ready to go out.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_idle = |state: &LaneState| {
-            state.candidates.is_empty() && (state.ready.is_empty() || state.down().is_some())
+        let is_idle = |(lane, state): (&Lane, &LaneState)| {
+            state.candidates.is_empty() && (state.ready.is_empty() || self.is_down(lane))
         };
-        self.jobs.is_empty() && self.lanes.values().all(is_idle)
+        self.jobs.is_empty() && self.lanes.iter().all(is_idle)
     }
 
     /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether
     /// there was anything.
     pub(crate) fn shed_down(&mut self) -> bool {
-        let down = self.lanes.values_mut().filter(|state| state.down().is_some());
-        let shed: Vec<FetchItem> = down.flat_map(|state| std::mem::take(&mut state.ready)).collect();
+        let troubles = &self.troubles;
+        let down = self
+            .lanes
+            .iter_mut()
+            .filter(|(lane, state)| !state.ready.is_empty() && troubles.down(lane).is_some());
+        let shed: Vec<FetchItem> = down.flat_map(|(_, state)| std::mem::take(&mut state.ready)).collect();
         self.ready -= shed.len();
         for item in &shed {
             self.let_go(&item.uri);

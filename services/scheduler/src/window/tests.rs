@@ -1,6 +1,7 @@
 use model::{FetchedResult, Seq};
 
-use super::lane::{HEAVIEST_JOB, LARGEST_JOB, UNREACHABLE_IS_DOWN};
+use super::lane::{HEAVIEST_JOB, LARGEST_JOB};
+use super::trouble::UNREACHABLE_IS_DOWN;
 use super::*;
 
 fn lane() -> Lane {
@@ -169,7 +170,7 @@ fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
     let until = Timestamp::from_second(1_800_000_000).unwrap();
     window.rest(&lane(), until);
     assert!(window.next_job(true).is_none());
-    assert_eq!(window.take_down(), [(lane(), Down::Resting { until })]);
+    assert_eq!(window.take_down(), HashMap::from([(lane(), Down::Resting { until })]));
     assert!(!window.is_down(&lane()));
 }
 
