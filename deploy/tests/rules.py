@@ -2,6 +2,8 @@
 
 import re
 
+import yaml
+
 import places  # noqa: F401 - puts the builder on the path
 from build import containers, name_of, pods
 
@@ -165,6 +167,33 @@ def network(objects):
                 yield f"{name} is for {expression['values']}"
 
 
+def named_by_digest(objects):
+    """Each image is named by its digest: a tag may be moved to another image. For production; trials take tags."""
+    for one in workloads(objects):
+        for container in containers(one):
+            if not re.search(r"@sha256:[0-9a-f]{64}$", container["image"]):
+                yield f"{name_of(one)}: {container['image']} is no image by digest"
+
+
+def encrypted(objects):
+    """What goes to NATS is encrypted, and its servers are known by their authority. For production."""
+    (told,) = [one["data"] for one in objects if one["kind"] == "ConfigMap" and name_of(one).startswith("fleet")]
+    if any(not server.startswith("tls://") for server in yaml.safe_load(told["nats-servers"])):
+        yield f"nats-servers: {told['nats-servers']} are not all tls://"
+    tls = yaml.safe_load(told["nats-tls"])
+    if tls.get("required") is not True or not tls.get("ca_files"):
+        yield f"nats-tls: {told['nats-tls']} neither requires encryption nor names an authority"
+
+
+def least_keys(objects):
+    """The gateway, which strangers reach, has a key that only reads the store, and it alone has that key."""
+    for one in filter(is_service, workloads(objects)):
+        names = {secret for secret, _ in secrets([one]) if secret.startswith("thresher-s3")}
+        wanted = {"thresher-s3-reading" if name_of(one) == "gateway" else "thresher-s3"}
+        if names != wanted:
+            yield f"{name_of(one)} has the keys {sorted(names)} and not {sorted(wanted)}"
+
+
 # What the gateway has for those who show no token of an operator.
 FOR_STRANGERS = {"/push", "/ldn"}
 
@@ -205,4 +234,6 @@ def autoscaling(objects):
             yield f"{name_of(one)}: either an autoscaler or a number says how many there are"
 
 
-RULES = [probes, resources, rights, volumes, references, written_secrets, spread_and_budgets, network, exposed, autoscaling]
+RULES = [probes, resources, rights, volumes, references, written_secrets, least_keys, spread_and_budgets, network, exposed, autoscaling]
+# Those of an overlay that is more than a trial.
+PRODUCTION = [named_by_digest, encrypted]

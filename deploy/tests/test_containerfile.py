@@ -22,6 +22,10 @@ class Containerfile(unittest.TestCase):
     def of(self, name):
         return [command for command in self.commands if command.cmd.upper() == name]
 
+    def images(self):
+        """The images that it builds on, by the argument that names them."""
+        return dict(command.value[0].split("=", 1) for command in self.of("ARG"))
+
     def run_text(self):
         return " ".join(" ".join(command.value) for command in self.of("RUN"))
 
@@ -29,7 +33,7 @@ class Containerfile(unittest.TestCase):
         # The parser refuses what has no arguments where they are needed, but no instruction that it does not know.
         with self.assertRaises(dockerfile.GoParseError):
             dockerfile.parse_string("FROM a\nENV x\n")
-        known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "CMD"}
+        known = {"ARG", "FROM", "WORKDIR", "COPY", "RUN", "USER", "CMD"}
         self.assertLessEqual({command.cmd.upper() for command in self.commands}, known)
         self.assertTrue(all(command.value for command in self.commands))
 
@@ -57,7 +61,10 @@ class Containerfile(unittest.TestCase):
 
     def test_the_compiler_is_as_new_as_the_workspace_asks_for(self):
         wanted = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["rust-version"]
-        self.assertEqual(self.of("FROM")[0].value[0].split(":")[1].split("-")[0], wanted)
+        self.assertEqual(self.images()["BUILD_IMAGE"].split(":")[1].split("-")[0], wanted)
+
+    def test_each_image_that_it_builds_on_can_be_given_by_digest(self):
+        self.assertEqual([command.value[0] for command in self.of("FROM")], [f"${{{name}}}" for name in self.images()])
 
     def test_each_binary_that_a_manifest_starts_is_built_and_installed(self):
         started = {container["command"][0] for overlay in OVERLAYS for one in workloads(build(overlay)) if is_service(one) for container in containers(one)}

@@ -71,6 +71,26 @@ class Manifests(unittest.TestCase):
                 with self.subTest(overlay=overlay.name, rule=rule.__name__):
                     self.assertEqual(list(rule(objects)), [])
 
+    def test_the_overlay_for_production_keeps_the_rules_of_its_own(self):
+        objects = build(KUBERNETES / "overlays/production")
+        for rule in rules.PRODUCTION:
+            with self.subTest(rule=rule.__name__):
+                self.assertEqual(list(rule(objects)), [])
+
+    def test_the_nats_servers_are_reached_by_the_fleet_and_by_each_other(self):
+        (policy,) = build(KUBERNETES / "nats")
+        check(policy)
+        self.assertEqual((policy["metadata"]["namespace"], policy["spec"]["policyTypes"]), ("nats", ["Ingress"]))
+        told = {port["port"]: rule["from"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+        self.assertEqual(set(told), {4222, 6222, 8222})
+        self.assertTrue(all(one.get("podSelector") or one.get("namespaceSelector") for who in told.values() for one in who))
+        (fleet,) = told[4222]
+        self.assertEqual(fleet["podSelector"], {"matchLabels": {"app.kubernetes.io/part-of": "thresher"}})
+        # The port of the cluster asks for no password.
+        self.assertEqual(told[6222], [{"podSelector": policy["spec"]["podSelector"]}])
+        values = yaml.safe_load((KUBERNETES / "nats/values.yaml").read_text())["config"]
+        self.assertTrue(values["nats"]["tls"]["enabled"] and values["cluster"]["tls"]["enabled"])
+
     def test_what_strangers_reach_is_what_the_gateway_has_for_them(self):
         (callbacks,) = re.findall(r'const PATH: &str = "(/\w+)/', read("services/gateway/src/push/mod.rs"))
         (inboxes,) = re.findall(r'const HOME: &str = "(/\w+)"', read("services/gateway/src/inbox/place.rs"))
@@ -177,7 +197,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(values["monitor"]["port"], 8222)
         (local,) = [one["data"] for one in build(KUBERNETES / "overlays/local") if name_of(one).startswith("fleet-")]
         (nats,) = [one for one in build(KUBERNETES / "overlays/local") if one["kind"] == "Deployment" and name_of(one) == "nats"]
-        (volume,) = next(pods(nats))["volumes"]
+        (volume,) = [volume for volume in next(pods(nats))["volumes"] if volume["name"] == "data"]
         asked = (len(stage_names()) * int(local["nats-megabytes-per-stage"]) + INBOX_MEGABYTES) * 1024**2
         self.assertLessEqual(asked, bytes_of(volume["emptyDir"]["sizeLimit"]) * 0.75)
 
@@ -194,6 +214,12 @@ class Rules(unittest.TestCase):
     def test_what_is_broken_is_found(self):
         def policies(objects, name):
             return next(one for one in objects if one["kind"] == "NetworkPolicy" and name_of(one) == name)["spec"]
+
+        def fleet(objects):
+            return next(one for one in objects if one["kind"] == "ConfigMap" and name_of(one).startswith("fleet"))["data"]
+
+        def key_of(secret):
+            return {"name": "X", "valueFrom": {"secretKeyRef": {"name": secret, "key": "access-key-id"}}}
 
         def ingress(objects):
             return next(one for one in objects if one["kind"] == "Ingress")
@@ -232,6 +258,10 @@ class Rules(unittest.TestCase):
             (rules.exposed, lambda o, one, pod, c: path_of(o)["backend"]["service"].update(name="scheduler")),
             (rules.exposed, lambda o, one, pod, c: ingress(o)["spec"].pop("tls")),
             (rules.exposed, lambda o, one, pod, c: ingress(o)["spec"].update(defaultBackend=path_of(o)["backend"])),
+            (rules.named_by_digest, lambda o, one, pod, c: c.update(image="registry.example.org/thresher:0.1.0")),
+            (rules.encrypted, lambda o, one, pod, c: fleet(o).update({"nats-tls": "{}"})),
+            (rules.encrypted, lambda o, one, pod, c: fleet(o).update({"nats-servers": '["nats://nats.nats:4222"]'})),
+            (rules.least_keys, lambda o, one, pod, c: c["env"].append(key_of("thresher-s3-reading"))),
             (rules.autoscaling, lambda o, one, pod, c: one["spec"].update(replicas=2)),
             (rules.autoscaling, lambda o, one, pod, c: o.extend(build(KUBERNETES / "scaling/cpu"))),
         ]:

@@ -60,8 +60,18 @@ pub(crate) struct Layout<'a> {
     /// Revisions kept of each key.
     pub(crate) revisions: u8,
     pub(crate) replicas: usize,
-    /// A bucket that is there is taken as it is kept.
-    pub(crate) as_found: bool,
+    pub(crate) made: Made,
+}
+
+/// Who makes a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// This process, which also changes one that is kept in another way.
+    Here,
+    /// This process where there is none. One that is there is taken as it is kept.
+    WhereMissing,
+    /// Another process.
+    Elsewhere,
 }
 
 /// What is at a key.
@@ -138,11 +148,13 @@ impl Bucket {
             limit_markers: Some(EXPIRY_TRACE),
             ..kv::Config::default()
         };
-        let opened = match layout.as_found {
-            true => as_found(context, config).await,
-            false => context.create_or_update_key_value(config).await.map_err(BoxError::from),
+        let opened = match layout.made {
+            Made::Here => context.create_or_update_key_value(config).await.map_err(BoxError::from),
+            Made::WhereMissing => as_found(context, config).await,
+            Made::Elsewhere => context.get_key_value(&name).await.map_err(BoxError::from),
         };
-        let store = opened.map_err(ControlError::unavailable(format!("open the bucket {name}")))?;
+        let maker = if layout.made == Made::Elsewhere { ", which the scheduler makes" } else { "" };
+        let store = opened.map_err(ControlError::unavailable(format!("open the bucket {name}{maker}")))?;
         let parts =
             Parts { name, client: client.clone(), context: context.clone(), store, line: line.clone() };
         Ok(Self(Arc::new(parts)))

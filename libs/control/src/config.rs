@@ -17,6 +17,9 @@ pub struct Config {
     pub servers: Vec<String>,
     /// What the names of the buckets begin with, so that fleets can share servers: letters, digits, `_` and `-`.
     pub namespace: String,
+    /// Whether this process makes the buckets, and changes them where `replicas` or `runs_kept` have changed. Otherwise it takes
+    /// them as they are, and fails for now where one is not there yet.
+    pub make_buckets: bool,
     /// Servers of a cluster that hold each value, 1 to 5. More than 1 survives the loss of a server.
     pub replicas: usize,
     /// How long a lease lasts without renewal, in seconds, at least 1. Nobody works on a Source whose owner died for
@@ -35,6 +38,7 @@ impl Default for Config {
         Self {
             servers: vec!["nats://127.0.0.1:4222".to_owned()],
             namespace: "thresher".to_owned(),
+            make_buckets: true,
             replicas: 1,
             lease_seconds: 5,
             member_seconds: 5,

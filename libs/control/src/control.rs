@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use crate::bucket::{Bucket, Layout, Line};
+use crate::bucket::{Bucket, Layout, Line, Made};
 use crate::hints::Hints;
 use crate::inboxes::{InboxLimits, Inboxes};
 use crate::lease::Leases;
@@ -72,7 +72,8 @@ impl Control {
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
         // In a box, as in `visit`: it is as large as all buckets together, too large for the stack of a debug build.
-        Box::pin(Self::open(config, options, false)).await
+        let made = if config.make_buckets { Made::Here } else { Made::Elsewhere };
+        Box::pin(Self::open(config, options, made)).await
     }
 
     /// Connects to look, or to say something, as operators do: buckets that are there stay as their fleet keeps them, whatever
@@ -81,10 +82,11 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn visit(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        Box::pin(Self::open(config, options, true)).await
+        let made = if config.make_buckets { Made::WhereMissing } else { Made::Elsewhere };
+        Box::pin(Self::open(config, options, made)).await
     }
 
-    async fn open(config: &Config, options: ConnectOptions, as_found: bool) -> Result<Self, ControlError> {
+    async fn open(config: &Config, options: ConnectOptions, made: Made) -> Result<Self, ControlError> {
         config.check()?;
         // A connection of its own: what others send in bulk must not hold up the renewal of a lease.
         let (tell, line) = watch::channel(Line::default());
@@ -109,7 +111,7 @@ impl Control {
         let open = async |name, revisions, description| {
             let namespace = config.namespace.as_str();
             let replicas = config.replicas;
-            let layout = Layout { namespace, name, description, revisions, replicas, as_found };
+            let layout = Layout { namespace, name, description, revisions, replicas, made };
             // In a box: there are many of them, and each is large.
             Box::pin(Bucket::open(&client, &context, &line, layout)).await
         };

@@ -22,6 +22,7 @@ pub async fn open_control(
     let shared = ControlConfig {
         servers: config.servers.clone(),
         namespace: config.namespace.clone(),
+        make_buckets: config.make_streams,
         replicas: config.replicas,
         ..ControlConfig::default()
     };

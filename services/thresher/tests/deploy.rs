@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::thresher;
+use fleet::NatsConfig;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service::{ServiceConfig, Vars, config};
@@ -68,6 +69,11 @@ fn the_manifests_are_what_kubernetes_takes_and_keep_our_rules() {
 }
 
 #[test]
+fn the_users_of_the_message_bus_may_do_what_their_services_do() {
+    passes("test_nats.py");
+}
+
+#[test]
 fn the_containerfile_is_one_and_what_it_copies_is_there() {
     passes("test_containerfile.py");
 }
@@ -117,9 +123,20 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
         assert_eq!(scheduler.http, fetcher.http, "Sources are asked alike, whoever asks");
         assert_eq!(scheduler.push, gateway.push, "{overlay}: hubs reach whoever was told by who asked them");
         assert_eq!(gateway.push.public_url.is_some(), overlay == "production");
-        for nats in [&scheduler.nats, &fetcher.nats, &unpacker.nats, &verifier.nats, &gateway.nats] {
+        for (user, nats) in [
+            ("scheduler", &scheduler.nats),
+            ("fetcher", &fetcher.nats),
+            ("unpacker", &unpacker.nats),
+            ("verifier", &verifier.nats),
+            ("gateway", &gateway.nats),
+        ] {
             nats.check().unwrap();
-            assert_eq!(nats, &scheduler.nats, "{overlay}: one message bus");
+            assert_eq!(nats.credentials.user.as_deref(), Some(user), "{overlay}: a user of its own");
+            assert_eq!(nats.make_streams, user == "scheduler", "{overlay}: {user} makes streams");
+            assert_eq!(nats.tls.required, overlay == "production", "{overlay}: {user} encrypts");
+            let (credentials, make_streams) = (nats.credentials.clone(), nats.make_streams);
+            let alike = NatsConfig { credentials, make_streams, ..scheduler.nats.clone() };
+            assert_eq!(nats, &alike, "{overlay}: one message bus");
         }
         for store in [&fetcher.store, &unpacker.store, &verifier.store, &gateway.store] {
             assert_eq!(store, &scheduler.store, "{overlay}: one store");

@@ -23,6 +23,9 @@ pub struct JetStreamConfig {
     pub servers: Vec<String>,
     /// Leads the names of all streams, subjects and buckets, so that several fleets share a server: letters, digits, `-`, `_`.
     pub namespace: String,
+    /// Whether this process makes the streams and buckets, and changes them where the configuration has changed. Otherwise it
+    /// takes them as they are and waits until they are there: its user at the server may have no right to make them.
+    pub make_streams: bool,
     /// Servers that keep each message: 1, or 3 or 5 in a cluster.
     pub replicas: usize,
     /// Messages that one queue (a stage, for one Source; a lane, for one Source) holds before its publishers wait.
@@ -75,6 +78,7 @@ impl Default for JetStreamConfig {
         Self {
             servers: vec!["nats://127.0.0.1:4222".to_owned()],
             namespace: "thresher".to_owned(),
+            make_streams: true,
             replicas: 1,
             messages_per_queue: 1024,
             megabytes_per_stage: 1024,

@@ -140,7 +140,9 @@ impl Shared {
         // Those who come meanwhile try again anyhow.
         let Ok(_alone) = self.restoring.try_lock() else { return };
         let restored = async {
-            super::streams::ensure(&self.link, &self.names, &self.config).await?;
+            if self.config.make_streams {
+                super::streams::ensure(&self.link, &self.names, &self.config).await?;
+            }
             super::streams::ensure_lanes(&self.link, &self.names, &self.config).await?;
             super::streams::ensure_places(&self.link, &self.names, &self.config).await?;
             let opened: Vec<ConsumerSpec> = self.opened().values().cloned().collect();

@@ -218,6 +218,9 @@ pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<Conne
     let read = |secret: &service::SecretRef| secret.read(vars).map_err(|error| refuse(error.to_string()));
     if let (Some(user), Some(password)) = (&credentials.user, &credentials.password) {
         options = options.user_and_password(user.clone(), read(password)?.expose().to_owned());
+        if let Some(prefix) = inbox_prefix(user) {
+            options = options.custom_inbox_prefix(prefix);
+        }
     }
     if let Some(token) = &credentials.token {
         options = options.token(read(token)?.expose().to_owned());
@@ -233,6 +236,12 @@ pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<Conne
         options = options.add_client_certificate(certificate.clone(), key.clone());
     }
     Ok(options)
+}
+
+/// Where the answers to a user go: below a subject of its own, so that the server can keep other users from hearing them.
+fn inbox_prefix(user: &str) -> Option<String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (!user.is_empty() && user.chars().all(is_token)).then(|| format!("_INBOX.{user}"))
 }
 
 async fn options(
@@ -289,5 +298,18 @@ fn is_lasting(error: &ConnectError) -> bool {
             error.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<rustls::Error>())
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_to_a_user_go_below_a_subject_of_its_own() {
+        assert_eq!(inbox_prefix("gateway").as_deref(), Some("_INBOX.gateway"));
+        for other in ["", "a.b", "a b", "*", ">"] {
+            assert_eq!(inbox_prefix(other), None, "{other:?} is no part of a subject");
+        }
     }
 }

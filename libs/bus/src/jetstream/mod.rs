@@ -68,7 +68,9 @@ impl JetStreamBus {
     pub async fn connect(config: JetStreamConfig, vars: &Vars) -> Result<Self, BusError> {
         let link = Link::connect(&config, vars).await?;
         let names = Names::new(&config.namespace);
-        streams::ensure(&link, &names, &config).await?;
+        if config.make_streams {
+            streams::ensure(&link, &names, &config).await?;
+        }
         let mut handles = HashMap::new();
         for stage in Stage::ALL {
             let handle = link.context.get_stream_no_info(names.stream(stage)).await;

@@ -1,4 +1,4 @@
-//! The streams of the stages: made or brought up to date when a process starts.
+//! The streams of the stages: made or brought up to date when a process starts that has the right to.
 
 use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
@@ -63,6 +63,11 @@ async fn ensure_bucket(
     config: &JetStreamConfig,
     wanted: kv::Config,
 ) -> Result<kv::Store, BusError> {
+    if !config.make_streams {
+        let action = || format!("find bucket {}, which the scheduler makes", wanted.bucket);
+        let find = || async { link.context.get_key_value(&wanted.bucket).await.map_err(Failure::temporary) };
+        return link.patiently(action, find).await;
+    }
     let (history, storage, num_replicas) = (1, StorageType::File, config.replicas);
     let wanted = kv::Config { history, storage, num_replicas, ..wanted };
     let action = || format!("create bucket {}", wanted.bucket);

@@ -1,5 +1,6 @@
 //! Runs a command beside a NATS and an S3 server, which it finds through its environment.
 
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context as _;
@@ -19,6 +20,9 @@ enum Cli {
     /// Starts both servers, runs a command with their addresses in its environment, kills them, and
     /// ends with the command's exit status.
     Run {
+        /// Lines that are added to the configuration of NATS: who may connect, and may do what.
+        #[arg(long, value_name = "FILE")]
+        nats_config: Option<PathBuf>,
         /// The command and its arguments.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
@@ -30,7 +34,7 @@ async fn main() -> ExitCode {
     let done = match Cli::parse() {
         Cli::Install => install().await,
         Cli::InstallBrowser => install_browser().await,
-        Cli::Run { command } => run(&command).await,
+        Cli::Run { nats_config, command } => run(nats_config.as_deref(), &command).await,
     };
     done.unwrap_or_else(|error| {
         eprintln!("servers: {error:#}");
@@ -62,12 +66,15 @@ async fn install_browser() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(command: &[String]) -> anyhow::Result<ExitCode> {
+async fn run(nats_config: Option<&Path>, command: &[String]) -> anyhow::Result<ExitCode> {
     // Caught from the beginning: a signal must not end this process before its servers.
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
-    let (nats, seaweed) = tokio::try_join!(NatsServer::start(), SeaweedServer::start())?;
-    let (access_key, secret_key) = seaweed.keys();
+    let more = nats_config
+        .map(|path| std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())));
+    let more = more.transpose()?.unwrap_or_default();
+    let (nats, seaweed) = tokio::try_join!(NatsServer::start_with(&more), SeaweedServer::start())?;
+    let ((access_key, secret_key), (reading_key, reading_secret)) = (seaweed.keys(), seaweed.reading_keys());
     let [program, arguments @ ..] = command else { unreachable!("clap requires a command") };
     let mut child = Command::new(program)
         .args(arguments)
@@ -75,6 +82,8 @@ async fn run(command: &[String]) -> anyhow::Result<ExitCode> {
         .env(env::S3_ENDPOINT, seaweed.endpoint())
         .env(env::S3_ACCESS_KEY, access_key)
         .env(env::S3_SECRET_KEY, secret_key)
+        .env(env::S3_READING_ACCESS_KEY, reading_key)
+        .env(env::S3_READING_SECRET_KEY, reading_secret)
         .spawn()
         .with_context(|| format!("cannot run {program}"))?;
     let status = loop {

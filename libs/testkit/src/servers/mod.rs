@@ -26,4 +26,8 @@ pub mod env {
     pub const S3_ACCESS_KEY: &str = "THRESHER_TEST_S3_ACCESS_KEY";
     /// Its secret key.
     pub const S3_SECRET_KEY: &str = "THRESHER_TEST_S3_SECRET_KEY";
+    /// The access key of an identity that may only read.
+    pub const S3_READING_ACCESS_KEY: &str = "THRESHER_TEST_S3_READING_ACCESS_KEY";
+    /// Its secret key.
+    pub const S3_READING_SECRET_KEY: &str = "THRESHER_TEST_S3_READING_SECRET_KEY";
 }

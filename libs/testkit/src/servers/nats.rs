@@ -104,6 +104,11 @@ impl NatsServer {
         Ok(())
     }
 
+    /// What it has logged so far: each subject that a user was refused is named there.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
     /// The process it runs in.
     pub fn process_id(&self) -> u32 {
         self.process.id()

@@ -105,10 +105,15 @@ impl ServerProcess {
         }
     }
 
+    /// What it has printed so far.
+    pub(crate) fn log(&self) -> String {
+        let log = std::fs::read(self.folder().join("log.txt")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
     /// An error about the server, with the last lines of its log.
     pub(crate) fn complaint(&self, what: &str) -> anyhow::Error {
-        let log = std::fs::read(self.folder().join("log.txt")).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
+        let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         let last = lines[lines.len().saturating_sub(15)..].join("\n");
         anyhow::anyhow!("{} {what}; the end of its log:\n{last}", self.name)

@@ -15,6 +15,9 @@ use super::{Venv, env, ports::free_ports, process::ServerProcess};
 
 const ACCESS_KEY: &str = "testkey";
 const SECRET_KEY: &str = "testsecret123";
+/// The keys of an identity that may read and list, and nothing else.
+const READING_ACCESS_KEY: &str = "testreadkey";
+const READING_SECRET_KEY: &str = "testreadsecret123";
 /// It is ready after three to eight seconds; a loaded machine may take its time.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -58,7 +61,9 @@ impl SeaweedServer {
         let config = folder.path().join("s3.json");
         let identity = format!(
             r#"{{"identities":[{{"name":"t","credentials":[{{"accessKey":"{ACCESS_KEY}","secretKey":"{SECRET_KEY}"}}],
-            "actions":["Admin","Read","Write","List","Tagging"]}}]}}"#
+            "actions":["Admin","Read","Write","List","Tagging"]}},
+            {{"name":"r","credentials":[{{"accessKey":"{READING_ACCESS_KEY}","secretKey":"{READING_SECRET_KEY}"}}],
+            "actions":["Read","List"]}}]}}"#
         );
         std::fs::write(&config, identity)?;
         let mut command = Command::new(venv.program("weed"));
@@ -123,6 +128,11 @@ impl SeaweedServer {
     /// The access key and the secret key.
     pub fn keys(&self) -> (&str, &str) {
         (ACCESS_KEY, SECRET_KEY)
+    }
+
+    /// The same, of an identity that may read and list, and nothing else.
+    pub fn reading_keys(&self) -> (&str, &str) {
+        (READING_ACCESS_KEY, READING_SECRET_KEY)
     }
 
     /// A fixture on this server, with a bucket of its own.

@@ -16,12 +16,19 @@ use super::{Destination, Run, thresher};
 /// How long a fleet may take for what it is asked; a loaded machine takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Where the password of a user at NATS stands.
+const PASSWORD: &str = "THRESHER_NATS_PASSWORD";
+
 /// Where a fleet lies: a namespace and a bucket of its own on servers that others may use too.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) nats: String,
     pub(crate) namespace: String,
     pub(crate) s3: S3Fixture,
+    /// Each service logs in at NATS as the user of its name, and makes no streams but the scheduler.
+    pub(crate) has_users: bool,
+    /// The gateway's keys of the store; those of all others where there are none.
+    pub(crate) reading_keys: Option<(String, String)>,
     folder: TempDir,
     started: AtomicU32,
 }
@@ -37,7 +44,21 @@ impl Fleet {
     pub(crate) fn new(nats: &str, s3: S3Fixture) -> Self {
         let namespace = format!("t{}", Ulid::new().to_string().to_lowercase());
         let folder = TempDir::with_prefix("fleet-").expect("a temporary directory");
-        Self { nats: nats.to_owned(), namespace, s3, folder, started: AtomicU32::new(0) }
+        let (has_users, reading_keys) = (false, None);
+        let started = AtomicU32::new(0);
+        Self { nats: nats.to_owned(), namespace, s3, has_users, reading_keys, folder, started }
+    }
+
+    /// The password of a user at NATS.
+    pub(crate) fn password(user: &str) -> String {
+        format!("password-of-{user}")
+    }
+
+    /// More fields of `nats`, for the user of a service.
+    fn login(&self, services: &[&str]) -> String {
+        let ([user], true) = (services, self.has_users) else { return String::new() };
+        let credentials = format!("{{user: {user}, password: {{env: {PASSWORD}}}}}");
+        format!(", make_streams: {}, credentials: {credentials}", *user == "scheduler")
     }
 
     /// Starts `services` (such as `fetcher`) in one process, with `more` lines of configuration.
@@ -56,9 +77,12 @@ impl Fleet {
         let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
-        let (nats, namespace) = (&self.nats, &self.namespace);
-        writeln!(text, "nats: {{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}")
-            .expect("a String");
+        let (nats, namespace, login) = (&self.nats, &self.namespace, self.login(services));
+        writeln!(
+            text,
+            "nats: {{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0{login}}}"
+        )
+        .expect("a String");
         let (bucket, endpoint, region) = (&self.s3.bucket, &self.s3.endpoint, &self.s3.region);
         writeln!(
             text,
@@ -76,6 +100,10 @@ impl Fleet {
             command.args(["--only", service]);
         }
         command.envs(self.s3.aws_environment()).env("THRESHER_SERVE__FRAME__TELEMETRY__LEVEL", level);
+        command.env(PASSWORD, Self::password(services.first().copied().unwrap_or_default()));
+        if let (["gateway"], Some((key, secret))) = (services, &self.reading_keys) {
+            command.env("AWS_ACCESS_KEY_ID", key).env("AWS_SECRET_ACCESS_KEY", secret);
+        }
         let stderr = File::create(&log).expect("our own folder");
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn();
         Service { child: child.expect("the binary was built by cargo"), log }
@@ -119,6 +147,9 @@ impl Fleet {
     pub(crate) fn command(&self, subcommand: &str) -> Command {
         let mut command = thresher();
         command.arg(subcommand).env("THRESHER_NATS", &self.nats).env("THRESHER_NAMESPACE", &self.namespace);
+        if self.has_users {
+            command.env("THRESHER_NATS_USER", "operator").env(PASSWORD, Self::password("operator"));
+        }
         command
     }
 

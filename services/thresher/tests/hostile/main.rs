@@ -17,6 +17,7 @@ mod names;
 mod networks;
 mod origins;
 mod our_documents;
+mod privileges;
 mod run_limits;
 mod secrets;
 mod terminal;
