@@ -21,4 +21,5 @@ mod privileges;
 mod run_limits;
 mod secrets;
 mod terminal;
+mod threats;
 mod times;
