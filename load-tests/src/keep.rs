@@ -120,6 +120,7 @@ impl Settling {
             computed,
             assurance: Assurance::Digest,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: at,

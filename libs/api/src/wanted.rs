@@ -67,6 +67,10 @@ pub struct Wanted {
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
     pub strict: bool,
+    /// Whether HTML is taken also where another media type was declared or held before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub accept_html: bool,
     /// Requests open at one of its origins at the same time, of the whole fleet.
     #[serde(default = "four")]
     #[schema(value_type = u16, minimum = 1, default = 4)]
@@ -123,6 +127,7 @@ impl From<Wanted> for SourceSpec {
             exclude: wanted.exclude,
             origins: wanted.origins,
             strict: wanted.strict,
+            accept_html: wanted.accept_html,
             concurrency: wanted.concurrency,
             requests_per_second: wanted.requests_per_second,
             largest_bytes: wanted.largest_bytes,
@@ -155,6 +160,7 @@ impl From<&SourceSpec> for Wanted {
             exclude: spec.exclude,
             origins: spec.origins,
             strict: spec.strict,
+            accept_html: spec.accept_html,
             concurrency: spec.concurrency,
             requests_per_second: spec.requests_per_second,
             largest_bytes: spec.largest_bytes,
@@ -248,7 +254,7 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "concurrency": 7,
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "largest_bytes": 1_048_576, "notify": ["https://index.example.com/"],

@@ -194,6 +194,7 @@ fn resource(n: u64) -> ResourceRecord {
             computed: hasher.finish(),
             assurance: Assurance::Digest,
             media_type: Some("application/pdf".to_owned()),
+            encoding: None,
             validators: Validators {
                 etag: Some(format!("\"{n:016x}\"")),
                 last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".to_owned()),

@@ -102,6 +102,7 @@ fn sources() {
     full.exclude = Some("/tmp/".to_owned());
     full.origins = control::Origins::Same;
     full.strict = true;
+    full.accept_html = true;
     full.concurrency = 2.try_into().unwrap();
     full.requests_per_second = Some(8.try_into().unwrap());
     full.largest_bytes = Some((1 << 30).try_into().unwrap());

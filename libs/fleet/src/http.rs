@@ -37,6 +37,8 @@ pub struct HttpConfig {
     pub requests_per_second: Option<NonZeroU32>,
     /// How many times the limit of one origin this process asks all origins (ports) of one host at a time, and in a second.
     pub host_share: NonZeroU16,
+    /// How long an origin is left alone whose bot defence answered with a challenge, in seconds. The same in fetchers and schedulers.
+    pub challenge_rest_seconds: u64,
     /// What Sources can name to be let in, each for one origin; fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins by which requests are counted. The same in all services.
@@ -59,6 +61,7 @@ impl Default for HttpConfig {
             body_timeout_seconds: web.bodies.time.as_secs(),
             requests_per_second: None,
             host_share: const { NonZeroU16::new(4).unwrap() },
+            challenge_rest_seconds: web.challenge_rest.as_secs(),
             credentials: BTreeMap::new(),
             lane_groups: LaneGroups::default(),
             allow_networks: Vec::new(),
@@ -84,6 +87,7 @@ impl HttpConfig {
             },
             http2_window: DOCUMENTS_WINDOW,
             requests_per_second: self.requests_per_second,
+            challenge_rest: Duration::from_secs(self.challenge_rest_seconds),
             per_origin,
             host_share: self.host_share.get().into(),
             addresses,

@@ -48,6 +48,9 @@ pub struct FetchItem {
     /// What the store has of these bytes is not to be relied on: what comes is written even where an object of this name lies already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
+    /// The media type of the version that is held, where nothing declared decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_type: Option<String>,
 }
 
 /// Fetched resources, to be judged.
@@ -112,6 +115,9 @@ pub struct StoredBitstream {
     /// The media type the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
+    /// The Content-Encoding of the bytes as they are stored, in lower case; absent where they are not encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
     /// The server's validators.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
@@ -159,6 +165,7 @@ mod tests {
             location: Location::Object { sha256: computed.sha256() },
             computed,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             modified: modified.map(|time| time.parse().unwrap()),
             final_url: None,

@@ -103,6 +103,9 @@ pub struct Evidence {
     /// Headers of the answer that matter, by their names in small letters: Content-Type, Content-Length, ETag, Last-Modified and Retry-After.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// The `User-Agent` that was sent, where a bot defence answered: its operator needs it to let the harvester in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
     /// What the Source declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,

@@ -54,6 +54,12 @@ pub enum ProblemReason {
     RefusedPort,
     /// The origin's `robots.txt` disallows it, and we were told to keep to that.
     Disallowed,
+    /// A bot defence answered in the place of the content.
+    Challenged,
+    /// A form to log in came in the place of the content.
+    LoginPage,
+    /// An HTML page came where another media type was declared or held before.
+    UnexpectedHtml,
     /// The bytes have another digest than declared.
     DigestMismatch,
     /// The bytes have another length than declared.
@@ -166,7 +172,7 @@ impl ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 37] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,
@@ -181,6 +187,9 @@ impl ProblemReason {
         Self::RefusedAddress,
         Self::RefusedPort,
         Self::Disallowed,
+        Self::Challenged,
+        Self::LoginPage,
+        Self::UnexpectedHtml,
         Self::DigestMismatch,
         Self::LengthMismatch,
         Self::ChangedAgain,
@@ -221,6 +230,9 @@ impl ProblemReason {
             Self::RefusedAddress => "refused-address",
             Self::RefusedPort => "refused-port",
             Self::Disallowed => "disallowed",
+            Self::Challenged => "challenged",
+            Self::LoginPage => "login-page",
+            Self::UnexpectedHtml => "unexpected-html",
             Self::DigestMismatch => "digest-mismatch",
             Self::LengthMismatch => "length-mismatch",
             Self::ChangedAgain => "changed-again",

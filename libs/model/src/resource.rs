@@ -67,6 +67,9 @@ pub struct Bitstream {
     /// The media type the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
+    /// The Content-Encoding of the bytes as they are stored, in lower case; absent where they are not encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
     /// The server's validators, for conditional requests.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,

@@ -15,13 +15,13 @@ use crate::{
 };
 
 const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
-const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true},"#.len();
+const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":},"#.len();
 const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
 const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":},"#.len();
 const OUTCOMES: usize = r#"{"kind":"outcomes","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
 const OUTCOME: usize = r#"{"uri":,"seq":18446744073709551615,"result":},"#.len();
 const RESULT: usize = r#"{"verified":{"stored":,"assurance":"digest"}}"#.len();
-const STORED: usize = r#"{"location":,"computed":,"media_type":,"validators":,"modified":"-009999-01-02T01:59:59.999999999Z","final_url":}"#.len();
+const STORED: usize = r#"{"location":,"computed":,"media_type":,"encoding":,"validators":,"modified":"-009999-01-02T01:59:59.999999999Z","final_url":}"#.len();
 const OBJECT: usize =
     r#"{"kind":"object","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}"#.len();
 const MEMBER: usize = r#"{"kind":"package","source":,"package":"01ARZ3NDEKTSV4RRFFQ69G5FAV","offset":18446744073709551615,"stored_length":18446744073709551615,"method":"deflated"}"#.len();
@@ -49,8 +49,8 @@ pub(crate) fn outcomes(outcomes: &Outcomes) -> usize {
 }
 
 fn fetch_item(item: &FetchItem) -> usize {
-    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, mend: _ } = item;
-    FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held)
+    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, mend: _, held_type } = item;
+    FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held) + optional(held_type)
 }
 
 fn fetched(fetched: &Fetched) -> usize {
@@ -78,11 +78,13 @@ fn stored(stored: &StoredBitstream) -> usize {
         location: place,
         computed: of,
         media_type,
+        encoding,
         validators: given,
         modified: _,
         final_url,
     } = stored;
-    STORED + location(place) + computed(of) + optional(media_type) + validators(given) + optional(final_url)
+    let texts = optional(media_type) + optional(encoding) + optional(final_url);
+    STORED + location(place) + computed(of) + texts + validators(given)
 }
 
 fn location(location: &Location) -> usize {

@@ -33,6 +33,9 @@ pub struct Terms {
     /// The most bytes of a resource that is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_bytes: Option<NonZeroU64>,
+    /// Whether HTML is taken also where another media type was declared or held before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_html: bool,
 }
 
 /// What is made of robots.txt.

@@ -164,6 +164,7 @@ mod tests {
                 listed_until: None,
                 held: Default::default(),
                 mend: false,
+                held_type: None,
             }],
         }
     }

@@ -17,6 +17,7 @@ fn outcome(n: u64, source: &SourceId, pack: PackId) -> Outcome {
         location,
         computed: Computed::of(b"x"),
         media_type: Some("text/plain".to_owned()),
+        encoding: None,
         validators: Validators { etag: Some("\"1\"".to_owned()), ..Validators::default() },
         modified: None,
         final_url: None,

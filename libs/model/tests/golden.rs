@@ -37,6 +37,7 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
         entry: Some("https://example.org".parse().unwrap()),
         per_origin: NonZeroU16::new(4),
         largest_bytes: NonZeroU64::new(1 << 30),
+        accept_html: true,
     };
     is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });
 }
@@ -161,6 +162,7 @@ fn fetch_job() -> FetchJob {
                 listed_until: Some(moment()),
                 held: validators(),
                 mend: false,
+                held_type: None,
             },
             FetchItem {
                 uri: uri("b"),
@@ -169,6 +171,7 @@ fn fetch_job() -> FetchJob {
                 listed_until: None,
                 held: Validators::default(),
                 mend: false,
+                held_type: None,
             },
         ],
     }
@@ -398,6 +401,7 @@ fn in_pack() -> StoredBitstream {
         },
         computed: computed(),
         media_type: Some("text/plain".to_owned()),
+        encoding: None,
         validators: validators(),
         modified: Some(moment()),
         final_url: Some("https://example.org/elsewhere".to_owned()),
@@ -409,6 +413,7 @@ fn object() -> StoredBitstream {
         location: Location::Object { sha256: Sha256::of(b"abc") },
         computed: Computed::of(b"abc"),
         media_type: None,
+        encoding: None,
         validators: Validators::default(),
         modified: None,
         final_url: None,

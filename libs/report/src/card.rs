@@ -40,6 +40,19 @@ pub struct ReportCard {
     pub problems: Vec<ProblemGroup>,
     /// Problems about which nothing is to be done, by the harvester's word. They are no findings, and count apart.
     pub ignored: Vec<ProblemGroup>,
+    /// What a harvester is known by that a bot defence did not let in; absent where none stood in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_let_in: Option<ToLetIn>,
+}
+
+/// What a Source's bot defence needs to let a harvester in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ToLetIn {
+    /// The `User-Agent` of its requests, which names whom to ask about them.
+    pub user_agent: Option<String>,
+    /// The origins whose bot defence answered. The first ten.
+    pub origins: Vec<String>,
 }
 
 /// Which Source.

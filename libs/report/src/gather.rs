@@ -27,7 +27,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let sets = catalog.sets().await?;
     let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
-    let (problems, ignored) = problems::group(catalog, &mut coverage, &mut findings).await?;
+    let grouped = problems::group(catalog, &mut coverage, &mut findings).await?;
     let fixity = resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
@@ -43,8 +43,9 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         quirks: documents.quirks,
         coverage,
         fixity,
-        problems,
-        ignored,
+        problems: grouped.open,
+        ignored: grouped.ignored,
+        to_let_in: grouped.to_let_in,
     })
 }
 

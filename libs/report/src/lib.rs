@@ -14,7 +14,7 @@ mod text;
 
 pub use card::{
     Capability, ChangeCoverage, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem, ProblemGroup,
-    ReportCard, Set, Source,
+    ReportCard, Set, Source, ToLetIn,
 };
 pub use finding::Finding;
 pub use gather::gather;

@@ -5,13 +5,24 @@ use std::collections::BTreeMap;
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
 use model::{ProblemReason, ProblemRecord, Subject};
+use url::Url;
 
-use crate::card::{Coverage, Problem, ProblemGroup};
+use crate::card::{Coverage, Problem, ProblemGroup, ToLetIn};
 use crate::finding::Findings;
 use crate::{rules, shown};
 
 /// Examples of each reason.
 const EXAMPLES: usize = 3;
+
+/// Origins of bot defences that are named.
+const ORIGINS: usize = 10;
+
+/// All problems that the Source can do something about.
+pub(crate) struct Grouped {
+    pub(crate) open: Vec<ProblemGroup>,
+    pub(crate) ignored: Vec<ProblemGroup>,
+    pub(crate) to_let_in: Option<ToLetIn>,
+}
 
 type Groups = BTreeMap<ProblemReason, ProblemGroup>;
 
@@ -20,7 +31,8 @@ pub(crate) async fn group(
     catalog: &Lookups,
     coverage: &mut Coverage,
     findings: &mut Findings,
-) -> Result<(Vec<ProblemGroup>, Vec<ProblemGroup>), CatalogError> {
+) -> Result<Grouped, CatalogError> {
+    let mut to_let_in = None;
     let (mut open, mut ignored) = (Groups::new(), Groups::new());
     let mut problems = catalog.scan_problems().await?;
     while let Some((subject, record)) = problems.try_next().await? {
@@ -45,9 +57,25 @@ pub(crate) async fn group(
                 }
             };
         }
+        if record.reason == ProblemReason::Challenged {
+            note(to_let_in.get_or_insert_default(), &subject, &record);
+        }
         add(&mut open, subject, record);
     }
-    Ok((open.into_values().collect(), ignored.into_values().collect()))
+    Ok(Grouped { open: open.into_values().collect(), ignored: ignored.into_values().collect(), to_let_in })
+}
+
+/// What is known of a request that a bot defence stopped.
+fn note(to_let_in: &mut ToLetIn, subject: &Subject, record: &ProblemRecord) {
+    let evidence = &record.evidence;
+    if to_let_in.user_agent.is_none() {
+        to_let_in.user_agent.clone_from(&evidence.user_agent);
+    }
+    let url = evidence.final_url.as_deref().unwrap_or(subject.uri());
+    let origin = url.parse::<Url>().ok().map(|url| url.origin().ascii_serialization());
+    to_let_in.origins.extend(
+        origin.filter(|origin| to_let_in.origins.len() < ORIGINS && !to_let_in.origins.contains(origin)),
+    );
 }
 
 fn add(groups: &mut Groups, subject: Subject, record: ProblemRecord) {

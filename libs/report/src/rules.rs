@@ -188,6 +188,33 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
             "what is listed is disallowed by robots.txt",
             Rule::new(Hint, Section::ROBOTS, "Allow in robots.txt what is listed."),
         ),
+        ProblemReason::Challenged => fact(
+            "challenged",
+            "a bot defence answers in the place of what is listed",
+            Rule::new(
+                Hint,
+                Section::HTTP_CLIENT_ERROR,
+                "Let the harvester in: the last section says what it is known by.",
+            ),
+        ),
+        ProblemReason::LoginPage => fact(
+            "login-page",
+            "a form to log in answers in the place of what is listed",
+            Rule::new(
+                Hint,
+                Section::HTTP_REDIRECTION,
+                "List only what the server hands out to whoever may read the list, and answer 401 or 403 otherwise.",
+            ),
+        ),
+        ProblemReason::UnexpectedHtml => fact(
+            "unexpected-html",
+            "an HTML page answers in the place of what is listed with another media type",
+            Rule::new(
+                Hint,
+                Section::FORMATS,
+                "Declare the media type that the server sends, and answer errors with an error status.",
+            ),
+        ),
         ProblemReason::RefusedAddress => fact(
             "refused-address",
             "a URI leads to an address that only the Source's own network can reach",

@@ -118,6 +118,7 @@ impl Known {
                 location: Location::Object { sha256: computed.sha256() },
                 assurance: Assurance::Digest,
                 media_type: None,
+                encoding: None,
                 final_url: None,
                 validators: Validators::default(),
                 stored_at: time("04T10:01:00"),
@@ -365,4 +366,25 @@ fn compare(name: &str, card: &ReportCard) {
         let differs = now.lines().zip(before.lines()).find(|(now, before)| now != before);
         assert!(now == before, "{path} is not what the card says (first difference: {differs:?})");
     }
+}
+
+#[tokio::test]
+async fn a_bot_defence_gets_a_letter_that_says_what_to_let_in() {
+    let mut known = perfect();
+    let mut challenged = problem(ProblemReason::Challenged, "a challenge came");
+    challenged.evidence.user_agent = Some("thresher/1 (+mailto:a@example.org)".to_owned());
+    for path in ["a", "b"] {
+        let uri = format!("https://example.org/{path}");
+        known.batch.put_problem(&Subject::Resource(uri), &challenged);
+    }
+    let card = known.card().await;
+    let to_let_in = card.to_let_in.as_ref().unwrap();
+    assert_eq!(to_let_in.origins, ["https://example.org"]);
+    let text = card.text();
+    for part in
+        ["A letter", "thresher/1 (+mailto:a@example.org)", "https://example.org", "addresses", "/robots.txt"]
+    {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert_eq!(perfect().card().await.to_let_in, None);
 }

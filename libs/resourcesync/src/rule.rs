@@ -134,9 +134,7 @@ impl Quirk {
                 Section::FORMATS,
                 "Give the root element an rs:md whose capability says what the document is.",
             ),
-            Self::UnknownCapability => {
-                (Allowed, Section::FORMATS, "Nothing needs to change.")
-            }
+            Self::UnknownCapability => (Allowed, Section::FORMATS, "Nothing needs to change."),
             Self::OddCapabilityName => (
                 Must,
                 Section::FORMATS,

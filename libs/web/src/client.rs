@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use model::{Clock, Lane, SystemClock};
 use tokio::sync::{broadcast, watch};
+use url::Url;
 
 use crate::access::Accesses;
 use crate::observer::Observer;
@@ -42,7 +43,7 @@ pub struct OriginRest {
     pub lane: Lane,
     /// How long, from the answer on that said so.
     pub wait: Duration,
-    /// That answer's status: 429 or 503.
+    /// That answer's status: 429 or 503, or that of a challenge.
     pub status: u16,
 }
 
@@ -131,6 +132,11 @@ impl Client {
         let _ = self.0.observer.set(observer);
     }
 
+    /// The `User-Agent` that requests are sent with.
+    pub fn user_agent(&self) -> String {
+        String::from_utf8_lossy(self.1.user_agent.as_bytes()).into_owned()
+    }
+
     /// How many requests were sent so far, redirects, retries and each robots.txt included.
     pub fn requests(&self) -> u64 {
         self.0.requests.load(Ordering::Relaxed)
@@ -144,7 +150,18 @@ impl Client {
     /// Puts an origin to rest for so long, at most for the configuration's longest `Retry-After`: somebody else was asked to
     /// leave it alone. A rest that lasts longer already is left as it is.
     pub fn rest(&self, lane: &Lane, wait: Duration) {
-        self.0.politeness.rest(lane, wait.min(self.config().retry_after_max));
+        let longest = self.config().retry_after_max.max(self.config().challenge_rest);
+        self.0.politeness.rest(lane, wait.min(longest));
+    }
+
+    /// Puts the origin of an answer to rest that was a challenge of its bot defence, and tells of it. How long it rests.
+    pub fn rest_after_challenge(&self, at: &Url, status: u16) -> Duration {
+        let wait = self.config().challenge_rest;
+        if let Ok(lane) = Lane::of(at) {
+            self.0.politeness.rest(&lane, wait);
+            self.tell_rest(OriginRest { lane, wait, status });
+        }
+        wait
     }
 
     /// How many clients, each of a process of its own, ask the same origins, this one included. One until it is set.

@@ -51,6 +51,8 @@ pub struct WebConfig {
     pub retry_budget: Duration,
     /// The longest `Retry-After` that is believed; a longer one counts as this. Default: 1 h.
     pub retry_after_max: Duration,
+    /// How long an origin is left alone whose bot defence answered with a challenge. Default: 1 h.
+    pub challenge_rest: Duration,
     /// What is sent to the origins that let only those in whom they know, at most one of a header for each origin.
     /// Default: nothing.
     pub credentials: Vec<Credential>,
@@ -90,6 +92,7 @@ impl Default for WebConfig {
             backoff_max: Duration::from_secs(30),
             retry_budget: Duration::from_secs(120),
             retry_after_max: Duration::from_secs(3600),
+            challenge_rest: Duration::from_secs(3600),
             credentials: Vec::new(),
             addresses: AddressPolicy::allow_all(),
             robots: RobotsPolicy::ignore(),

@@ -10,7 +10,7 @@ use model::{Disposition, Evidence, Failure, ProblemReason};
 use url::Url;
 
 use crate::response::Way;
-use crate::{headers, message, redacted};
+use crate::{Wall, headers, message, redacted};
 
 /// A request that brought nothing of use.
 ///
@@ -30,6 +30,8 @@ struct Inner {
     authorized: bool,
     requests: u32,
     expected: Option<String>,
+    /// The `User-Agent` that was sent, where a bot defence answered.
+    user_agent: Option<String>,
     /// The status and the headers of an answer that broke off, or whose status is the fault.
     answered: Option<u16>,
     headers: BTreeMap<String, String>,
@@ -54,6 +56,8 @@ pub enum ErrorKind {
     /// The server answered a question that was not asked: 304 without a condition, 206 without a range, or another
     /// range than the one asked for.
     Unasked(u16),
+    /// A bot defence, or a form to log in, answered in the place of what was asked for.
+    Walled(Wall),
     /// The answer broke off.
     Interrupted,
     /// The body is larger than [`BodyLimits`](crate::BodyLimits) or the request allows.
@@ -118,6 +122,7 @@ impl WebError {
             authorized: false,
             requests: 0,
             expected: None,
+            user_agent: None,
             answered: None,
             headers: BTreeMap::new(),
         }))
@@ -136,6 +141,12 @@ impl WebError {
     pub(crate) fn answered(mut self, status: u16, headers: &HeaderMap) -> Self {
         self.0.answered = Some(status);
         self.0.headers = headers::that_matter(headers);
+        self
+    }
+
+    /// How the request named its sender.
+    pub(crate) fn sent_as(mut self, user_agent: &str) -> Self {
+        self.0.user_agent = Some(user_agent.to_owned());
         self
     }
 
@@ -186,8 +197,11 @@ impl WebError {
 
     /// Whether the server did answer, only not with what was asked for: it is there, and the next URL may be better.
     pub fn is_answer(&self) -> bool {
-        use ErrorKind::{BadRedirect, RedirectLoop, Status, TooManyRedirects, Unasked};
-        matches!(self.0.kind, Status(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect)
+        use ErrorKind::{BadRedirect, RedirectLoop, Status, TooManyRedirects, Unasked, Walled};
+        matches!(
+            self.0.kind,
+            Status(_) | Walled(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect
+        )
     }
 
     /// The URLs that sent the request on, in order; empty when the first one was at fault.
@@ -202,9 +216,9 @@ impl WebError {
 
     /// Whether another attempt makes sense, and how long the server wants to be left alone before.
     pub fn disposition(&self) -> Disposition {
-        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow};
+        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow, Walled};
         let again = match self.0.kind {
-            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting => true,
+            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting | Walled(Wall::Challenge(_)) => true,
             // Of the other 5xx, these say that the server will never do it; the rest, proxies' own numbers
             // included, tell of a passing trouble.
             Status(501 | 505 | 506 | 510 | 511) => false,
@@ -235,6 +249,8 @@ impl WebError {
             ErrorKind::Status(400..=499) => ProblemReason::HttpClientError,
             ErrorKind::Status(500..=599) => ProblemReason::HttpServerError,
             ErrorKind::Status(_) | ErrorKind::Unasked(_) => ProblemReason::HttpUnexpected,
+            ErrorKind::Walled(Wall::Challenge(_) | Wall::Refusal(_)) => ProblemReason::Challenged,
+            ErrorKind::Walled(Wall::Login) => ProblemReason::LoginPage,
             ErrorKind::Interrupted => ProblemReason::Interrupted,
             ErrorKind::TooLarge => ProblemReason::TooLarge,
             ErrorKind::TooSlow => ProblemReason::TooSlow,
@@ -256,6 +272,7 @@ impl WebError {
             status: self.status().or(self.0.answered),
             headers: self.0.headers.clone(),
             expected: self.0.expected.clone(),
+            user_agent: self.0.user_agent.clone(),
             ..Evidence::default()
         };
         Failure {

@@ -30,6 +30,7 @@ mod terms;
 mod transport;
 mod travel;
 mod uri;
+mod wall;
 
 pub use address_guard::{AddressClass, AddressPolicy};
 pub use body_limits::BodyLimits;
@@ -46,3 +47,4 @@ pub use response::Response;
 pub use robots::{Disallow, Robots, RobotsPolicy, RobotsStanding};
 pub use terms::{CommonPlace, Places, Terms};
 pub use transport::{Carried, Transport};
+pub use wall::Wall;

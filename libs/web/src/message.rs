@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use url::{Position, Url};
 
-use crate::{ConnectFault, ErrorKind, Phase};
+use crate::{ConnectFault, ErrorKind, Phase, Wall};
 
 /// What happened at `place`.
 pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Duration>) -> String {
@@ -29,6 +29,17 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
         }
         ErrorKind::Unasked(status) => {
             format!("{server} answered {} with a part that was not asked for", status_line(status))
+        }
+        ErrorKind::Walled(Wall::Challenge(defence)) => {
+            format!(
+                "{server} answered with a challenge of its bot defence ({defence}) instead of the content"
+            )
+        }
+        ErrorKind::Walled(Wall::Refusal(defence)) => {
+            format!("the bot defence of {server} ({defence}) refused the request")
+        }
+        ErrorKind::Walled(Wall::Login) => {
+            format!("{server} answered with a form to log in instead of the content")
         }
         ErrorKind::Interrupted => format!("the answer of {server} broke off"),
         ErrorKind::TooLarge => format!("the answer of {server} is larger than allowed"),
@@ -98,6 +109,16 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         }
         ErrorKind::Status(_) | ErrorKind::Unasked(_) => {
             "open the URL in another client; tell the Source's operator what it answers"
+        }
+        ErrorKind::Walled(Wall::Challenge(_)) => {
+            "the origin is left alone for a while; send the Source's operator what `thresher report` drafts, and run again \
+             when they let this harvester in"
+        }
+        ErrorKind::Walled(Wall::Refusal(_)) => {
+            "send the Source's operator what `thresher report` drafts, and run again when they let this harvester in"
+        }
+        ErrorKind::Walled(Wall::Login) => {
+            "ask the Source's operator for access, and name what you get for this origin in a --credentials file"
         }
         ErrorKind::Interrupted => "try again; if it always breaks off there, tell the Source's operator",
         ErrorKind::TooLarge => {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
-    RANGE,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use model::Validators;
 use url::Url;
@@ -21,10 +21,15 @@ pub struct GetRequest {
     pub range: Option<Range>,
     /// The media types wanted, as an `Accept` header.
     pub accept: Option<&'static str>,
+    /// The Content-Encoding wanted, as an `Accept-Encoding` header: that of which a digest was declared. None sends no such header.
+    pub encoding: Option<String>,
     /// Whether only the head of the answer is asked for (HEAD).
     pub head: bool,
     /// Whether redirects are followed only as long as they stay at the origin of the URL.
     pub within_origin: bool,
+    /// Whether an answer is given also where a bot defence or a form to log in seems to answer: who asks has more to judge it
+    /// by ([`Response::wall`](crate::Response::wall)). An error status stays an error.
+    pub judges_walls: bool,
     /// What leads to the URL. Default: an invitation.
     pub errand: Errand,
     /// The most bytes of the body, those before a range included; none = what the configuration says.
@@ -84,8 +89,10 @@ impl GetRequest {
             validators: Validators::default(),
             range: None,
             accept: None,
+            encoding: None,
             head: false,
             within_origin: false,
+            judges_walls: false,
             errand: Errand::default(),
             largest: None,
         }
@@ -98,6 +105,7 @@ impl GetRequest {
         put(&mut headers, IF_NONE_MATCH, self.validators.etag.as_deref());
         put(&mut headers, IF_MODIFIED_SINCE, self.validators.last_modified.as_deref());
         put(&mut headers, ACCEPT, self.accept);
+        put(&mut headers, ACCEPT_ENCODING, self.encoding.as_deref());
         if let Some(range) = &self.range
             && (range.if_range.is_none() || put(&mut headers, IF_RANGE, range.if_range.as_deref()))
         {

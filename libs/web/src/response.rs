@@ -15,7 +15,8 @@ use crate::body_limits::Watch;
 use crate::pieces::Pieces;
 use crate::politeness::Permit;
 use crate::send::Answer;
-use crate::{ContentRange, ErrorKind, Exchange, WebError, headers, redacted};
+use crate::wall::Look;
+use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers, redacted};
 
 /// HTTP's dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -29,6 +30,7 @@ pub struct Response {
     way: Way,
     watch: Watch,
     received: u64,
+    look: Look,
     body: Body,
 }
 
@@ -58,11 +60,11 @@ impl Way {
 
 impl Response {
     pub(crate) fn new(answer: Answer, way: Way, watch: Watch) -> Self {
-        let Answer { http, permit, exchange, .. } = answer;
+        let Answer { http, permit, exchange, look, .. } = answer;
         let (head, pieces) = http.into_parts();
         let body = Body::Open { pieces, exchange, _permit: permit };
         let (status, headers) = (head.status.as_u16(), head.headers);
-        let mut response = Self { status, headers, way, watch, received: 0, body };
+        let mut response = Self { status, headers, way, watch, received: 0, look, body };
         // A 304 announces the length of what it does not send.
         let announced = response.content_length().filter(|_| status != 304);
         let before = response.content_range().filter(|_| status == 206).map_or(0, |range| range.from);
@@ -136,6 +138,26 @@ impl Response {
     pub fn content_encoding(&self) -> Option<String> {
         let coding = self.header_text(CONTENT_ENCODING)?.to_ascii_lowercase();
         (!coding.is_empty() && coding != "identity").then_some(coding)
+    }
+
+    /// What seems to answer in the place of the content. Only where the request says that it judges this itself.
+    pub fn wall(&self) -> Option<Wall> {
+        self.look.wall
+    }
+
+    /// Whether the body is an HTML page: the head says so or says nothing, and its beginning says so too.
+    pub fn is_html(&self) -> bool {
+        self.look.is_html
+    }
+
+    /// The error that this answer is, where `wall` answered in the place of the content.
+    pub fn walled(&self, wall: Wall, client: &Client) -> WebError {
+        let wait = match wall {
+            Wall::Challenge(_) => Some(client.rest_after_challenge(self.final_url(), self.status)),
+            Wall::Refusal(_) | Wall::Login => None,
+        };
+        let error = WebError::new(ErrorKind::Walled(wall)).on(&self.way).answered(self.status, &self.headers);
+        error.retry_after(wait).sent_as(&client.user_agent())
     }
 
     /// The first header of that name, if it is text.

@@ -14,6 +14,7 @@ use crate::client::Inner;
 use crate::pieces::Pieces;
 use crate::politeness::{Asks, Permit, Resting, Signal};
 use crate::retry_after::retry_after;
+use crate::wall::Look;
 use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, redacted, uri};
 
 /// What is sent where nobody says what media type is wanted.
@@ -27,6 +28,8 @@ pub(crate) struct Answer {
     pub(crate) retry_after: Option<Duration>,
     /// Whether a credential went with the request.
     pub(crate) authorized: bool,
+    /// What its head and its beginning show, once they were looked at.
+    pub(crate) look: Look,
 }
 
 /// What is asked of a URL.
@@ -112,6 +115,6 @@ impl Client {
             self.tell_rest(OriginRest { lane, wait, status });
         }
         tracing::debug!(url.full = redacted(at), http.status = status, "answered");
-        Ok(Answer { http, permit, exchange, retry_after, authorized })
+        Ok(Answer { http, permit, exchange, retry_after, authorized, look: Look::default() })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -45,11 +45,11 @@ impl Carrier {
     ) -> Result<http::Response<Pieces>, WebError> {
         match self {
             Self::Network(network) => match network.request(request.map(Full::new)).await {
-                Ok(answer) => Ok(answer.map(Pieces::Network)),
+                Ok(answer) => Ok(answer.map(Pieces::network)),
                 Err(error) => Err(classify::before_answer(&error)),
             },
             Self::Inside(transport) => match transport.carry(request.map(drop)).await {
-                Ok(answer) => Ok(answer.map(|body| Pieces::Inside(Mutex::new(body)))),
+                Ok(answer) => Ok(answer.map(Pieces::inside)),
                 Err(error) => Err(inside(&error)),
             },
         }

@@ -8,7 +8,8 @@ use crate::redirect::Trail;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::send::{Answer, Method};
-use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, WebError, fault, redacted};
+use crate::wall::{self, Seen};
+use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, Wall, WebError, fault, redacted};
 
 impl Client {
     /// Makes one attempt, following redirects.
@@ -128,6 +129,17 @@ impl Client {
         Watch::new(limits, self.config().stall_timeout)
     }
 
+    /// Looks whether a bot defence or a form to log in answered.
+    async fn look(&self, answer: &mut Answer, asked: &Url, at: &Url) {
+        let status = answer.http.status().as_u16();
+        if status == 304 {
+            return;
+        }
+        let headers = answer.http.headers().clone();
+        let seen = Seen { status, headers: &headers, asked, at };
+        answer.look = wall::look(&seen, answer.http.body_mut(), self.config().stall_timeout).await;
+    }
+
     /// Goes to the answer that is no redirect, and tells where redirects have led.
     async fn walk(
         &self,
@@ -140,7 +152,7 @@ impl Client {
         let method = if request.head { Method::Head } else { Method::Get };
         loop {
             let at = moved.as_ref().unwrap_or(&request.url);
-            let answer = self.send(at, request.headers(), method, errand, requests).await?;
+            let mut answer = self.send(at, request.headers(), method, errand, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             match trail.next(status, location, at, self.config().max_redirects) {
@@ -156,7 +168,22 @@ impl Client {
                 }
                 Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
             }
-            return match fault::of(&answer.http, request) {
+            if !request.head {
+                self.look(&mut answer, &request.url, at).await;
+            }
+            let fault = fault::of(&answer.http, request);
+            if let Some(wall) = answer.look.wall.filter(|_| fault.is_some() || !request.judges_walls) {
+                let wait = match wall {
+                    Wall::Challenge(_) => Some(self.rest_after_challenge(at, status)),
+                    Wall::Refusal(_) | Wall::Login => answer.retry_after,
+                };
+                return Err(WebError::new(ErrorKind::Walled(wall))
+                    .answered(status, answer.http.headers())
+                    .retry_after(wait)
+                    .authorized(answer.authorized)
+                    .sent_as(&self.user_agent()));
+            }
+            return match fault {
                 Some(error) => Err(error
                     .answered(status, answer.http.headers())
                     .retry_after(answer.retry_after)

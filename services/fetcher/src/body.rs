@@ -19,6 +19,16 @@ pub(crate) enum Body {
     Large(Spooled),
 }
 
+impl Body {
+    /// Its length and digests.
+    pub(crate) fn computed(&self) -> &Computed {
+        match self {
+            Self::Small { computed, .. } => computed,
+            Self::Large(spooled) => spooled.computed(),
+        }
+    }
+}
+
 /// A body that is being received.
 pub(crate) struct Receiving<'a> {
     store: &'a Store,

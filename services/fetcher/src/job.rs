@@ -162,13 +162,13 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Fetches the resources of a job, without regard to its terms, and stores what came. What is not reached in the job's time, or after the origin
+    /// Fetches the resources of a job, without regard to how its terms say that it is asked, and stores what came. What is not reached in the job's time, or after the origin
     /// asked for patience or stopped answering, comes back as deferred.
     ///
     /// # Errors
     /// Only when the store fails: then nothing of this delivery counts, and the job is to be done again.
     pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
-        let FetchJob { id, source, run, lane, terms: _, items } = job;
+        let FetchJob { id, source, run, lane, terms, items } = job;
         let start = Instant::now();
         let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now(), items);
         let mut results = Vec::with_capacity(items.len());
@@ -179,8 +179,9 @@ impl Fetcher {
                 results.push(FetchedResult::Deferred);
                 continue;
             }
+            let (now, accepts_html) = (self.clock.now(), terms.accept_html);
             let got =
-                resource::fetch(&self.client, &self.store, &self.config, item, self.clock.now()).await?;
+                resource::fetch(&self.client, &self.store, &self.config, item, accepts_html, now).await?;
             requests += got.requests;
             match got.result {
                 Ok(fresh) => {
@@ -207,7 +208,7 @@ impl Fetcher {
 
 /// An item with what came of it. The job itself stays whole: it may be handed out again.
 fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
-    let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _ } = item;
+    let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _, held_type: _ } = item;
     let (uri, declaration) = (uri.clone(), declaration.clone());
     Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }
 }

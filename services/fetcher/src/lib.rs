@@ -6,6 +6,7 @@ mod job;
 mod metrics;
 mod modified;
 mod package;
+mod page;
 mod resource;
 mod serve;
 mod sink;

@@ -4,11 +4,12 @@ use fixity::Algorithm;
 use jiff::Timestamp;
 use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
 use store::{Store, StoreError};
+use url::Url;
 use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
 
 use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
-use crate::modified;
+use crate::{modified, page};
 
 /// What came of a request.
 pub(crate) struct Got {
@@ -22,6 +23,7 @@ pub(crate) struct Got {
 pub(crate) struct Fresh<B> {
     pub(crate) body: B,
     pub(crate) media_type: Option<String>,
+    pub(crate) encoding: Option<String>,
     pub(crate) validators: Validators,
     pub(crate) modified: Option<Timestamp>,
     pub(crate) final_url: Option<String>,
@@ -43,6 +45,7 @@ pub(crate) async fn fetch(
     store: &Store,
     config: &FetcherConfig,
     item: &FetchItem,
+    accepts_html: bool,
     now: Timestamp,
 ) -> Result<Got, StoreError> {
     let algorithms =
@@ -52,7 +55,7 @@ pub(crate) async fn fetch(
     let mut resumes = config.resumes;
     let url = item.uri.to_url();
     let largest = Some(config.largest_bytes);
-    let mut request = GetRequest { validators: item.held.clone(), largest, ..GetRequest::new(url.clone()) };
+    let mut request = GetRequest { validators: item.held.clone(), largest, ..ask(item, url.clone()) };
     loop {
         let mut response = match client.get(request).await {
             Ok(response) => response,
@@ -71,14 +74,21 @@ pub(crate) async fn fetch(
         }
         match receive(&mut response, &mut receiving).await {
             Ok(()) => {
+                let body = receiving.finish().await?;
+                if let Some(failure) =
+                    page::in_the_place_of(item, &response, body.computed(), accepts_html, client)
+                {
+                    return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
+                }
                 let validators = response.validators();
                 let final_url = (*response.final_url() != url).then(|| web::redacted(response.final_url()));
                 let fresh = Fresh {
                     media_type: response.media_type(),
+                    encoding: response.content_encoding(),
                     modified: modified::believed(&validators, now),
                     validators,
                     final_url,
-                    body: receiving.finish().await?,
+                    body,
                 };
                 return Ok(Got { requests, result: Ok(fresh) });
             }
@@ -92,10 +102,16 @@ pub(crate) async fn fetch(
                 }
                 resumes -= 1;
                 request =
-                    GetRequest { range: again, largest, ..GetRequest::new(response.final_url().clone()) };
+                    GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
             }
         }
     }
+}
+
+/// The request for a resource, which is judged when its digest is known.
+fn ask(item: &FetchItem, url: Url) -> GetRequest {
+    let encoding = item.declaration.encoding.clone();
+    GetRequest { judges_walls: true, encoding, ..GetRequest::new(url) }
 }
 
 async fn receive(response: &mut Response, body: &mut Receiving<'_>) -> Result<(), Break> {

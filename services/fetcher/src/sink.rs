@@ -51,8 +51,8 @@ impl<'a> Sink<'a> {
         item: &FetchItem,
         fresh: Fresh<Body>,
     ) -> Result<(), StoreError> {
-        let Fresh { body, media_type, validators, modified, final_url } = fresh;
-        let received = |body| Fresh { body, media_type, validators, modified, final_url };
+        let Fresh { body, media_type, encoding, validators, modified, final_url } = fresh;
+        let received = |body| Fresh { body, media_type, encoding, validators, modified, final_url };
         let (location, fresh) = match body {
             Body::Small { bytes, computed } if self.has_packs => {
                 let fresh = received(computed.clone());
@@ -113,6 +113,7 @@ impl Fresh<Computed> {
             location,
             computed: self.body,
             media_type: self.media_type,
+            encoding: self.encoding,
             validators: self.validators,
             modified: self.modified,
             final_url: self.final_url,

@@ -40,6 +40,7 @@ impl Case {
             listed_until: None,
             held: Validators::default(),
             mend: false,
+            held_type: None,
         }
     }
 
@@ -72,6 +73,7 @@ impl Case {
             computed: stored.computed.clone(),
             assurance: Assurance::None,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: "2026-01-01T00:00:00Z".parse().expect("a timestamp"),
@@ -268,4 +270,85 @@ async fn a_third_partys_robots_txt_binds_and_that_of_the_entrys_site_does_not() 
         assert_eq!(case.fetcher().work(job.into()).await, Work::Done);
         assert_eq!(case.server.requests_at("/a").len(), asked, "{entry}");
     }
+}
+
+fn page(body: &str) -> Reply {
+    Reply::ok(body.to_owned()).header("content-type", "text/html; charset=utf-8")
+}
+
+const CHALLENGE: &str =
+    "<!DOCTYPE html><title>Just a moment...</title><script>window._cf_chl_opt={}</script>";
+
+#[tokio::test]
+async fn after_a_challenge_the_origin_rests_and_what_is_left_is_deferred() {
+    let case = Case::new().await;
+    case.server.push("/a", page(CHALLENGE));
+    let fetcher = case.fetcher();
+    let job = case.job(vec![case.item("/a"), case.item("/b")]);
+    let done = fetcher.fetch(&job).await.expect("a store in memory does not fail");
+    let [a, b] = <[_; 2]>::try_from(done.items).expect("two items");
+    let failure = failed(a.result);
+    assert_eq!(failure.reason, ProblemReason::Challenged);
+    let hour = jiff::SignedDuration::from_hours(1);
+    assert_eq!(failure.disposition, model::Disposition::Retry { after: Some(hour) });
+    assert!(failure.evidence.user_agent.is_some_and(|agent| agent.starts_with("thresher/")));
+    assert_eq!(b.result, FetchedResult::Deferred);
+    assert!(case.server.requests_at("/b").is_empty());
+}
+
+#[tokio::test]
+async fn html_is_unexpected_only_where_another_type_was_declared_or_held() {
+    let typed =
+        |media_type: &str| Declaration { media_type: Some(media_type.to_owned()), ..Declaration::default() };
+    let html = "<!DOCTYPE html><title>A landing page</title>";
+    for (declaration, held_type, accept_html, is_taken) in [
+        (Declaration::default(), None, false, true),
+        (typed("text/html"), Some("application/pdf"), false, true),
+        (typed("application/octet-stream"), None, false, true),
+        (Declaration { length: Some(html.len() as u64), ..typed("application/pdf") }, None, false, true),
+        (typed("application/pdf"), None, true, true),
+        (typed("application/pdf"), None, false, false),
+        (Declaration::default(), Some("application/pdf"), false, false),
+    ] {
+        let case = Case::new().await;
+        case.server.push("/a", page(html));
+        let told = format!("{declaration:?} {held_type:?} {accept_html}");
+        let held_type = held_type.map(str::to_owned);
+        let mut job = case.job(vec![FetchItem { declaration, held_type, ..case.item("/a") }]);
+        job.terms.accept_html = accept_html;
+        let mut done = case.fetcher().fetch(&job).await.expect("a store in memory does not fail");
+        match done.items.remove(0).result {
+            FetchedResult::Stored(_) => assert!(is_taken, "{told}"),
+            result => {
+                assert_eq!(failed(result).reason, ProblemReason::UnexpectedHtml, "{told}");
+                assert!(!is_taken, "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_of_a_declared_digest_are_content_and_the_origin_does_not_rest() {
+    let case = Case::new().await;
+    case.server.push("/a", page(CHALLENGE).header("cf-mitigated", "challenge"));
+    case.server.push("/b", Reply::ok("b"));
+    let digests = Computed::of(CHALLENGE.as_bytes()).digests().to_vec();
+    let declaration = Declaration { digests, ..Declaration::default() };
+    let job = case.fetch(vec![FetchItem { declaration, ..case.item("/a") }, case.item("/b")]).await;
+    for item in job.items {
+        stored(item.result);
+    }
+}
+
+#[tokio::test]
+async fn a_declared_encoding_is_asked_for_and_what_came_is_labelled() {
+    let case = Case::new().await;
+    case.server.push("/a", Reply::ok("gzipped").header("content-encoding", "GZIP"));
+    case.server.push("/b", Reply::ok("plain").header("content-encoding", "identity"));
+    let declaration = Declaration { encoding: Some("gzip".to_owned()), ..Declaration::default() };
+    let job = case.fetch(vec![FetchItem { declaration, ..case.item("/a") }, case.item("/b")]).await;
+    let encodings: Vec<_> = job.items.into_iter().map(|item| stored(item.result).encoding).collect();
+    assert_eq!(encodings, [Some("gzip".to_owned()), None]);
+    let asked = |path| case.server.requests_at(path)[0].header("accept-encoding").map(str::to_owned);
+    assert_eq!((asked("/a"), asked("/b")), (Some("gzip".to_owned()), None));
 }

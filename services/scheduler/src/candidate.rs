@@ -124,6 +124,7 @@ mod tests {
             location: Location::Object { sha256: computed.sha256() },
             computed,
             media_type: None,
+            encoding: None,
             validators: Validators { etag: Some("\"new\"".to_owned()), last_modified: None },
             modified: Some(at(10)),
             final_url: None,

@@ -211,6 +211,7 @@ mod tests {
                 computed: hasher.finish(),
                 assurance: Assurance::Digest,
                 media_type: None,
+                encoding: None,
                 validators: Default::default(),
                 final_url: None,
                 stored_at: at(0),

@@ -151,7 +151,7 @@ impl Harvest {
                         let (declaration, mend) = (record.declaration.clone(), record.mend);
                         window.add(
                             lane,
-                            FetchItem { uri, seq, declaration, listed_until, held, mend },
+                            FetchItem { uri, seq, declaration, listed_until, held, mend, held_type: None },
                             record,
                         );
                     }
@@ -202,18 +202,18 @@ impl Harvest {
     }
 
     /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may; where what is
-    /// held is not to be relied on, "not modified" would be of no use.
+    /// held is not to be relied on, "not modified" would be of no use. Its media type tells a page of a bot defence from content.
     async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
-        let bare: Vec<usize> = (0..items.len())
-            .filter(|&n| {
-                !items[n].mend && items[n].declaration.digests.is_empty() && items[n].held.is_empty()
-            })
-            .collect();
+        let bare: Vec<usize> =
+            (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
         let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
         for (n, record) in bare.into_iter().zip(self.catalog.resources_many(&uris).await?) {
-            if let Some(bitstream) = record.and_then(|record| record.bitstream) {
-                items[n].held = bitstream.validators;
+            let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
+            let item = &mut items[n];
+            if !item.mend && item.held.is_empty() {
+                item.held = bitstream.validators;
             }
+            item.held_type = bitstream.media_type;
         }
         Ok(())
     }

@@ -47,6 +47,14 @@ impl Harvest {
             let certain = PendingRecord { seq, action: Action::Delete, next_attempt_at: None, ..pending };
             return batch.put_pending(uri, &certain);
         }
+        if failure.reason == ProblemReason::Challenged
+            && let (Action::Fetch { lane }, Some(until)) =
+                (&pending.action, asked_until(failure.disposition, now))
+        {
+            // What else is pending there would meet the same, and the wait is long: this run ends without it.
+            again.resting.push((lane.clone(), until));
+            self.challenged.insert(lane.clone());
+        }
         let attempts = pending.attempts + 1;
         let next = self.options.retries.after(&failure, attempts);
         let due = next.wait().and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok());
@@ -117,7 +125,7 @@ impl Harvest {
     pub(crate) async fn leave(&mut self, down: HashMap<Lane, Down>) -> Result<(), HarvestError> {
         let own = Lane::of(&self.entry).ok().and_then(|own| down.get_key_value(&own));
         match own {
-            Some((lane, Down::Resting { until })) => {
+            Some((lane, Down::Resting { until })) if !self.challenged.contains(lane) => {
                 let (lane, until, pending) = (lane.clone(), *until, self.catalog.count_pending().await?);
                 Err(HarvestError::Patience { lane, until, pending })
             }
@@ -163,7 +171,8 @@ impl Harvest {
             let mut batch = Batch::new();
             for (uri, record, lane, why) in given_up.drain(..) {
                 let before = self.catalog.problem(&subject(&uri)).await?;
-                let failure = left_alone(&uri, lane, why, self.clock.now());
+                let is_challenged = self.challenged.contains(lane);
+                let failure = left_alone(&uri, lane, why, is_challenged, self.clock.now());
                 let attempts = record.attempts;
                 self.record_problem(&mut batch, &uri, failure, record, attempts, before);
             }
@@ -176,12 +185,18 @@ impl Harvest {
 }
 
 /// The failure of a resource whose origin is left alone.
-fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, now: Timestamp) -> Failure {
+fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, is_challenged: bool, now: Timestamp) -> Failure {
     let (reason, what, after) = match why {
         Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row", None),
         Down::Resting { until } => {
             let after = Some(until.duration_since(now));
-            (ProblemReason::Throttled, "asks to be left alone for longer than a run waits", after)
+            let (reason, what) = if is_challenged {
+                let what = "has answered with a challenge of its bot defence and is left alone for now";
+                (ProblemReason::Challenged, what)
+            } else {
+                (ProblemReason::Throttled, "asks to be left alone for longer than a run waits")
+            };
+            (reason, what, after)
         }
     };
     Failure {

@@ -99,6 +99,8 @@ pub struct Harvest {
     pub(crate) left: Left,
     /// Whether there are problem records at all: lookups are saved where there are none.
     pub(crate) has_problems: bool,
+    /// Origins whose bot defence has answered with a challenge in this run.
+    pub(crate) challenged: HashSet<model::Lane>,
     /// How many versions of each resource are kept.
     pub(crate) history: History,
     /// Whether the operator ignores any of them.
@@ -299,6 +301,7 @@ impl Harvest {
             left: Left::default(),
             told_to: HashMap::new(),
             has_problems,
+            challenged: HashSet::new(),
             history,
             has_ignored,
             settled_problems: HashMap::new(),

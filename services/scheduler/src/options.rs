@@ -215,13 +215,15 @@ impl RetryPolicy {
     pub(crate) fn after(&self, failure: &Failure, attempts: u32) -> Next {
         let Disposition::Retry { after } = failure.disposition else { return Next::Problem };
         let asked = after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
-        if asked > self.longest_wait {
+        if asked > self.longest_wait && failure.reason != ProblemReason::Challenged {
             return Next::Patience { wait: asked };
         }
         let most = match failure.reason {
             ProblemReason::DigestMismatch | ProblemReason::LengthMismatch => self.mismatches,
             // It would be the same bytes.
             ProblemReason::ChangedAgain => 1,
+            // The origin is left alone from now on.
+            ProblemReason::Challenged => 1,
             _ => self.attempts,
         };
         if attempts >= most {

@@ -418,8 +418,8 @@ fn verified(outcome: &Outcome, now: Timestamp) -> Option<(ResourceUri, Bitstream
 }
 
 pub(crate) fn bitstream(stored: StoredBitstream, assurance: Assurance, stored_at: Timestamp) -> Bitstream {
-    let StoredBitstream { location, computed, media_type, validators, final_url, .. } = stored;
-    Bitstream { location, computed, assurance, media_type, validators, final_url, stored_at }
+    let StoredBitstream { location, computed, media_type, encoding, validators, final_url, .. } = stored;
+    Bitstream { location, computed, assurance, media_type, encoding, validators, final_url, stored_at }
 }
 
 fn was_tried(outcome: &Outcome) -> bool {

@@ -44,6 +44,11 @@ pub(crate) struct ScopeArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
+    /// Take HTML also where another media type is listed or was held before. Without it such pages are problems, since bot
+    /// defences send them in the place of content.
+    #[arg(long)]
+    pub(crate) accept_html: bool,
+
     /// Take only resources whose URI matches this regular expression.
     #[arg(long, value_name = "RE")]
     pub(crate) include: Option<Regex>,

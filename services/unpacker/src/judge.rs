@@ -43,6 +43,7 @@ pub(crate) fn verified(
         location,
         computed,
         media_type: entry.metadata.media_type.clone(),
+        encoding: None,
         validators: Validators::default(),
         modified: None,
         final_url: None,

@@ -119,6 +119,7 @@ fn as_received(stored: &StoredBitstream) -> Bitstream {
         computed: stored.computed.clone(),
         assurance: Assurance::None,
         media_type: None,
+        encoding: None,
         validators: Validators::default(),
         stored_at: Timestamp::UNIX_EPOCH,
         final_url: None,

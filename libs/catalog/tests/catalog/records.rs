@@ -35,6 +35,7 @@ pub(crate) fn resource(content: &str) -> ResourceRecord {
             computed,
             assurance: Assurance::None,
             media_type: Some("text/plain".to_owned()),
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: Timestamp::UNIX_EPOCH,

@@ -54,6 +54,9 @@ pub struct SourceSpec {
     /// Whether what breaks the specification is refused instead of tolerated and counted.
     #[serde(default)]
     pub strict: bool,
+    /// Whether HTML is taken also where another media type was declared or held before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_html: bool,
     /// Requests open at one of its origins at the same time, of the whole fleet. Of Sources with work at one origin, the
     /// strictest counts.
     #[serde(default = "four")]
@@ -224,6 +227,7 @@ impl SourceSpec {
             exclude: None,
             origins: Origins::default(),
             strict: false,
+            accept_html: false,
             concurrency: four(),
             requests_per_second: None,
             largest_bytes: None,

@@ -67,6 +67,7 @@ impl World {
             computed,
             assurance: Assurance::Digest,
             media_type: Some(media_type),
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: moment(number as i64),

@@ -29,6 +29,7 @@ fn tombstone(location: &Location, content: &[u8]) -> ResourceRecord {
             computed: Computed::of(content),
             assurance: Assurance::None,
             media_type: None,
+            encoding: None,
             validators: Default::default(),
             final_url: None,
             stored_at: Timestamp::UNIX_EPOCH,

@@ -74,11 +74,11 @@ fn location() -> impl Strategy<Value = Location> {
 }
 
 fn stored() -> impl Strategy<Value = StoredBitstream> {
-    let texts = (option::of(any_text()), option::of(any_text()));
+    let texts = (option::of(any_text()), option::of(any_text()), option::of(any_text()));
     (location(), algorithms(), texts, validators(), option::of(moment())).prop_map(
-        |(location, algorithms, (media_type, final_url), validators, modified)| {
+        |(location, algorithms, (media_type, encoding, final_url), validators, modified)| {
             let computed = Hasher::new(algorithms).finish();
-            StoredBitstream { location, computed, media_type, validators, modified, final_url }
+            StoredBitstream { location, computed, media_type, encoding, validators, modified, final_url }
         },
     )
 }
@@ -139,19 +139,22 @@ fn terms() -> impl Strategy<Value = Terms> {
             entry: rate.map(|rate| format!("http://h{rate}.example").parse().unwrap()),
             per_origin: rate.and_then(|rate| NonZeroU16::new(rate as u16)),
             largest_bytes: rate.and_then(|rate| NonZeroU64::new(rate.into())),
+            accept_html: rate.is_none(),
         },
     )
 }
 
 fn fetch_item() -> impl Strategy<Value = FetchItem> {
-    (uri(), number(), declaration(), option::of(moment()), validators(), any::<bool>()).prop_map(
-        |(uri, seq, declaration, listed_until, held, mend)| FetchItem {
+    let held = (validators(), option::of(any_text()));
+    (uri(), number(), declaration(), option::of(moment()), held, any::<bool>()).prop_map(
+        |(uri, seq, declaration, listed_until, (held, held_type), mend)| FetchItem {
             uri,
             seq: Seq::new(seq),
             declaration,
             listed_until,
             held,
             mend,
+            held_type,
         },
     )
 }
@@ -253,6 +256,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         },
         computed: Hasher::new(Algorithm::ALL).finish(),
         media_type: Some("\u{1}".repeat(100)),
+        encoding: Some("\u{1}".repeat(9)),
         validators: Validators { etag: Some("\"".repeat(100)), last_modified: Some("\\".repeat(100)) },
         modified: last,
         final_url: Some("\u{1f}".repeat(100)),
@@ -282,6 +286,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             listed_until: last,
             held: stored.validators.clone(),
             mend: true,
+            held_type: Some("\u{1}".repeat(9)),
         }],
     };
     is_bounded(&fetch, 1).unwrap();

@@ -1,6 +1,7 @@
 //! The report card as plain text, to be sent by mail.
 
 mod findings;
+mod letter;
 mod numbers;
 mod page;
 mod tables;
@@ -25,6 +26,9 @@ impl ReportCard {
         tables::fixity(&mut page, &self.fixity);
         tables::tolerated(&mut page, &self.quirks);
         tables::problems(&mut page, &self.problems, &self.ignored);
+        if let Some(to_let_in) = &self.to_let_in {
+            letter::write(&mut page, to_let_in, &self.source.url);
+        }
         page.into_text()
     }
 

@@ -67,6 +67,6 @@ impl About {
         let (source, stored_length) = (self.source.clone(), computed.length());
         let location =
             Location::Package { source, package, offset: 0, stored_length, method: Method::Stored };
-        StoredBitstream { location, computed, media_type, validators, modified, final_url }
+        StoredBitstream { location, computed, media_type, encoding: None, validators, modified, final_url }
     }
 }

@@ -57,6 +57,7 @@ fn bitstream(location: Location, bytes: &[u8]) -> Bitstream {
         computed: Computed::of(bytes),
         assurance: Assurance::Digest,
         media_type: None,
+        encoding: None,
         validators: Default::default(),
         final_url: None,
         stored_at: Timestamp::UNIX_EPOCH,

@@ -83,6 +83,22 @@ fn reasons_follow_the_kind_and_the_servers_wish() {
 }
 
 #[test]
+fn only_a_challenge_is_tried_again_when_the_origin_has_had_its_rest() {
+    let walled = |wall| error(ErrorKind::Walled(wall)).retry_after(Some(Duration::from_secs(3_600)));
+    let challenge = walled(Wall::Challenge("Anubis")).sent_as("thresher/1").to_failure();
+    assert_eq!(challenge.reason, ProblemReason::Challenged);
+    let hour = Some(SignedDuration::from_secs(3_600));
+    assert_eq!(challenge.disposition, Disposition::Retry { after: hour });
+    assert_eq!(challenge.evidence.user_agent.as_deref(), Some("thresher/1"));
+    for (wall, reason) in
+        [(Wall::Refusal("F5"), ProblemReason::Challenged), (Wall::Login, ProblemReason::LoginPage)]
+    {
+        let failure = walled(wall).to_failure();
+        assert_eq!((failure.reason, failure.disposition), (reason, Disposition::Refuse), "{wall:?}");
+    }
+}
+
+#[test]
 fn the_text_says_what_where_and_what_to_do_without_secrets() {
     assert_eq!(
         error(ErrorKind::Status(404)).to_string(),

@@ -9,7 +9,7 @@ use model::{Disposition, Lane};
 use url::Url;
 
 use super::{MOST_READ, Robots, RobotsStanding};
-use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, WebError};
+use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, Wall, WebError};
 
 /// What was read is asked for again after a day, as RFC 9309, 2.4, has it.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -127,7 +127,8 @@ impl Client {
                 | ErrorKind::RedirectLoop
                 | ErrorKind::BadRedirect
                 | ErrorKind::RefusedAddress
-                | ErrorKind::RefusedPort => true,
+                | ErrorKind::RefusedPort
+                | ErrorKind::Walled(Wall::Refusal(_) | Wall::Login) => true,
                 _ => false,
             };
             if is_absent {
@@ -141,7 +142,10 @@ impl Client {
                 "robots.txt cannot be had; only what a publication invites to is fetched"
             );
             // The origin was not asked while it rests, so nothing is known yet.
-            let keep = if error.kind() == ErrorKind::Resting { Duration::ZERO } else { KEPT_UNREACHABLE };
+            let keep = match error.kind() {
+                ErrorKind::Resting | ErrorKind::Walled(Wall::Challenge(_)) => Duration::ZERO,
+                _ => KEPT_UNREACHABLE,
+            };
             let standing = RobotsStanding::Unreachable(error.to_string());
             let is_silent = matches!(
                 error.kind(),

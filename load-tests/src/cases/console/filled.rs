@@ -156,6 +156,7 @@ fn record(number: u64, now: Timestamp) -> ResourceRecord {
             location: Location::Object { sha256: computed.sha256() },
             assurance: Assurance::Digest,
             media_type: Some("application/pdf".to_owned()),
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: now,

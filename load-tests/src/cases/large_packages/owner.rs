@@ -77,6 +77,7 @@ impl Owner {
             location,
             computed,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             modified: None,
             final_url: None,

@@ -23,7 +23,15 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
         server.push(&path, Reply::ok(body(name, n)));
         let uri = server.uri(&path).parse().expect("an http URI");
         let (declaration, held) = (Declaration::default(), Validators::default());
-        FetchItem { uri, seq: Seq::new(1), declaration, listed_until: None, held, mend: false }
+        FetchItem {
+            uri,
+            seq: Seq::new(1),
+            declaration,
+            listed_until: None,
+            held,
+            mend: false,
+            held_type: None,
+        }
     };
     let items: Vec<FetchItem> = (0..BODIES).map(item).collect();
     let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");

@@ -13,7 +13,7 @@ use super::answer::Ended;
 use super::company::Company;
 use super::piece::Piece;
 use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
-use crate::{Fetcher, modified};
+use crate::{Fetcher, modified, page};
 
 /// A package that is being received by a job.
 pub(super) struct Receiving<'a> {
@@ -119,6 +119,11 @@ impl<'a> Receiving<'a> {
                 }
             };
             self.count(response.requests());
+            // An archive never begins as a page does.
+            if response.is_html() {
+                let expected = self.job.declaration.media_type.as_deref().unwrap_or("an archive");
+                return Ok(End::Failed(page::unexpected(&response, expected, &self.fetcher.client)));
+            }
             let is_first = range.as_ref().is_some_and(|range| range.if_range.is_none());
             match response.status() {
                 304 => return Ok(End::NotModified),

@@ -32,6 +32,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Not" } dd { (or(spec.exclude.clone(), "nothing left out")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "are taken" } else { "are left out" }) }
             dt { "What breaks the specification" } dd { (if spec.strict { "is refused" } else { "is tolerated and counted" }) }
+            dt { "HTML where another media type is listed" } dd { (if spec.accept_html { "is taken" } else { "is refused" }) }
             dt { "Requests open at an origin" } dd { (spec.concurrency) }
             dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }
             dt { "Largest resource taken" } dd { (or(spec.largest_bytes.map(|bytes| format!("{bytes} bytes")), "as configured")) }

@@ -50,6 +50,7 @@ pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
         }
     }
     asked.insert("strict".to_owned(), fields.has("strict").into());
+    asked.insert("accept_html".to_owned(), fields.has("accept_html").into());
     asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
     if let Some(schedule) = schedule(fields)? {
         asked.insert("schedule".to_owned(), schedule);
@@ -131,6 +132,7 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("exclude", wanted.exclude.clone());
     write("origins", name(wanted.origins));
     write("strict", ticked(wanted.strict));
+    write("accept_html", ticked(wanted.accept_html));
     write("concurrency", text(Some(wanted.concurrency)));
     write("requests_per_second", text(wanted.requests_per_second));
     write("largest_bytes", text(wanted.largest_bytes));
@@ -194,7 +196,7 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "concurrency": 7,
+            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],

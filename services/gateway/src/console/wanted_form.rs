@@ -74,6 +74,7 @@ impl Form<'_> {
                 (self.input("exclude", "text", "Not resources whose URI matches", "A regular expression."))
                 (self.choice("origins", "Resources of other sites", &[("any", "are taken"), ("same", "are left out: only those of the way in's domain are taken")]))
                 (self.tick("strict", "refuse what breaks the specification, instead of tolerating and counting it"))
+                (self.tick("accept_html", "take HTML also where another media type is listed or held"))
             }
         }
     }

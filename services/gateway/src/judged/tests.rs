@@ -20,6 +20,7 @@ async fn large() -> (tempfile::TempDir, Store, Bitstream, Vec<u8>) {
         computed,
         assurance: Assurance::Digest,
         media_type: None,
+        encoding: None,
         validators: Validators::default(),
         final_url: None,
         stored_at: jiff::Timestamp::UNIX_EPOCH,

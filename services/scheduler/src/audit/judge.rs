@@ -199,6 +199,7 @@ mod tests {
                 computed,
                 assurance: Assurance::None,
                 media_type: None,
+                encoding: None,
                 validators: Default::default(),
                 final_url: None,
                 stored_at: at(1),

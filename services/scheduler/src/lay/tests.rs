@@ -69,6 +69,7 @@ impl Case {
                 computed,
                 assurance: Assurance::Digest,
                 media_type: None,
+                encoding: None,
                 validators: Default::default(),
                 final_url: None,
                 stored_at: Timestamp::UNIX_EPOCH,

@@ -228,6 +228,7 @@ mod tests {
                 location,
                 computed,
                 media_type: None,
+                encoding: None,
                 validators: Default::default(),
                 modified: None,
                 final_url: None,

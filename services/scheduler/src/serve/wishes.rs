@@ -78,6 +78,7 @@ fn terms(source: &SourceSpec) -> Terms {
         entry: Lane::of(&source.entry).ok(),
         per_origin: Some(source.concurrency),
         largest_bytes: source.largest_bytes,
+        accept_html: source.accept_html,
     }
 }
 

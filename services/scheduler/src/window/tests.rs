@@ -16,6 +16,7 @@ fn item(uri: ResourceUri) -> FetchItem {
         listed_until: None,
         held: Default::default(),
         mend: false,
+        held_type: None,
     }
 }
 

@@ -70,6 +70,7 @@ mod tests {
             computed,
             assurance: Assurance::Digest,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: second(stored_at),

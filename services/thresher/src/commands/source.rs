@@ -194,6 +194,7 @@ pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
             OriginsArg::Same => control::Origins::Same,
         },
         strict: scope.strict,
+        accept_html: scope.accept_html,
         ..SourceSpec::new(url.clone())
     }
 }

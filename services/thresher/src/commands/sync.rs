@@ -76,8 +76,6 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     };
     let web = args.room.web(&args.http, &args.url)?;
     let options = HarvestOptions {
-        // The one client of this process is told already how the Source is asked; its fetcher, what it may take.
-        terms: model::Terms { largest_bytes: args.wanted.max_size, ..model::Terms::default() },
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
         jobs_per_lane: args.room.concurrency,
@@ -110,7 +108,9 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
 
 /// What is wanted of the Source, as a harvest is told.
 pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
+    let within = within(args.scope, entry);
     HarvestOptions {
+        terms: model::Terms { largest_bytes: args.max_size, ..within.terms.clone() },
         mode: match args.mode {
             ModeArg::Auto => None,
             ModeArg::Baseline => Some(Mode::Baseline),
@@ -122,7 +122,7 @@ pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
             PreferArg::Dump => Prefer::Dump,
         }),
         history: args.history,
-        ..within(args.scope, entry)
+        ..within
     }
 }
 
@@ -130,6 +130,7 @@ pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
 pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
     HarvestOptions {
         strict: scope.strict,
+        terms: model::Terms { accept_html: scope.accept_html, ..model::Terms::default() },
         filter: Filter {
             include: scope.include,
             exclude: scope.exclude,

@@ -86,6 +86,7 @@ impl Read {
             computed: held.computed.clone(),
             assurance: Assurance::None,
             media_type: None,
+            encoding: None,
             validators: Validators::default(),
             final_url: None,
             stored_at: Timestamp::UNIX_EPOCH,

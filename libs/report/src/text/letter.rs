@@ -1,0 +1,31 @@
+//! What the operator of the harvester may send to the owner of a Source whose bot defence does not let it in.
+
+use super::page::Page;
+use crate::card::ToLetIn;
+
+pub(super) fn write(page: &mut Page, to_let_in: &ToLetIn, source: &str) {
+    page.heading("A letter to the Source's owner, as a draft");
+    page.words(
+        0,
+        "Your repository publishes ResourceSync documents, which invite harvesters to keep a copy in step. Your bot defence \
+         answers our harvester with a page for browsers instead of the content, so nothing of it is stored.",
+    );
+    page.blank();
+    page.words(0, "Please let these requests pass:");
+    page.pair("Source", source);
+    for origin in &to_let_in.origins {
+        page.pair("origin", origin);
+    }
+    let agent = to_let_in.user_agent.as_deref().unwrap_or("thresher/<version> (+<contact>)");
+    page.pair("User-Agent", agent);
+    page.pair("contact", "<a mail address or URL of yours, if the User-Agent names none>");
+    page.pair("addresses", "<the public IP addresses of the harvester's machines>");
+    page.pair("method", "GET, without cookies and without JavaScript");
+    page.blank();
+    page.words(
+        0,
+        "Allow what the lists name, the lists themselves, /robots.txt and /.well-known/resourcesync, best by these addresses \
+         together with the User-Agent. The harvester keeps to the crawl-delay of robots.txt, to Retry-After, and to a few \
+         requests at a time; tell us if fewer suit you better.",
+    );
+}

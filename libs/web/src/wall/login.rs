@@ -1,0 +1,38 @@
+//! Forms to log in that a redirect leads to.
+
+use url::Url;
+
+/// Segments of paths that lead to forms, without what follows a dot or a semicolon.
+const SEGMENTS: [&str; 14] = [
+    "login",
+    "log-in",
+    "logon",
+    "signin",
+    "sign-in",
+    "sign_in",
+    "sso",
+    "saml",
+    "saml2",
+    "shibboleth",
+    "idp",
+    "wayf",
+    "password-login",
+    "user-login",
+];
+
+/// Whether a page, in small letters, is a form to log in and not what was asked for.
+pub(super) fn is_one(asked: &Url, at: &Url, page: &str) -> bool {
+    if asked == at || leads_to_form(asked) {
+        return false;
+    }
+    let has_password = || page.contains("type=\"password\"") || page.contains("type='password'");
+    leads_to_form(at) || (asked.origin() != at.origin() && has_password())
+}
+
+fn leads_to_form(url: &Url) -> bool {
+    let mut segments = url.path_segments().into_iter().flatten();
+    segments.any(|segment| {
+        let name = segment.split(['.', ';']).next().unwrap_or_default();
+        SEGMENTS.iter().any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
