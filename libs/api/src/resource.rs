@@ -26,6 +26,10 @@ pub struct Resource {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub media_type: Option<String>,
+    /// The Content-Encoding of its bytes as they are stored; absent where they are not encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub encoding: Option<String>,
     /// When it changed, as the Source tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -115,6 +119,7 @@ impl Resource {
             length: bitstream.map(|bitstream| bitstream.computed.length()),
             sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
             media_type: bitstream.and_then(|bitstream| bitstream.media_type.clone()),
+            encoding: bitstream.and_then(|bitstream| bitstream.encoding.clone()),
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
         }

@@ -34,6 +34,7 @@ pub(crate) fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
         ("sha256", text(|row| row.sha256.as_deref()), perhaps),
         ("assurance", text(|row| row.assurance), perhaps),
         ("media_type", text(|row| row.media_type.as_deref()), perhaps),
+        ("encoding", text(|row| row.encoding.as_deref()), perhaps),
         ("declared_digests", texts(|row| &row.declared_digests), always),
         ("declared_length", number(|row| row.declared_length), perhaps),
         ("lastmod", moment(|row| row.lastmod), perhaps),

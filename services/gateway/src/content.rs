@@ -90,6 +90,9 @@ fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap 
     let said = bitstream.media_type.as_deref().and_then(|said| said.parse().ok());
     headers
         .insert(header::CONTENT_TYPE, said.unwrap_or(HeaderValue::from_static("application/octet-stream")));
+    if let Some(encoding) = bitstream.encoding.as_deref().and_then(|encoding| encoding.parse().ok()) {
+        headers.insert(header::CONTENT_ENCODING, encoding);
+    }
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     // It may be another version at any time.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

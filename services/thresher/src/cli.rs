@@ -292,6 +292,9 @@ pub(crate) struct CatArgs {
     /// As this Source gave it: the URL it was harvested from, or its name. Needed where several hold the resource.
     #[arg(long)]
     pub(crate) source: Option<String>,
+    /// Undo the Content-Encoding (gzip or deflate) that the Source sent the bytes with. Without it they come as they are stored.
+    #[arg(long)]
+    pub(crate) decode: bool,
     /// The version that was held at this moment, if it is kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,

@@ -53,6 +53,7 @@ impl Described {
                 hash: Some(hashes.join(" ")),
                 length: Some(bitstream.computed.length()),
                 media_type: bitstream.media_type.clone().or_else(|| record.declaration.media_type.clone()),
+                encoding: bitstream.encoding.clone(),
                 ..Metadata::default()
             },
             ..Entry::new(uri.as_str())

@@ -2,6 +2,9 @@
 
 use std::io::Write as _;
 
+use std::io::Write;
+
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
@@ -19,12 +22,12 @@ pub(crate) async fn run(args: CatArgs) -> CommandResult {
     let harvested =
         target::open_for_reading(&args.resource.harvest.into).await?.only(args.source.as_deref())?;
     match args.at {
-        Some(moment) => at(&harvested, &uri, moment).await,
-        None => now(&harvested, &uri).await,
+        Some(moment) => at(&harvested, &uri, moment, args.decode).await,
+        None => now(&harvested, &uri, args.decode).await,
     }
 }
 
-async fn now(harvested: &Harvested, uri: &ResourceUri) -> CommandResult {
+async fn now(harvested: &Harvested, uri: &ResourceUri, decode: bool) -> CommandResult {
     let mut collected = None;
     let mut holders = Vec::new();
     for (note, catalog) in &harvested.sources {
@@ -33,7 +36,7 @@ async fn now(harvested: &Harvested, uri: &ResourceUri) -> CommandResult {
         holders.extend(record.and_then(|record| record.bitstream).map(|bitstream| (note, bitstream)));
     }
     if let Some(bitstream) = only_one(uri, holders)? {
-        return write(&harvested.store, &bitstream).await;
+        return write(&harvested.store, &bitstream, decode).await;
     }
     let error = match collected {
         Some(at) => anyhow::anyhow!(
@@ -58,7 +61,7 @@ fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result
     Ok(holders.into_iter().next().map(|(_, bitstream)| bitstream))
 }
 
-async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> CommandResult {
+async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp, decode: bool) -> CommandResult {
     let mut kept_since = None;
     let mut lost_at = None;
     let mut holders = Vec::new();
@@ -66,7 +69,7 @@ async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp) -> Comm
         let Some(record) = catalog.resource(uri).await? else { continue };
         let versions = catalog.versions(uri).await?.unwrap_or_default();
         match moment::at(&record, &versions, moment) {
-            At::Held(bitstream, ..) => holders.push((note, bitstream.clone())),
+            At::Held(bitstream, ..) => holders.push((note, bitstream.clone(, decode))),
             At::Lost { lost } => lost_at = Some(lost),
             At::NotHeld => {}
             At::Gone { kept_from } => kept_since = Some(kept_from),
@@ -96,12 +99,35 @@ fn lost_then(uri: &ResourceUri, moment: Timestamp, lost: Timestamp) -> Failed {
     Failed { exit: Exit::Problems, error }
 }
 
-async fn write(store: &Store, bitstream: &Bitstream) -> CommandResult {
+async fn write(store: &Store, bitstream: &Bitstream, decode: bool) -> CommandResult {
+    if let Some(encoding) = bitstream.encoding.as_deref().filter(|_| decode) {
+        return write_decoded(store, bitstream, encoding).await;
+    }
     let mut out = Out::new();
     let mut bytes = store.open_verified(bitstream).await?;
     while let Some(chunk) = bytes.try_next().await? {
         out.write_all(&chunk)?;
     }
     out.finish()?;
+    Ok(Exit::Good)
+}
+
+/// Undoes a Content-Encoding while the bytes pass.
+async fn write_decoded(store: &Store, bitstream: &Bitstream, encoding: &str) -> CommandResult {
+    let out = std::io::stdout();
+    let mut decoder: Box<dyn Write + Send> = match encoding {
+        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(out)),
+        "deflate" => Box::new(ZlibDecoder::new(out)),
+        other => {
+            return Err(usage(format!(
+                "the bytes have the Content-Encoding {other}, and only gzip and deflate are undone; leave out --decode"
+            )));
+        }
+    };
+    let mut bytes = store.open_verified(bitstream).await?;
+    while let Some(chunk) = bytes.try_next().await? {
+        decoder.write_all(&chunk)?;
+    }
+    decoder.flush()?;
     Ok(Exit::Good)
 }

@@ -24,6 +24,9 @@ pub(crate) struct Line {
     pub(crate) state: Standing,
     pub(crate) length: Option<u64>,
     pub(crate) sha256: Option<String>,
+    /// The Content-Encoding of the bytes as they are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoding: Option<String>,
     pub(crate) change_time: Option<jiff::Timestamp>,
     pub(crate) stored_at: Option<jiff::Timestamp>,
     pub(crate) location: Option<Location>,
@@ -162,6 +165,7 @@ impl From<Resource> for Line {
             state: resource.state.into(),
             length: resource.length,
             sha256: resource.sha256,
+            encoding: resource.encoding,
             change_time: resource.change_time,
             stored_at: resource.stored_at,
             // Where it lies in the store is the fleet's own business.
@@ -179,6 +183,7 @@ impl Line {
             state,
             length: bitstream.map(|bitstream| bitstream.computed.length()),
             sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
+            encoding: bitstream.and_then(|bitstream| bitstream.encoding.clone()),
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             location: bitstream.map(|bitstream| bitstream.location.clone()),
@@ -197,6 +202,7 @@ impl Line {
             state: Standing::Present,
             length: Some(bitstream.computed.length()),
             sha256: Some(bitstream.computed.sha256().to_string()),
+            encoding: bitstream.encoding.clone(),
             change_time,
             stored_at: Some(bitstream.stored_at),
             location: Some(bitstream.location.clone()),
