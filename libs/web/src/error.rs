@@ -218,7 +218,9 @@ impl WebError {
     pub fn disposition(&self) -> Disposition {
         use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow, Walled};
         let again = match self.0.kind {
-            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting | Walled(Wall::Challenge(_)) => true,
+            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting | Walled(Wall::Challenge(_)) => {
+                true
+            }
             // Of the other 5xx, these say that the server will never do it; the rest, proxies' own numbers
             // included, tell of a passing trouble.
             Status(501 | 505 | 506 | 510 | 511) => false,

@@ -101,8 +101,7 @@ pub(crate) async fn fetch(
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
                 }
                 resumes -= 1;
-                request =
-                    GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
+                request = GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
             }
         }
     }

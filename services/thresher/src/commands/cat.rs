@@ -1,7 +1,5 @@
 //! `thresher cat`: the verified bytes of one resource, as it is or as it was.
 
-use std::io::Write as _;
-
 use std::io::Write;
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
@@ -69,14 +67,14 @@ async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp, decode:
         let Some(record) = catalog.resource(uri).await? else { continue };
         let versions = catalog.versions(uri).await?.unwrap_or_default();
         match moment::at(&record, &versions, moment) {
-            At::Held(bitstream, ..) => holders.push((note, bitstream.clone(, decode))),
+            At::Held(bitstream, ..) => holders.push((note, bitstream.clone())),
             At::Lost { lost } => lost_at = Some(lost),
             At::NotHeld => {}
             At::Gone { kept_from } => kept_since = Some(kept_from),
         }
     }
     if let Some(bitstream) = only_one(uri, holders)? {
-        return write(&harvested.store, &bitstream).await;
+        return write(&harvested.store, &bitstream, decode).await;
     }
     if let Some(lost) = lost_at {
         return Err(lost_then(uri, moment, lost));
@@ -114,7 +112,7 @@ async fn write(store: &Store, bitstream: &Bitstream, decode: bool) -> CommandRes
 
 /// Undoes a Content-Encoding while the bytes pass.
 async fn write_decoded(store: &Store, bitstream: &Bitstream, encoding: &str) -> CommandResult {
-    let out = std::io::stdout();
+    let out = Out::new();
     let mut decoder: Box<dyn Write + Send> = match encoding {
         "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(out)),
         "deflate" => Box::new(ZlibDecoder::new(out)),
