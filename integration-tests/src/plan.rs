@@ -164,8 +164,8 @@ impl Draw {
         }
     }
 
-    /// Some Sources have their resources at many origins, and some runs have a small window: together they are what a large Source is for a large
-    /// window, in a moment.
+    /// Some Sources have their resources at many origins, and some runs have a small window: together they are what a
+    /// large Source is for a large window, in a moment.
     fn spread(&mut self, plan: &mut Plan) {
         let (origins, least) = match self.up_to(0, 39) {
             0..=29 => return,

@@ -130,12 +130,12 @@ fn what_a_dump_told_while_absences_were_left_alone_its_next_edition_tells() {
 /// A window that was full of resources of many origins sent none of them, and nothing came that would have made room.
 #[test]
 fn resources_of_more_origins_than_the_window_holds_are_fetched() {
-    let site = SiteSpec { hosts: 5_000, ..listed(200) };
+    let site = SiteSpec { hosts: 5_000, ..listed(120) };
     let limit = |number| NonZeroUsize::new(number).unwrap();
     for (resources, origins) in [(64, 1_000), (64, 3), (1, 1)] {
         let window = WindowLimits { resources: limit(resources), origins: limit(origins) };
         let steps = vec![Step::Sync(Sync::clean())];
-        assert_eq!(holds(Plan { window, ..plan(site.clone(), steps) }).resources, 200);
+        assert_eq!(holds(Plan { window, ..plan(site.clone(), steps) }).resources, 120);
     }
 }
 

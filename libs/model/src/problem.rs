@@ -172,7 +172,7 @@ impl ProblemRecord {
 
 impl ProblemReason {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::HttpClientError,
         Self::HttpServerError,
         Self::Throttled,

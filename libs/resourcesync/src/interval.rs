@@ -53,8 +53,8 @@ impl Interval {
         Some(Self { first: self.first.max(named.first), last: self.last })
     }
 
-    /// When the change happened that an entry of a change document tells of. `document` is the interval of the document,
-    /// `latest` the latest moment that a time can truly mean.
+    /// When the change happened that an entry of a change document tells of. `document` is the interval of the
+    /// document, `latest` the latest moment that a time can truly mean.
     ///
     /// The entry's `datetime` says it. Without that it is some moment of the document's interval, which `lastmod` may
     /// narrow down; what it leaves open is told by the order of the entries.

@@ -264,8 +264,8 @@ impl Harvest {
         count.to_delete * 100 > count.held * u64::from(self.options.max_deletes_percent)
     }
 
-    /// Whether the lists do not name more of what is held than the operator allows to be deleted without a word, though not
-    /// so many would be deleted now.
+    /// Whether the lists do not name more of what is held than the operator allows to be deleted without a word. Not all
+    /// of it would be deleted now.
     fn lacks_too_many(&self, count: &Count) -> bool {
         count.absent * 100 > count.held * u64::from(self.options.max_deletes_percent)
     }

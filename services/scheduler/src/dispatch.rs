@@ -161,8 +161,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Sends all that may go out. Where the origins that wait are more than may have a queue at a time, those that need theirs no more give
-    /// it up.
+    /// Sends all that may go out. Where the origins that wait are more than may have a queue at a time, those that
+    /// need theirs no more give it up.
     async fn send_ready(
         &mut self,
         window: &mut Window,

@@ -63,7 +63,8 @@ impl Harvest {
         close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
-    /// Closes lanes within the run. Returns those that stay open: others use them, or a job of this run is not acknowledged yet.
+    /// Closes lanes within the run. Returns those that stay open: others use them, or a job of this run is not
+    /// acknowledged yet.
     pub(crate) async fn close_lanes(&self, lanes: impl IntoIterator<Item = Lane>) -> Vec<Lane> {
         let open = close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch)).await;
         let lane_of = |filter| if let Filter::Fetch(lane) = filter { Some(lane) } else { None };

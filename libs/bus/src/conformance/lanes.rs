@@ -2,7 +2,7 @@
 
 use tokio::time::timeout;
 
-use super::{Names, Pace, one, publish};
+use super::{Names, Pace, none, one, publish};
 use crate::{Bus, Lanes};
 
 /// Every holder of the list learns of a lane that is opened, changed or closed.
@@ -38,5 +38,24 @@ pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
     let delivery = one(bus, &names.filter, pace).await;
     assert!(!bus.close(&names.filter).await.unwrap(), "closed although a message is out");
     delivery.ack().await.unwrap();
+    assert!(bus.close(&names.filter).await.unwrap());
+}
+
+/// A lane that was closed is as good as a new one when it is opened again: what was published meanwhile is handed
+/// out, and what follows.
+pub async fn closed_lane_is_opened_and_used_again(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("closed_lane_is_opened_and_used_again", pace);
+    for turn in 0..3 {
+        bus.open(names.spec(1 + turn, pace)).await.unwrap();
+        publish(bus, &names.fetch, names.id(&format!("open {turn}"))).await;
+        one(bus, &names.filter, pace).await.ack().await.unwrap();
+        assert!(bus.close(&names.filter).await.unwrap(), "turn {turn}");
+        assert!(!bus.lanes().borrow().contains_key(&names.lane), "turn {turn}: a closed lane is announced");
+    }
+    publish(bus, &names.fetch, names.id("while it is closed")).await;
+    bus.open(names.spec(2, pace)).await.unwrap();
+    assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
+    one(bus, &names.filter, pace).await.ack().await.unwrap();
+    none(bus, &names.filter, pace).await;
     assert!(bus.close(&names.filter).await.unwrap());
 }

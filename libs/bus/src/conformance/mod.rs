@@ -69,6 +69,7 @@ macro_rules! conformance {
             under_way_counts_the_messages_of_one_source_in_all_stages
             lanes_are_announced_changed_and_withdrawn
             lane_with_messages_stays_open
+            closed_lane_is_opened_and_used_again
             places_and_jobs_together_keep_to_the_limit
             place_and_job_take_turns_where_one_is_the_limit
             place_takes_one_slot_and_no_more

@@ -20,6 +20,8 @@ const ALL_KEYS: &str = ">";
 const AGAIN: Duration = Duration::from_millis(500);
 /// The longest wait for the next entry while the list is read whole.
 const SILENCE: Duration = Duration::from_secs(5);
+/// Closed lanes that are remembered, so that nothing older that is heard of them late opens them again.
+const CLOSED_KNOWN: usize = 2_048;
 
 /// An open lane, as the bucket keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +178,7 @@ impl LaneList {
             return;
         }
         known.insert(key.to_owned(), Known { revision, spec });
+        forget_oldest_closed(&mut known);
         self.publish(&known);
     }
 
@@ -208,5 +211,37 @@ impl LaneList {
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
         // Each change is one insertion or a retain of whole entries: what a panicking thread left is whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets the lanes that were closed longest ago, where they are many: what is said of them late would list them
+/// again, but that comes soon or never.
+fn forget_oldest_closed(known: &mut BTreeMap<String, Known>) {
+    let is_closed = |known: &Known| known.spec.is_none();
+    if known.len() <= CLOSED_KNOWN || known.values().filter(|known| is_closed(known)).count() <= CLOSED_KNOWN
+    {
+        return;
+    }
+    let mut revisions: Vec<u64> =
+        known.values().filter(|known| is_closed(known)).map(|known| known.revision).collect();
+    revisions.sort_unstable();
+    let middle = revisions[revisions.len() / 2];
+    known.retain(|_, known| !is_closed(known) || known.revision > middle);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_lanes_that_are_closed_only_the_last_ones_are_known() {
+        let mut known = BTreeMap::new();
+        for revision in 1..=3 * CLOSED_KNOWN as u64 {
+            known.insert(format!("{revision:06}"), Known { revision, spec: None });
+            forget_oldest_closed(&mut known);
+            assert!(known.len() <= CLOSED_KNOWN, "{}", known.len());
+        }
+        let (key, _) = known.last_key_value().unwrap();
+        assert_eq!(*key, format!("{:06}", 3 * CLOSED_KNOWN));
     }
 }

@@ -6,7 +6,7 @@ use model::{CapabilityLink, SetId, SetRecord};
 use resourcesync::{Capability, Quirk};
 use url::Url;
 
-use super::document::{Level, Parsed, Small};
+use super::document::{Level, Named, Parsed, Small};
 use super::found::Route;
 use super::hint::HintKind;
 use super::search::{MOST_LEVELS, Search, Step, Visit};
@@ -19,7 +19,7 @@ impl Search<'_> {
         while let Some(step) = next.pop_front() {
             let parent = step.parent.clone().unwrap_or_else(|| step.url.clone());
             if let Some(small) = self.climbed.remove(&step.url) {
-                self.enter_listed(small, &mut next);
+                self.enter_listed(small, step.is_announced.then_some(&parent), &mut next);
                 continue;
             }
             if self.has_seen(&step.url) {
@@ -37,7 +37,9 @@ impl Search<'_> {
                 return;
             }
             match self.visit(&step).await {
-                Ok(Visit::Document(small)) => self.enter_listed(*small, &mut next),
+                Ok(Visit::Document(small)) => {
+                    self.enter_listed(*small, step.is_announced.then_some(&parent), &mut next)
+                }
                 Ok(Visit::Again(url)) => self.seen_again(&parent, &url),
                 Ok(Visit::Page(page)) => self.found.fail(step.url, page.why),
                 Err(error) => self.found.fail(step.url, error),
@@ -46,14 +48,22 @@ impl Search<'_> {
     }
 
     /// A Source Description leads to Capability Lists. What else it leads to is taken for what it is, but said; what is
-    /// of no use here is left alone.
-    fn enter_listed(&mut self, small: Small, next: &mut VecDeque<Step>) {
+    /// of no use here is left alone. `announced_by` is the document that says that it is a Capability List.
+    fn enter_listed(&mut self, small: Small, announced_by: Option<&Url>, next: &mut VecDeque<Step>) {
         if small.parsed.level == Level::List {
             if let Some(capability) = small.parsed.header.capability.clone().filter(|kind| !is_of_use(kind)) {
                 return self.leave_alone(&small.url, &capability, small.url.as_str());
             }
             let found = small.kind();
-            self.hint(&small.url, HintKind::OtherKind { expected: Level::Set.as_str(), found });
+            match announced_by {
+                Some(parent) => self.found.fail(
+                    small.url.as_str(),
+                    format!("{parent} lists it where a Capability List should be, but it is {found}"),
+                ),
+                None => {
+                    self.hint(&small.url, HintKind::OtherKind { expected: Level::Set.as_str(), found });
+                }
+            }
         }
         self.enter(small, next);
     }
@@ -82,12 +92,13 @@ impl Search<'_> {
         for named in &small.parsed.named {
             match named.capability.as_ref().filter(|kind| !is_of_use(kind)) {
                 Some(capability) => self.leave_alone(&small.url, capability, &named.uri),
-                None => self.queue(small, &named.uri, next),
+                None => self.queue(small, named, next),
             }
         }
     }
 
-    fn queue(&mut self, small: &Small, uri: &str, next: &mut VecDeque<Step>) {
+    fn queue(&mut self, small: &Small, named: &Named, next: &mut VecDeque<Step>) {
+        let uri = named.uri.as_str();
         let url = match small.url.join(uri) {
             Ok(url) => url,
             Err(error) => {
@@ -96,7 +107,10 @@ impl Search<'_> {
         };
         if self.has_room_behind(next.len(), &url) {
             let parent = Some(small.url.clone());
-            next.push_back(Step { url, route: Route::Listed, parent, depth: small.depth + 1 });
+            let is_announced = named.capability == Some(Capability::CapabilityList);
+            let step =
+                Step { parent, depth: small.depth + 1, is_announced, ..Step::first(url, Route::Listed) };
+            next.push_back(step);
         }
     }
 
@@ -106,7 +120,7 @@ impl Search<'_> {
         for named in &small.parsed.named {
             match &named.capability {
                 // An index of Capability Lists, though the specification has none.
-                Some(Capability::CapabilityList) => self.queue(&small, &named.uri, next),
+                Some(Capability::CapabilityList) => self.queue(&small, named, next),
                 Some(Capability::Description) => {}
                 Some(capability) => {
                     if matches!(capability, Capability::Other(_)) {

@@ -49,6 +49,8 @@ pub(super) struct Step {
     pub(super) parent: Option<Url>,
     /// Documents between it and the way in.
     pub(super) depth: usize,
+    /// Whether the document above it says that it is a Capability List.
+    pub(super) is_announced: bool,
 }
 
 /// What was there.
@@ -70,7 +72,7 @@ pub(super) struct Page {
 impl Step {
     /// A way in.
     pub(super) fn first(url: Url, route: Route) -> Self {
-        Self { url, route, parent: None, depth: 0 }
+        Self { url, route, parent: None, depth: 0, is_announced: false }
     }
 }
 

@@ -34,7 +34,7 @@ impl Search<'_> {
                 );
                 break;
             }
-            let step = Step { url: url.clone(), route, parent: None, depth: 0 };
+            let step = Step::first(url.clone(), route);
             match self.visit(&step).await {
                 Ok(Visit::Document(small)) if self.is_above(&trail, route, &small) => trail.push(*small),
                 Ok(Visit::Document(_)) => break,

@@ -48,7 +48,8 @@ pub struct Settings {
     pub name: Option<String>,
     /// Sources that are harvested at a time. Each takes the memory of an open catalog.
     pub sources_at_a_time: usize,
-    /// Origins of one run that have a queue of jobs at a time, each with a consumer at NATS. Further ones wait for their turn.
+    /// Origins of one run that have a queue of jobs at a time, each with a consumer at NATS. Further ones wait for
+    /// their turn.
     pub origins_at_a_time: NonZeroUsize,
     /// Memory for what was read of all catalogs lately, in MiB.
     pub cache_megabytes: usize,

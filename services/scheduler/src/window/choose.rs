@@ -5,7 +5,8 @@ use model::{FetchItem, Fetched, JobId, Lane};
 use super::lane::{self, LARGEST_JOB, LaneState};
 use super::{MOST_PLANS, Window};
 
-/// Jobs of candidates that are out at a time. Nobody takes back what comes of them while more are sent, and queues are finite.
+/// Jobs of candidates that are out at a time. While the scheduler sends, it takes no outcomes, and queues are
+/// finite: too many would wait for each other.
 const CANDIDATE_JOBS: usize = 64;
 
 impl Window {
@@ -26,8 +27,9 @@ impl Window {
         Some((id, lane, items))
     }
 
-    /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not wait. Neither does it when the
-    /// window is full: then the origin with the most that is ready is next, or records of many origins would wait for each other for ever.
+    /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not
+    /// wait. Neither does it when the window is full: then the origin with the most that is ready is next, or records
+    /// of many origins would wait for each other for ever.
     pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
         self.note_pressure();
         let lane = self.lane_with_enough(last).or_else(|| self.fullest_lane())?;
@@ -42,8 +44,8 @@ impl Window {
         Some((id, lane, items))
     }
 
-    /// The window is under pressure from the moment at which it is full until there is some room again, so that not every record that is
-    /// read makes a job.
+    /// The window is under pressure from the moment at which it is full until there is some room again, so that not
+    /// every record that is read makes a job.
     fn note_pressure(&mut self) {
         let most = self.limits.resources.get();
         self.is_pressed = self.ready >= most || (self.is_pressed && self.ready > most - most / 8);
@@ -76,7 +78,8 @@ impl Window {
             && !self.is_down(lane)
     }
 
-    /// Origins whose queues are to be closed, since others wait for theirs: no job is out for them, and nothing is ready.
+    /// Origins whose queues are to be closed, since others wait for theirs: no job is out for them, and nothing is
+    /// ready.
     pub(crate) fn take_idle_lanes(&mut self) -> Vec<Lane> {
         let waits = |(lane, state): (&Lane, &LaneState)| !state.ready.is_empty() && !self.open.holds(lane);
         if !self.open.is_full() || !self.lanes.iter().any(waits) {

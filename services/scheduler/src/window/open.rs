@@ -12,8 +12,8 @@ const AGAIN: usize = 64;
 pub(super) struct OpenLanes {
     most: usize,
     open: HashSet<Lane>,
-    /// Queues that this run needs no more, but that could not be closed when it tried: others had messages there, or a last one was not
-    /// acknowledged yet.
+    /// Queues that this run needs no more, but that could not be closed when it tried: others had messages there, or
+    /// a last one was not acknowledged yet.
     kept: VecDeque<Lane>,
 }
 

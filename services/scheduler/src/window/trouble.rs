@@ -7,8 +7,8 @@ use model::Lane;
 
 /// Attempts in a row without a connection after which an origin counts as down.
 pub(super) const UNREACHABLE_IS_DOWN: u32 = 12;
-/// Origins whose attempts without a connection are counted. Those beyond them never count as down: each of their resources is tried as often
-/// as a run tries it.
+/// Origins whose attempts without a connection are counted. Those beyond them never count as down: each of their
+/// resources is tried as often as a run tries it.
 const MOST_COUNTED: usize = 16_384;
 
 /// Why an origin is left alone.

@@ -46,7 +46,7 @@ async fn no_option_lets_a_source_lead_to_a_clouds_secrets() {
     Destination::directory()
         .sync_with(METADATA, &options)
         .exits(3)
-        .complains(&["no option allows"], &["tell the Source's operator"]);
+        .complains(&["no option allows"], &["tell the source's operator"]);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ fn answer(stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// A port of this machine where nobody listens.
+/// A port of this machine without a server.
 fn deserted() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
     listener.local_addr().expect("a bound socket has an address").port()

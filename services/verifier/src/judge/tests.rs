@@ -11,7 +11,15 @@ async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) 
     let location = store.put_small_bitstream(computed.sha256(), Bytes::from_static(content)).await.unwrap();
     let modified = modified.map(second);
     let validators = Validators::default();
-    StoredBitstream { location, computed, media_type: None, validators, modified, final_url: None }
+    StoredBitstream {
+        location,
+        computed,
+        media_type: None,
+        encoding: None,
+        validators,
+        modified,
+        final_url: None,
+    }
 }
 
 fn second(second: i64) -> Timestamp {
