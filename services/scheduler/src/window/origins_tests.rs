@@ -29,6 +29,7 @@ fn add(window: &mut Window, origin: usize, n: usize) {
         listed_until: None,
         held: Default::default(),
         mend: false,
+        held_type: None,
     };
     window.add(lane(origin), item, plan());
 }
