@@ -122,6 +122,9 @@ impl Plan {
         }
         // What was learnt later is drawn last, so that the plans of most seeds stay what they were.
         draw.spread(&mut plan);
+        if trouble > 1 {
+            draw.hostile(&mut plan);
+        }
         plan
     }
 }
@@ -181,6 +184,21 @@ impl Draw {
             resources: limit(self.of(&[1, 8, 64])),
             origins: limit(self.of(&[1, 3, 20, 1_000])),
         };
+    }
+
+    /// Lets one run meet documents or bodies without end.
+    fn hostile(&mut self, plan: &mut Plan) {
+        let number = self.up_to(0, plan.steps.len() as u32 - 1) as usize;
+        let (on, what) = match self.up_to(0, 7) {
+            0 => (On::Documents, What::Nested),
+            1 => (On::Documents, What::Endless),
+            2 => (On::Resources, What::Endless),
+            _ => return,
+        };
+        let fault = HttpFault { on, skip: self.up_to(0, 4), times: self.of(&[1, 2, 1_000]), what };
+        if let Step::Sync(sync) | Step::TakeOver { first: sync, .. } = &mut plan.steps[number] {
+            sync.http.push(fault);
+        }
     }
 
     fn step(&mut self, site: &SiteSpec, trouble: u32) -> Step {

@@ -1,6 +1,7 @@
 //! A simulation as it runs: what outlives the processes, and the processes one after the other.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
-use model::{ResourceUri, SourceId};
-use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report};
+use model::{ResourceUri, SourceId, Terms};
+use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report, RunLimits};
 use store::{Key, SourceNote, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -28,6 +29,8 @@ use crate::site::{Line, Site};
 
 /// Messages that wait in one queue at most.
 const BUS_CAPACITY: usize = 1_024;
+/// The most bytes of a resource, and of the documents of a run: far more than the Source has.
+const LARGEST: u64 = 4 << 20;
 /// The longest time that a process may take, by its own clock. Whoever takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
@@ -262,6 +265,8 @@ impl World {
             max_deletes_percent: sync.max_deletes,
             jobs_per_lane: self.plan.per_origin.try_into().expect("one request at least"),
             window: self.plan.window,
+            limits: RunLimits { document_bytes: LARGEST, ..RunLimits::default() },
+            terms: Terms { largest_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },
             ..HarvestOptions::default()
         };
         let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));

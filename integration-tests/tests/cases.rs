@@ -150,3 +150,22 @@ fn many_origins_that_fail_do_not_keep_a_run_from_ending() {
         holds(Plan { window, ..plan(site.clone(), vec![sync_with(vec![fault])]) });
     }
 }
+
+#[test]
+fn a_run_ends_at_indexes_without_end_and_loses_nothing() {
+    let fault = HttpFault { on: On::Documents, skip: 0, times: 1_000, what: What::Nested };
+    holds(plan(
+        listed(5),
+        vec![Step::Sync(Sync::clean()), sync_with(vec![fault.clone()]), sync_with(vec![fault])],
+    ));
+}
+
+#[test]
+fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
+    for on in [On::Documents, On::Resources] {
+        let fault = HttpFault { on, skip: 0, times: 1_000, what: What::Endless };
+        let change = Step::Change { created: 1, updated: 2, deleted: 0 };
+        let publish = Step::Publish { snapshots: true, changes: true };
+        holds(plan(listed(5), vec![Step::Sync(Sync::clean()), change, publish, sync_with(vec![fault])]));
+    }
+}

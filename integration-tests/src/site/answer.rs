@@ -39,6 +39,8 @@ struct Reply {
     body: Bytes,
     /// The connection ends after so many bytes.
     ends: Option<usize>,
+    /// Spaces follow, without end.
+    is_endless: bool,
 }
 
 impl Line {
@@ -66,6 +68,12 @@ impl Line {
             _ => {}
         }
         let mut reply = self.site.reply(&path, request.headers());
+        let is_nested = what == Some(What::Nested) || path.starts_with("/nested-") && self.site.nests();
+        if let Some(body) = self.site.nested(&path, self.site.clock.now()).filter(|_| is_nested) {
+            // Without the validators of the true document: no run could find out a lie about those.
+            let headers = vec![("content-type", "application/xml".to_owned())];
+            reply = Reply { headers, ..Reply::of(200, body) };
+        }
         let is_body = matches!(reply.status, 200 | 206);
         match what {
             Some(What::Status(status, after)) => {
@@ -76,12 +84,16 @@ impl Line {
                     *rest = until.max(*rest);
                 }
                 let headers = after.map(|after| ("retry-after", after.to_string())).into_iter().collect();
-                reply = Reply { status, headers, body: Bytes::from_static(b"no"), ends: None };
+                reply = Reply { headers, ..Reply::of(status, Bytes::from_static(b"no")) };
             }
             Some(What::Cut(percent)) if is_body => {
                 reply.ends = Some(reply.body.len() * usize::from(percent.min(99)) / 100);
             }
             Some(What::Lie(by)) if is_body => reply.lie(by),
+            Some(What::Endless) if is_body => {
+                reply.headers.retain(|(name, _)| *name != "content-length");
+                reply.is_endless = true;
+            }
             Some(What::Corrupt) if is_body && !reply.body.is_empty() => {
                 let mut body = reply.body.to_vec();
                 let place = (begun.lot % body.len() as u64) as usize;
@@ -149,7 +161,7 @@ impl Site {
             }
         };
         let Some((body, media_type, modified, etag)) = found else {
-            return Reply { status: 404, headers: Vec::new(), body: Bytes::new(), ends: None };
+            return Reply::of(404, Bytes::new());
         };
         let date = |time: jiff::Timestamp| {
             jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&time).expect("a date")
@@ -168,7 +180,7 @@ impl Site {
             None => self.spec.last_modified && text("if-modified-since") == Some(date(modified).as_str()),
         };
         if same {
-            return Reply { status: 304, headers, body: Bytes::new(), ends: None };
+            return Reply { headers, ..Reply::of(304, Bytes::new()) };
         }
         let part =
             text("range").filter(|_| self.spec.etag && text("if-range").is_none_or(|held| held == etag));
@@ -189,11 +201,20 @@ impl Site {
         if self.spec.content_length {
             headers.push(("content-length", body.len().to_string()));
         }
-        Reply { status, headers, body, ends: None }
+        Reply { headers, ..Reply::of(status, body) }
+    }
+
+    /// Whether lists are indexes of indexes without end for now.
+    fn nests(&self) -> bool {
+        self.state().faults.iter().any(|fault| fault.what == What::Nested)
     }
 }
 
 impl Reply {
+    fn of(status: u16, body: Bytes) -> Self {
+        Self { status, headers: Vec::new(), body, ends: None, is_endless: false }
+    }
+
     fn lie(&mut self, by: i32) {
         let Some((_, length)) = self.headers.iter_mut().find(|(name, _)| *name == "content-length") else {
             return;
@@ -215,7 +236,11 @@ impl Reply {
         }
         let left = self.body.slice(..self.ends.unwrap_or(self.body.len()));
         let is_cut = self.ends.is_some();
-        let pieces = stream::unfold((left, Some(open), is_cut), |(mut left, open, is_cut)| async move {
+        let is_endless = self.is_endless;
+        let pieces = stream::unfold((left, Some(open), is_cut), move |(mut left, open, is_cut)| async move {
+            if left.is_empty() && is_endless {
+                return Some((Ok(Bytes::from_static(&[b' '; PIECE])), (left, open, is_cut)));
+            }
             if left.is_empty() {
                 let broken = io::Error::other("the connection ended");
                 return is_cut.then(|| (Err(broken), (left, None, false)));

@@ -88,6 +88,20 @@ impl Site {
         state.put("/changelist.xml", XML, now, document("urlset", &md, &self.up(), &entries));
     }
 
+    /// An index of one more index of this kind. None for documents that have no index.
+    pub(super) fn nested(&self, path: &str, now: Timestamp) -> Option<Bytes> {
+        let name = path.trim_start_matches("/nested-").trim_start_matches('/');
+        let kinds = ["resourcelist", "changelist", "resourcedump", "changedump"];
+        let kind = kinds.into_iter().find(|kind| name.starts_with(kind))?;
+        let deeper =
+            name.rsplit_once('.').and_then(|(_, number)| number.parse::<u32>().ok()).unwrap_or(0) + 1;
+        let time = if kind.starts_with("change") { "from" } else { "at" };
+        let md = format!("capability=\"{kind}\" {time}=\"{now}\"");
+        let base = self.base();
+        let child = format!("<sitemap><loc>{base}/nested-{kind}.{deeper}</loc></sitemap>");
+        Some(document("sitemapindex", &md, &self.up(), &child).into())
+    }
+
     pub(super) fn up(&self) -> String {
         format!("<rs:ln rel=\"up\" href=\"{}/capabilitylist.xml\"/>", self.base())
     }

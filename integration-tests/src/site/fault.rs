@@ -51,6 +51,10 @@ pub enum What {
     Changes,
     /// The Source makes all its documents anew just before.
     Publishes,
+    /// A list is an index of an index of an index, without end.
+    Nested,
+    /// The body has no end: spaces follow the true one.
+    Endless,
 }
 
 impl HttpFault {

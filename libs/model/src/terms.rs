@@ -21,7 +21,7 @@ pub struct Terms {
     /// The name of a credential in the configuration of whoever sends requests; never the credential itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
-    /// Networks that are not public and may be reached for this Source, beside those of whoever sends requests.
+    /// Networks that are not public and may be reached for this Source, beside those that the service itself allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_networks: Vec<Network>,
     /// The origin of the Source's entry. To other sites its invitation does not extend.

@@ -3,7 +3,7 @@
 /// Whether a character commands a display instead of being shown: controls (C0, DEL, C1), line and paragraph separators,
 /// and marks that turn the direction of the text around them.
 ///
-/// No URI has one of them (RFC 3986), so an entry whose `loc` does is bad. Whoever prints text of a Source replaces them.
+/// No URI has one of them (RFC 3986), so an entry whose `loc` does is bad. Every printer of a Source's text replaces them.
 pub fn steers_display(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -11,7 +11,7 @@ use crate::address_guard::{Guard, Refused};
 use crate::transport::{Carrier, Transport};
 use crate::{WebConfig, network};
 
-/// Sets of networks whose connections are kept before those that nobody uses go.
+/// Sets of networks whose connections are kept before unused ones are closed.
 const MOST_SETS: usize = 64;
 
 /// What carries requests, and the addresses it may reach. A connection is never used by requests that may not reach

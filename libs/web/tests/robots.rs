@@ -229,7 +229,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     let guest = entered("http://127.0.0.1:81");
     assert_eq!(guest.get(request(&by_name("/no"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
     guest.get(request(&by_name("/a"))).await.unwrap();
-    // A redirect of the entry's site invites nobody to another one either.
+    // A redirect of the entry's site is no invitation to another site either.
     server.push("/a", Reply::status(302).header("location", by_name("/no")));
     assert_eq!(guest.get(request(&server.uri("/a"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
     // Terms of a Source say the same.

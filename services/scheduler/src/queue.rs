@@ -83,7 +83,7 @@ pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Ti
         && known.bad == 0
 }
 
-/// How many documents of a run were queued. What hubs have delivered is queued by nobody.
+/// How many documents of a run were queued. What hubs have delivered is not queued.
 pub(crate) async fn count(catalog: &Catalog, run: RunId) -> Result<u64, HarvestError> {
     let mut documents = catalog.scan_documents().await?;
     let mut queued = 0;

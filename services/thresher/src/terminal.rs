@@ -26,7 +26,7 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// Nobody reads standard output any more.
+/// The reader of standard output has gone.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of standard output has gone")]
 struct ReaderGone;
@@ -73,11 +73,11 @@ pub(crate) fn json_line(what: &impl Serialize) -> serde_json::Result<String> {
 
 /// Prints one line to standard error.
 pub(crate) fn remark(what: Arguments<'_>) {
-    // Where standard error is closed there is nobody to tell.
+    // Where standard error is closed, a remark is dropped.
     let _ = writeln!(io::stderr(), "{}", displayed(&what.to_string()));
 }
 
-/// Whether an error says that nobody reads standard output any more.
+/// Whether an error says that the reader of standard output has gone.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -90,7 +90,7 @@ pub(crate) fn closed() -> ExitCode {
     ExitCode::from(READER_GONE)
 }
 
-/// The error of whoever writes to standard output without [`Out`], in the words that [`is_closed`] knows.
+/// The error of a writer to standard output without [`Out`], in the words that [`is_closed`] knows.
 pub(crate) fn of_stdout(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe => io::Error::new(ErrorKind::BrokenPipe, ReaderGone),

@@ -195,7 +195,7 @@ pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> 
     Ok(())
 }
 
-/// Refuses a `loc` with characters that command a display: whoever lists what was read would obey them.
+/// Refuses a `loc` with characters that command a display: a terminal that lists entries would obey them.
 pub(super) fn check_loc(text: &str) -> Result<(), BadReason> {
     first_steering(text).map_or(Ok(()), |character| Err(BadReason::ControlCharacter { character }))
 }

@@ -101,7 +101,7 @@ impl Callbacks {
         source.is_some_and(|source| source.enabled && source.push == Wish::Unsigned)
     }
 
-    /// Has the Source looked at. Nothing of the payload counts: anybody who has seen the callback's URL could have sent it.
+    /// Has the Source looked at. Nothing of the payload counts: every reader of the callback's URL could have sent it.
     async fn hint(&self, subscription: &Subscription) -> (Verdict, Response) {
         let by = format!("hub {}", subscription.hub().unwrap_or_default());
         let (source, given_at) = (subscription.source.clone(), self.0.clock.now());

@@ -62,7 +62,7 @@ pub struct Settings {
     /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds. After one that failed, what its hub has
     /// delivered waits as long.
     pub hint_pause_seconds: u64,
-    /// The longest that a Source is left alone at which somebody has hinted who proves nothing (no token, no signature), in seconds: the pause grows
+    /// The longest that a Source is left alone for which an unproved hint (no token, no signature) has come, in seconds: the pause grows
     /// from `hint_pause_seconds` while such hints bring nothing.
     pub hint_pause_most_seconds: u64,
     /// How often a Source is looked at whose notifications are subscribed to and that nobody has scheduled, in seconds: its hub may have gone

@@ -3,7 +3,7 @@
 use control::{Push, SourceSpec};
 use url::{Host, Url};
 
-/// Whether what is sent to a hub is read by nobody on the way: over TLS, or within this machine. What is no URL is sent nothing.
+/// Whether what is sent to a hub cannot be read on the way: over TLS, or within this machine. What is no URL is sent nothing.
 pub(super) fn keeps_a_secret(hub: &str) -> bool {
     let Ok(url) = Url::parse(hub) else { return true };
     url.scheme() == "https"

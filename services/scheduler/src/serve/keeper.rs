@@ -131,7 +131,7 @@ impl Keeper {
             topic: asking.topic.clone(),
             callback: self.push.callback(key, asking.id.as_str()),
             lease: is_subscribing.then_some(ASKED_LEASE),
-            // Over plain HTTP it would be read on the way, and whoever knows it could tell anything.
+            // Over plain HTTP it would be read on the way, and every reader could sign deliveries.
             secret: (is_subscribing && hubs::keeps_a_secret(hub)).then(|| key.secret(asking.id.as_str())),
         };
         let answered = self.client.post(PostRequest::new(url, FORM, request.to_form())).await;

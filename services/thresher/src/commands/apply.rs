@@ -117,7 +117,7 @@ async fn apply(
         let before = found.0.remove(spec.id.as_str());
         let fields = before.as_ref().map(|before| changes(&before.wanted, wanted));
         if fields.as_ref().is_none_or(|fields| !fields.is_empty()) {
-            // Whoever changes it at this moment is not overwritten: this is refused then.
+            // A change by another client at this moment is not overwritten: this request is refused then.
             let revision = Some(before.and_then(|before| before.revision).unwrap_or_default());
             batch.push(SourceInBatch { wanted: wanted.clone(), revision });
         }

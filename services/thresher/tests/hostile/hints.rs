@@ -95,7 +95,7 @@ async fn what_a_hub_delivers_unsigned_has_the_source_looked_at_where_that_is_adm
     let callback = hub.subscribers().remove(0).callback;
     let path = callback.strip_prefix("http://push.example").expect("it lies there").to_owned();
     harvested.change(Changes { create: 2, update: 1, delete: 1 });
-    // Nothing in it counts: it could be anybody's.
+    // Nothing in it counts: its sender is not known.
     let forged = api.with(None).request(Method::POST, &path).body("<urlset>forged</urlset>");
     send(forged).await.is(StatusCode::ACCEPTED);
     until("what is held is what the Source has", || fleet.destination().present() == truth(&harvested)).await;

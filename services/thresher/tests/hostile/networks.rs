@@ -58,7 +58,7 @@ async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds
         ALL.iter().map(|service| fleet.start_asking(&[service], "allow_networks: []", "")).collect();
     let (own, inside) = (allowed.serve("/own.txt", "own"), other.serve("/inside.txt", "inside"));
     other.serve(ROBOTS, "User-agent: *\nDisallow: /private\n");
-    // The same server by a name is a third party's, who has invited nobody.
+    // The same server by a name is a third party's, which has not invited.
     let private = by_name(&other.serve("/private.txt", "private"));
     let url = list(&allowed, &[&own, &inside, &private, METADATA]);
     let networks = ["127.0.0.0/8", "::1", "169.254.0.0/16"].map(|network| ["--allow-network", network]);

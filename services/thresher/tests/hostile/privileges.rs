@@ -58,7 +58,7 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     let source = source(SourceSpec::default().resources(300).latency(Duration::from_millis(5))).await;
     let url = source.well_known();
 
-    // All but the scheduler wait for the streams, whoever starts first.
+    // All but the scheduler wait for the streams, in whatever order they start.
     let push = fleet.push("http://127.0.0.1:9/", "");
     let inbox = fleet.inboxes("", "none-1");
     let gateway = fleet.start(&["gateway"], &with_inbox(&push, &inbox));

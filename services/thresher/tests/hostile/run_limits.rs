@@ -57,7 +57,7 @@ fn index(parts: &[String]) -> Reply {
     Reply::ok(document.replace("<url>", "<sitemap>").replace("</url>", "</sitemap>"))
 }
 
-/// A server without end: each index names the next one, a list goes on until nobody listens.
+/// A server without end: each index names the next one, a list goes on until the client closes the connection.
 struct Endless {
     address: String,
     serving: JoinHandle<()>,

@@ -78,7 +78,7 @@ async fn values_that_are_kept_are_cleaned_for_people_and_escaped_in_json() {
     }
 }
 
-/// Runs a command whose standard output nobody reads.
+/// Runs a command whose standard output has no reader.
 #[track_caller]
 fn unread(command: &mut Command) -> Run {
     let (reader, writer) = std::io::pipe().unwrap();
