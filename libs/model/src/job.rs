@@ -92,6 +92,7 @@ pub struct Fetched {
 /// What came of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a failure is rare, and only a few strings larger")]
 pub enum FetchedResult {
     /// Received whole and stored; not judged yet.
     Stored(Arc<StoredBitstream>),

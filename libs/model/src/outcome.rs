@@ -45,6 +45,7 @@ pub struct Outcome {
 /// The end of one resource's way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a failure is rare, and only a few strings larger")]
 pub enum OutcomeResult {
     /// Stored, judged, and fit to be served.
     Verified {

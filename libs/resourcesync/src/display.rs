@@ -11,7 +11,7 @@ pub fn steers_display(character: char) -> bool {
 
 /// The first such character of a text. Nearly all texts are printable ASCII, and are passed without a look at characters.
 pub(crate) fn first_steering(text: &str) -> Option<char> {
-    let is_odd = text.bytes().fold(false, |odd, byte| odd | (byte < b' ') | (byte >= 0x7f));
+    let is_odd = text.bytes().fold(false, |odd, byte| odd | !(b' '..0x7f).contains(&byte));
     if is_odd { text.chars().find(|character| steers_display(*character)) } else { None }
 }
 

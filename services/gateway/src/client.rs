@@ -1,51 +1,15 @@
 //! Which address a request comes from.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
-use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use ipnet::IpNet;
-use serde::Deserialize;
+use model::Network;
 
 /// The header in which a proxy names the client that it speaks for.
 const FORWARDED_FOR: &str = "x-forwarded-for";
-
-/// An address or a network of addresses, such as `10.0.0.0/8`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Network(IpNet);
-
-/// A text that names no network.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither an IP address nor a network such as 10.0.0.0/8")]
-pub struct NetworkError(String);
-
-impl FromStr for Network {
-    type Err = NetworkError;
-
-    fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let one = || text.parse::<IpAddr>().map(IpNet::from);
-        text.parse().or_else(|_| one()).map(Self).map_err(|_| NetworkError(text.to_owned()))
-    }
-}
-
-impl TryFrom<String> for Network {
-    type Error = NetworkError;
-
-    fn try_from(text: String) -> Result<Self, NetworkError> {
-        text.parse()
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The address of a client. Addresses of IPv6 count by their network of 64 bits: each client has one of these to itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +21,7 @@ impl ClientAddress {
 
     /// The client behind a connection. A proxy is asked for whom it speaks only if it is one of `proxies`.
     pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, proxies: &[Network]) -> Self {
-        let is_proxy = |address: &IpAddr| proxies.iter().any(|network| network.0.contains(address));
+        let is_proxy = |address: &IpAddr| proxies.iter().any(|network| network.contains(*address));
         let peer = peer.to_canonical();
         if !is_proxy(&peer) {
             return Self(narrowed(peer));

@@ -8,12 +8,11 @@ use std::time::Duration;
 use anyhow::bail;
 use control::KeptNotification;
 use fleet::{NatsConfig, PushConfig, StoreConfig};
-use model::Notice;
+use model::{Network, Notice};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
-use crate::client::Network;
 use crate::connections::Bounds;
 use crate::push::Limits;
 

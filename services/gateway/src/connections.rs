@@ -14,13 +14,14 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use model::Network;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayMetrics;
-use crate::client::{ClientAddress, Network};
+use crate::client::ClientAddress;
 
 /// The pause after no connection could be taken, as when this process has too many files open.
 const BREATH: Duration = Duration::from_millis(500);

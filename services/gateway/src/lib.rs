@@ -35,7 +35,6 @@ mod words;
 mod wrong_tokens;
 
 pub use self::api::openapi;
-pub use client::{Network, NetworkError};
 pub use config::{Config, InboxSettings, Settings};
 pub use metrics::GatewayMetrics;
 pub use serve::serve;

@@ -73,7 +73,7 @@ async fn origins_same_takes_nothing_of_other_sites_and_says_how_much_that_was() 
         let run = sync(&copy, &url, &["--origins", "same"]).exits(0).says(&["--origins same"]);
         assert_eq!((run.count("stored"), run.count("listed")), (1, 1), "{run}");
         assert_eq!((run.count("foreign"), run.count("foreign_left_out")), (0, 1), "{run}");
-        assert_eq!(copy.present().into_keys().collect::<Vec<_>>(), [own.clone()]);
+        assert_eq!(copy.present().into_keys().collect::<Vec<_>>(), std::slice::from_ref(&own));
 
         // Wanted after all, they are read again.
         let run = sync(&copy, &url, &[]).exits(0);
