@@ -2,6 +2,7 @@
 //! crash in between is mended by doing it again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use catalog::Batch;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -94,11 +95,12 @@ impl Harvest {
         if self.run.mode == Mode::Audit || self.catalog.view_names().await? >= store::view::NAMES {
             return Ok(());
         }
-        // The time of a scan of all that is held says nothing of the Source.
-        self.begun = None;
-        let mut resources = self.catalog.scan_resources(None, None).await?;
+        let catalog = Arc::clone(&self.catalog);
+        let mut resources = catalog.scan_resources(None, None).await?;
         let mut uris = Vec::with_capacity(BATCH);
         while let Some((uri, _)) = resources.try_next().await? {
+            // A scan of all that is stored may take long: the Source is not kept waiting for it.
+            self.begun = None;
             uris.push(uri);
             if uris.len() == BATCH {
                 view.put_right(std::mem::take(&mut uris)).await?;

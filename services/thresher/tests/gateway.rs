@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, fleet, send};
+use common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, fleet, fleet_with, send};
 use common::{source, truth};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -305,7 +305,8 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
 
 #[tokio::test]
 async fn nothing_is_answered_without_a_token_that_allows_it() {
-    let (_fleet, _all, api) = fleet().await;
+    // More wrong tokens are shown here than a client may guess in a minute.
+    let (_fleet, _all, api) = fleet_with("wrong_tokens_per_minute: 10000, ").await;
     let described = api.with(Some(READ)).get("/v1/openapi.json").await.is(StatusCode::OK).json();
     assert_eq!(described["openapi"], "3.1.0");
     let mut paths = vec![

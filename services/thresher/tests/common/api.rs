@@ -35,8 +35,14 @@ pub(crate) struct Answer {
 
 /// A fleet with a gateway, all in one process.
 pub(crate) async fn fleet() -> (Fleet, Service, Api) {
+    fleet_with("").await
+}
+
+/// The same, with more fields of the gateway, each followed by a comma.
+pub(crate) async fn fleet_with(more: &str) -> (Fleet, Service, Api) {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let all = fleet.start(&[], &fleet.gateway());
+    let settings = fleet.gateway().replace("gateway: {", &format!("gateway: {{{more}"));
+    let all = fleet.start(&[], &settings);
     let api = Api::of(&all).await;
     (fleet, all, api)
 }
