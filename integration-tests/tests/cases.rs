@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use scheduler::WindowLimits;
+use scheduler::{Prefer, WindowLimits};
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};
@@ -167,5 +167,33 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
         let change = Step::Change { created: 1, updated: 2, deleted: 0 };
         let publish = Step::Publish { snapshots: true, changes: true };
         holds(plan(listed(5), vec![Step::Sync(Sync::clean()), change, publish, sync_with(vec![fault])]));
+    }
+}
+
+/// Seed 860: a dump was published anew between its first package and its second, under the same names. What had moved
+/// from the second to the first was never fetched, and no problem named it.
+#[test]
+fn packages_of_two_editions_of_a_dump_are_not_taken_for_the_whole_dump() {
+    simulate(860).unwrap();
+}
+
+/// The same as a short plan: once where a list says the same as the dump, once where only the next run's dump does.
+#[test]
+fn a_dump_that_is_published_anew_under_the_same_names_while_it_is_received_loses_nothing() {
+    for list_parts in [0, 1] {
+        let site = SiteSpec {
+            list_parts,
+            packages: 2,
+            package_names_stay: true,
+            change_list: true,
+            fixity: Fixity::Nothing,
+            ..listed(2)
+        };
+        let anew = HttpFault { on: On::Packages, skip: 1, times: 1, what: What::Publishes };
+        let steps = vec![
+            Step::Change { created: 2, updated: 0, deleted: 0 },
+            Step::Sync(Sync { prefer: Some(Prefer::Dump), http: vec![anew], ..Sync::clean() }),
+        ];
+        assert_eq!(holds(Plan { per_origin: 1, ..plan(site, steps) }).resources, 4);
     }
 }

@@ -71,7 +71,8 @@ impl Harvest {
         let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
         for (uri, tally) in dumps {
             let Some(mut record) = self.catalog.document(&uri).await? else { continue };
-            if tally.is_whole(&record) {
+            // A dump that failed names more than was read of it, or its packages are of two editions.
+            if tally.is_whole(&record) && record.state != DocumentState::Failed {
                 if record.unpacked.is_none() {
                     record.unpacked = Some(tally.entries);
                     batch.put_document(&uri, &record);

@@ -7,6 +7,7 @@
 mod choose;
 mod contents;
 mod done;
+mod edition;
 mod indexes;
 mod letters;
 mod members;

@@ -105,7 +105,10 @@ impl Harvest {
             (PackageResult::Deferred { .. }, PackageState::Wanted) => {}
             (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
                 match expect_manifest(&record, &contents) {
-                    Ok(()) => self.open_package(&mut batch, uri, &mut record, stored, contents).await?,
+                    Ok(()) => {
+                        self.judge_edition(uri, &record, &contents).await?;
+                        self.open_package(&mut batch, uri, &mut record, stored, contents).await?;
+                    }
                     Err(why) => {
                         let failure = refused(ProblemReason::WrongKind, why);
                         self.fail_package(&mut batch, uri, &mut record, failure).await?;

@@ -123,6 +123,51 @@ async fn where_a_package_cannot_be_read_the_list_is_read_instead() {
     case.holds(&[("a", "a"), ("b", "b")]);
 }
 
+/// Packages that are made one after the other are of later moments than their dump, and of the same edition.
+#[tokio::test]
+async fn a_package_of_a_later_moment_than_its_dump_is_taken_while_the_dump_is_the_same() {
+    let case = Case::new().await;
+    let package = |path: &str, name: &str, minute: u32| {
+        let at = AT.replace("00:00:00Z", &format!("00:0{minute}:00Z"));
+        let bytes = Package::of_resources(&at).holds(&case.uri(name), name).zip();
+        let entry = resource(&case.uri(&path[1..]), &format!("length=\"{}\"", bytes.len()));
+        case.site.reply(path, Reply::ok(bytes));
+        entry
+    };
+    let packages = [package("/1.zip", "a", 1), package("/2.zip", "b", 2)];
+    let url = case.dump(&packages);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!((run.count("stored"), run.count("failed")), (2, 0), "{run}");
+    case.holds(&[("a", "a"), ("b", "b")]);
+}
+
+#[tokio::test]
+async fn a_dump_that_is_another_one_when_a_package_of_a_later_moment_comes_is_a_problem_until_it_is_read_again()
+ {
+    let case = Case::new().await;
+    let at = |minute: u32| AT.replace("00:00:00Z", &format!("00:0{minute}:00Z"));
+    let entries = |lengths: [usize; 2]| {
+        [1, 2].map(|n| resource(&case.uri(&format!("{n}.zip")), &format!("length=\"{}\"", lengths[n - 1])))
+    };
+    // `b` lay in the second package, and lies in the first one of the next edition.
+    let first = Package::of_resources(&at(0)).holds(&case.uri("a"), "a").zip();
+    let first_anew =
+        Package::of_resources(&at(5)).holds(&case.uri("a"), "a").holds(&case.uri("b"), "b").zip();
+    let second_anew = Package::of_resources(&at(5)).holds(&case.uri("c"), "c").zip();
+    let (length, length_anew, second) = (first.len(), first_anew.len(), second_anew.len());
+    case.site.reply("/1.zip", Reply::ok(first));
+    case.site.reply("/2.zip", Reply::ok(second_anew));
+    let read = urlset(DUMP, &entries([length, second]));
+    let anew = urlset(&DUMP.replace("00:00:00Z", "00:05:00Z"), &entries([length_anew, second]));
+    case.site.next("/dump.xml", Reply::ok(read).header("content-type", "application/xml"));
+    let url = case.site.serve("/dump.xml", anew);
+    case.copy.sync(&url).exits(1).says(&["/dump.xml", "published it anew", "/2.zip"]);
+    case.holds(&[("a", "a"), ("c", "c")]);
+    case.site.reply("/1.zip", Reply::ok(first_anew));
+    case.copy.sync(&url).exits(0);
+    case.holds(&[("a", "a"), ("b", "b"), ("c", "c")]);
+}
+
 #[tokio::test]
 async fn a_copy_of_the_manifest_saves_a_package_that_brings_nothing_new() {
     let case = Case::new().await;
