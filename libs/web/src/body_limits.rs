@@ -49,6 +49,8 @@ pub(crate) struct Watch {
     announced: Option<u64>,
     received: u64,
     waited: Duration,
+    /// The time waited since the last byte.
+    quiet: Duration,
     window_received: u64,
     window_waited: Duration,
 }
@@ -63,6 +65,7 @@ impl Watch {
             announced: None,
             received: 0,
             waited: Duration::ZERO,
+            quiet: Duration::ZERO,
             window_received: 0,
             window_waited: Duration::ZERO,
         }
@@ -81,17 +84,18 @@ impl Watch {
     /// How long the next piece may be waited for.
     pub(crate) fn patience(&self) -> Duration {
         let whole = self.allowed().saturating_sub(self.waited);
-        let patience = self.stall.min(whole);
+        let patience = self.stall.saturating_sub(self.quiet).min(whole);
         match self.limits.least {
             0 => patience,
             _ => patience.min(self.limits.window.saturating_sub(self.window_waited)),
         }
     }
 
-    /// Notes a piece for which it was waited so long.
+    /// Notes a piece for which it was waited so long; of no bytes, where the wait is not over.
     pub(crate) fn note(&mut self, bytes: u64, waited: Duration) {
         self.received += bytes;
         self.waited += waited;
+        self.quiet = if bytes == 0 { self.quiet + waited } else { Duration::ZERO };
         self.window_received += bytes;
         self.window_waited += waited;
         if self.window_received >= self.limits.least {
@@ -125,7 +129,7 @@ impl Watch {
     /// What is wrong with a body of which nothing more came for so long, and how slow it was.
     pub(crate) fn fault(&self, waited: Duration) -> (ErrorKind, String) {
         let all = self.waited + waited;
-        if waited >= self.stall {
+        if self.quiet + waited >= self.stall {
             return (ErrorKind::Timeout(crate::Phase::Body), format!("then none for {:?}", self.stall));
         }
         let slow = match all >= self.allowed() {

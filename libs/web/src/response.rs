@@ -60,7 +60,7 @@ impl Way {
 
 impl Response {
     pub(crate) fn new(answer: Answer, way: Way, watch: Watch) -> Self {
-        let Answer { http, permit, exchange, look, .. } = answer;
+        let Answer { http, permit, exchange, look, looked_for, .. } = answer;
         let (head, pieces) = http.into_parts();
         let body = Body::Open { pieces, exchange, _permit: permit };
         let (status, headers) = (head.status.as_u16(), head.headers);
@@ -69,6 +69,7 @@ impl Response {
         let announced = response.content_length().filter(|_| status != 304);
         let before = response.content_range().filter(|_| status == 206).map_or(0, |range| range.from);
         response.watch = response.watch.expecting(before, announced);
+        response.watch.note(0, looked_for);
         response
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) authorized: bool,
     /// What its head and its beginning show, once they were looked at.
     pub(crate) look: Look,
+    /// How long the beginning of its body was waited for.
+    pub(crate) looked_for: Duration,
 }
 
 /// What is asked of a URL.
@@ -115,6 +117,14 @@ impl Client {
             self.tell_rest(OriginRest { lane, wait, status });
         }
         tracing::debug!(url.full = redacted(at), http.status = status, "answered");
-        Ok(Answer { http, permit, exchange, retry_after, authorized, look: Look::default() })
+        Ok(Answer {
+            http,
+            permit,
+            exchange,
+            retry_after,
+            authorized,
+            look: Look::default(),
+            looked_for: Duration::ZERO,
+        })
     }
 }

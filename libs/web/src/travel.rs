@@ -1,6 +1,7 @@
 //! The way from a request to an answer: its redirects and its attempts.
 
-use http::header::LOCATION;
+use http::header::{CONTENT_LENGTH, LOCATION};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::body_limits::Watch;
@@ -129,15 +130,23 @@ impl Client {
         Watch::new(limits, self.config().stall_timeout)
     }
 
-    /// Looks whether a bot defence or a form to log in answered.
-    async fn look(&self, answer: &mut Answer, asked: &Url, at: &Url) {
-        let status = answer.http.status().as_u16();
-        if status == 304 {
+    /// Looks whether a bot defence or a form to log in answered. The body of which too many bytes are announced is not begun.
+    async fn look(&self, answer: &mut Answer, request: &GetRequest, at: &Url) {
+        let (status, headers) = (answer.http.status().as_u16(), answer.http.headers());
+        let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let largest = request.largest.unwrap_or(self.config().bodies.largest);
+        if status == 304 || length.is_some_and(|length: u64| length > largest) {
             return;
         }
-        let headers = answer.http.headers().clone();
-        let seen = Seen { status, headers: &headers, asked, at };
-        answer.look = wall::look(&seen, answer.http.body_mut(), self.config().stall_timeout).await;
+        if let Some(look) = wall::by_head(status, headers) {
+            answer.look = look;
+            return;
+        }
+        let begun = Instant::now();
+        let (prefix, is_whole) = wall::beginning(answer.http.body_mut(), self.config().stall_timeout).await;
+        answer.looked_for = begun.elapsed();
+        let seen = Seen { headers: answer.http.headers(), asked: &request.url, at };
+        answer.look = wall::judge(&seen, &prefix, is_whole);
     }
 
     /// Goes to the answer that is no redirect, and tells where redirects have led.
@@ -169,7 +178,7 @@ impl Client {
                 Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
             }
             if !request.head {
-                self.look(&mut answer, &request.url, at).await;
+                self.look(&mut answer, request, at).await;
             }
             let fault = fault::of(&answer.http, request);
             if let Some(wall) = answer.look.wall.filter(|_| fault.is_some() || !request.judges_walls) {

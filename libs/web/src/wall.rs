@@ -43,7 +43,6 @@ pub(crate) struct Look {
 
 /// The head of an answer, and how it was reached.
 pub(crate) struct Seen<'a> {
-    pub(crate) status: u16,
     pub(crate) headers: &'a HeaderMap,
     /// What was asked for.
     pub(crate) asked: &'a Url,
@@ -51,19 +50,21 @@ pub(crate) struct Seen<'a> {
     pub(crate) at: &'a Url,
 }
 
-/// Looks at an answer. What is read of its body for that stays in `pieces`.
-pub(crate) async fn look(seen: &Seen<'_>, pieces: &mut Pieces, patience: Duration) -> Look {
-    let by_headers = rules::by_headers(seen.headers);
+/// What the head of an answer shows, where it is enough. None where the body may be an HTML page, whose beginning tells.
+pub(crate) fn by_head(status: u16, headers: &HeaderMap) -> Option<Look> {
+    let by_headers = rules::by_headers(headers);
     // A part may begin anywhere, and a part of a page says little.
-    if by_headers.is_some() || seen.status == 206 || !may_be_html(seen.headers) {
-        return Look { wall: by_headers, is_html: false };
-    }
-    let (prefix, is_whole) = pieces.look(PREFIX, patience.min(LOOK), may_become_html).await;
-    judge(seen, &prefix, is_whole)
+    let is_enough = by_headers.is_some() || status == 206 || !may_be_html(headers);
+    is_enough.then_some(Look { wall: by_headers, is_html: false })
+}
+
+/// The first bytes of a body, as far as they matter, and whether nothing follows them. They stay in `pieces`.
+pub(crate) async fn beginning(pieces: &mut Pieces, patience: Duration) -> (Bytes, bool) {
+    pieces.look(PREFIX, patience.min(LOOK), may_become_html).await
 }
 
 /// What the first bytes of a body show, which may be an HTML page.
-fn judge(seen: &Seen<'_>, prefix: &Bytes, is_whole: bool) -> Look {
+pub(crate) fn judge(seen: &Seen<'_>, prefix: &Bytes, is_whole: bool) -> Look {
     if !begins_as_html(prefix) {
         return Look::default();
     }

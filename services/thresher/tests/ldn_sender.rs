@@ -8,6 +8,7 @@ use std::time::Duration;
 use common::api::Api;
 use common::ldn::{ORIGIN, added, fleet};
 use common::{asked_for, source};
+use model::SourceId;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::scripted::{Recorded, Reply, ScriptedServer};
@@ -31,10 +32,14 @@ fn links_to_inbox() -> Reply {
 async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_once() {
     let harvested = source(SourceSpec::default().resources(5)).await;
     let (teller, told) = (fleet().await, fleet().await);
-    let all =
-        told.start(&[], &format!("scheduler: {{hint_pause_seconds: 1}}\n{}", told.inboxes("", "none-1")));
+    let settings = format!("scheduler: {{hint_pause_seconds: 1}}\n{}", told.inboxes("", "none-1"));
+    // The teller shows no token, and is not of the Source's origin: it is listed with the Source of which it may tell.
+    let id = SourceId::of_entry(&harvested.well_known().parse().unwrap());
+    let senders = format!("- {{name: teller, origins: ['{ORIGIN}'], sources: [{id}]}}\n");
+    std::fs::write(told.path("senders.yaml"), senders).unwrap();
+    let all = told.start(&[], &settings);
     let api = Api::of(&all).await;
-    let id = added(&api, &harvested.well_known()).await;
+    assert_eq!(added(&api, &harvested.well_known()).await, id.to_string());
     let _telling = teller.start(&HARVESTERS, &format!("scheduler: {{identity: '{ORIGIN}/harvester'}}"));
     let target = format!("{}/ldn/sources/{id}", api.base);
     teller.add(&harvested.well_known(), &["--notify", &target]);
