@@ -141,7 +141,7 @@ async fn announced_windows(listener: TcpListener, tls: TlsAcceptor) -> (u32, u32
             // SETTINGS: INITIAL_WINDOW_SIZE is 4.
             4 => {
                 let windows = payload.chunks(6).filter(|setting| setting[..2] == [0, 4]);
-                answer = windows.map(|setting| number(&setting[2..])).last().unwrap_or(answer);
+                answer = windows.map(|setting| number(&setting[2..])).next_back().unwrap_or(answer);
             }
             // WINDOW_UPDATE of the connection.
             8 if head[5..] == [0; 4] => connection += number(&payload),

@@ -126,7 +126,7 @@ fn an_origin_waits_until_a_queue_is_closed_that_is_needed_no_more() {
     assert!(window.next_job(true).is_none() && window.take_idle_lanes().is_empty(), "both are at work");
     window.job_done(id, 10, 1);
     assert!(window.next_job(true).is_none());
-    assert_eq!(window.take_idle_lanes(), [one.clone()]);
+    assert_eq!(window.take_idle_lanes(), std::slice::from_ref(&one));
     // It could not be closed: its last job was not acknowledged yet.
     window.keep_open(vec![one.clone()]);
     let (id, third, _) = window.next_job(true).unwrap();
