@@ -84,7 +84,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             name: None,
-            sources_at_a_time: 8,
+            sources_at_a_time: 16,
             origins_at_a_time: WindowLimits::default().origins,
             cache_megabytes: 64,
             source_patience_seconds: 3_600,
