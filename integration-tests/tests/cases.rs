@@ -170,6 +170,19 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
     }
 }
 
+/// Seeds 428, 1019, 1065 and 1121: while a set had no baseline yet, an index that was read again took the parts it had
+/// just queued for parts that it no longer names. None of them was read, and the run was in sync.
+#[test]
+fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_one() {
+    let site = SiteSpec { list_parts: 2, etag: false, last_modified: false, ..listed(6) };
+    // Source Description, Capability List, the index and its first part are answered.
+    let gone = HttpFault { on: On::Documents, skip: 4, times: 1, what: What::Status(404, None) };
+    assert_eq!(holds(plan(site, vec![sync_with(vec![gone])])).resources, 6);
+    for seed in [428, 1019, 1065, 1121] {
+        simulate(seed).unwrap();
+    }
+}
+
 /// Seed 860: a dump was published anew between its first package and its second, under the same names. What had moved
 /// from the second to the first was never fetched, and no problem named it.
 #[test]

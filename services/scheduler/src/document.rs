@@ -314,6 +314,8 @@ impl Harvest {
     /// Documents that an index named before and does not name any more are not asked for again, and nothing about them is
     /// to be put right. A closed one stays known for what it told.
     async fn let_go_of_children(&mut self, batch: &mut Batch, index: &str) -> Result<(), HarvestError> {
+        // Those that it does name were queued by a commit that may still go on.
+        self.committed().await?;
         for (uri, mut child) in queue::children(&self.catalog, index).await? {
             if child.run != self.run.id && !queue::is_settled_child(&child, child.until) {
                 child.parent = None;
