@@ -60,7 +60,7 @@ pub use pending::{Action, PendingRecord};
 pub use problem::{Ignored, ProblemReason, ProblemRecord, Subject, UnknownReason};
 pub use resource::{
     Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, HeldBitstream, Holding, Listing,
-    ResourceRecord,
+    ResourceRecord, content_coding,
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord, Untold, Waiting, wait_again};

@@ -55,6 +55,13 @@ pub struct Listing {
     pub latest: Option<Timestamp>,
 }
 
+/// A Content-Encoding as it is kept with bytes: in lower case. None for the absence of any, which is `identity`
+/// (RFC 9110, section 8.4.1).
+pub fn content_coding(declared: &str) -> Option<String> {
+    let coding = declared.trim().to_ascii_lowercase();
+    (!coding.is_empty() && coding != "identity").then_some(coding)
+}
+
 /// A bitstream that was judged and may be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bitstream {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
-use model::{Evidence, Validators};
+use model::{Evidence, Validators, content_coding};
 use tokio::time::Instant;
 use url::Url;
 
@@ -137,8 +137,7 @@ impl Response {
 
     /// How the bytes are encoded, in lower case, where they are. They are given as they are sent all the same.
     pub fn content_encoding(&self) -> Option<String> {
-        let coding = self.header_text(CONTENT_ENCODING)?.to_ascii_lowercase();
-        (!coding.is_empty() && coding != "identity").then_some(coding)
+        content_coding(self.header_text(CONTENT_ENCODING)?)
     }
 
     /// What seems to answer in the place of the content. Only where the request says that it judges this itself.

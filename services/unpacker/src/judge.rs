@@ -1,7 +1,7 @@
 //! The judgement of a member: its bytes against what its entry declares.
 
 use fixity::{Algorithm, Computed, Digest, Mismatch, Verdict};
-use model::{Assurance, Location, ManifestEntry, MemberResult, StoredBitstream, Validators};
+use model::{Assurance, Location, ManifestEntry, MemberResult, StoredBitstream, Validators, content_coding};
 
 /// What an entry declares of its bitstream (RS-8).
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub(crate) fn verified(
         location,
         computed,
         media_type: entry.metadata.media_type.clone(),
-        encoding: None,
+        encoding: entry.metadata.encoding.as_deref().and_then(content_coding),
         validators: Validators::default(),
         modified: None,
         final_url: None,

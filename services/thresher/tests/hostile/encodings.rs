@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use testkit::scripted::Reply;
 
-use crate::common::{Destination, Site, resource, urlset};
+use crate::common::{Destination, Package, Site, package, resource, urlset};
 
 const LIST: &str = r#"capability="resourcelist" at="2026-01-01T00:00:00Z""#;
 const PLAIN: &str = "plain words";
@@ -63,4 +63,21 @@ async fn an_encoding_that_is_not_known_is_not_undone() {
     copy.sync(&list).exits(0);
     assert_eq!(encoding(&copy, &uri).as_deref(), Some("br"));
     copy.run("cat", &[&uri, "--decode"]).exits(2).complains(&["br"], &["--decode"]);
+}
+
+#[tokio::test]
+async fn a_member_of_a_dump_keeps_the_encoding_that_its_manifest_declares() {
+    let site = Site::start().await;
+    let at = "2026-01-01T00:00:00Z";
+    let (uri, other) = (site.uri("/a"), site.uri("/b"));
+    let digest = fixity::Sha256::of(&gzipped());
+    let entry = format!(r#"hash="sha-256:{digest}" encoding=" GZIP " path="/a""#);
+    let zip = Package::of_resources(at).entry(&uri, &entry).member("a", gzipped()).holds(&other, PLAIN).zip();
+    let named = package(&site.reply("/1.zip", Reply::ok(zip.clone())), &zip, "");
+    let dump = site.serve("/dump.xml", urlset(&format!(r#"capability="resourcedump" at="{at}""#), &[named]));
+    let copy = Destination::directory();
+    copy.sync(&dump).exits(0);
+    assert_eq!((copy.cat(&uri), encoding(&copy, &uri).as_deref()), (gzipped(), Some("gzip")));
+    assert_eq!((copy.cat(&other), encoding(&copy, &other)), (PLAIN.into(), None));
+    assert_eq!(copy.run("cat", &[&uri, "--decode"]).exits(0).stdout, PLAIN);
 }
