@@ -7,6 +7,10 @@ use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};
 
+/// What a first run asks for before the second part of a Resource List Index: robots.txt, the Source Description, the
+/// Capability List, the index and its first part.
+const BEFORE_SECOND_PART: u32 = 5;
+
 /// A Source with a Resource List and nothing else, of so many resources.
 fn listed(resources: u32) -> SiteSpec {
     SiteSpec {
@@ -175,12 +179,55 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
 #[test]
 fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_one() {
     let site = SiteSpec { list_parts: 2, etag: false, last_modified: false, ..listed(6) };
-    // Source Description, Capability List, the index and its first part are answered.
-    let gone = HttpFault { on: On::Documents, skip: 4, times: 1, what: What::Status(404, None) };
+    let gone =
+        HttpFault { on: On::Documents, skip: BEFORE_SECOND_PART, times: 1, what: What::Status(404, None) };
     assert_eq!(holds(plan(site, vec![sync_with(vec![gone])])).resources, 6);
     for seed in [428, 1019, 1065, 1121] {
         simulate(seed).unwrap();
     }
+}
+
+/// Seed 2294: changes were followed before there was a baseline. The first one was of an earlier moment, and what had
+/// changed between the two was never seen.
+#[test]
+fn a_gap_between_the_first_baseline_and_changes_that_were_followed_before_is_seen() {
+    let site = SiteSpec { change_list: true, ..listed(5) };
+    let steps = vec![
+        Step::Change { created: 0, updated: 2, deleted: 1 },
+        Step::Forget,
+        Step::Sync(Sync { mode: Some(model::Mode::Incremental), ..Sync::clean() }),
+        Step::Sync(Sync::clean()),
+    ];
+    assert_eq!(holds(plan(site, steps)).resources, 4);
+    simulate(2294).unwrap();
+}
+
+/// Seed 3161: a first run stored some resources and could not read the rest. What was gone when the next one read all of
+/// it was held for ever: nothing of a set without a baseline was compared with what is held.
+#[test]
+fn what_a_first_run_that_read_a_part_has_stored_is_compared_with_the_next_list() {
+    for list_parts in [0, 2] {
+        let site = SiteSpec { list_parts, packages: 2, change_list: true, ..listed(6) };
+        // The second package, or the second part of the index.
+        let (on, skip) =
+            if list_parts == 0 { (On::Packages, 1) } else { (On::Documents, BEFORE_SECOND_PART) };
+        let gone = HttpFault { on, skip, times: 1, what: What::Status(404, None) };
+        let steps =
+            vec![sync_with(vec![gone]), Step::Change { created: 0, updated: 0, deleted: 5 }, Step::Forget];
+        assert_eq!(holds(plan(site, steps)).resources, 1);
+    }
+    simulate(3161).unwrap();
+}
+
+/// Seed 4475: lists were published anew between the first part of an index and the second, under the same names. What
+/// had moved from the second to the first was never fetched.
+#[test]
+fn parts_of_two_editions_of_an_index_are_not_taken_for_the_whole_list() {
+    let site = SiteSpec { list_parts: 2, change_list: true, ..listed(6) };
+    let anew = HttpFault { on: On::Documents, skip: BEFORE_SECOND_PART, times: 1, what: What::Publishes };
+    let steps = vec![Step::Change { created: 2, updated: 0, deleted: 0 }, sync_with(vec![anew])];
+    assert_eq!(holds(plan(site, steps)).resources, 8);
+    simulate(4475).unwrap();
 }
 
 /// Seed 860: a dump was published anew between its first package and its second, under the same names. What had moved

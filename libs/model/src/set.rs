@@ -19,6 +19,10 @@ pub struct SetRecord {
     /// Whether a baseline was ever completed.
     #[serde(default)]
     pub has_baseline: bool,
+    /// Whether resources of it may be held although no baseline was ever completed: a run that could not read all of
+    /// one has stored some, or its changes were followed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partly_held: bool,
     /// The latest change that is settled or recorded as a problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synchronized_to: Option<Timestamp>,
@@ -28,6 +32,13 @@ pub struct SetRecord {
     /// Changes that lists told of although a hub should have, and has not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<Untold>,
+}
+
+impl SetRecord {
+    /// Whether resources of it may be held, so that what its lists do not name can be absent.
+    pub fn may_be_held(&self) -> bool {
+        self.has_baseline || self.partly_held
+    }
 }
 
 /// Changes that lists told of before any notification did.

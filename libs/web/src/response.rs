@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
+use jiff::Timestamp;
 use model::{Evidence, Validators, content_coding};
 use tokio::time::Instant;
 use url::Url;
@@ -138,6 +139,12 @@ impl Response {
     /// How the bytes are encoded, in lower case, where they are. They are given as they are sent all the same.
     pub fn content_encoding(&self) -> Option<String> {
         content_coding(self.header_text(CONTENT_ENCODING)?)
+    }
+
+    /// When the server says that it sent this (`Date`), in whole seconds.
+    pub fn date(&self) -> Option<Timestamp> {
+        let date = httpdate::parse_http_date(self.header_text(DATE)?).ok()?;
+        Timestamp::try_from(date).ok()
     }
 
     /// What seems to answer in the place of the content. Only where the request says that it judges this itself.

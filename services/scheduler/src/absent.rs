@@ -9,7 +9,7 @@ use catalog::Batch;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Absence, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
-    ResourceRecord, ResourceUri, SetId, Subject, Validators, Why, plural,
+    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why, plural,
 };
 use resourcesync::Capability;
 
@@ -73,8 +73,8 @@ impl Harvest {
     /// Begins to note what a set's lists name, where absence can mean anything. An empty list counts too.
     pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
         let is_list = ways::is_baseline(&record.capability);
-        let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
-        if is_list && has_baseline && self.options.absent != AbsentPolicy::Keep {
+        let may_be_held = self.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
+        if is_list && may_be_held && self.options.absent != AbsentPolicy::Keep {
             // Without room for the notes nothing is concluded from absence in this run.
             let silence = self.has_room().then(|| Silence { is_fresh: true, found: None });
             self.seen.entry(record.set.clone()).or_insert(silence);

@@ -102,7 +102,7 @@ impl Harvest {
         let mut batch = Batch::new();
         for id in asked.iter().filter(|id| !compared.contains(*id)) {
             let Some(set) = self.sets.get(id) else { continue };
-            let may_tell = set.has_baseline && !set.doubtful && !doubtful.contains(id);
+            let may_tell = set.may_be_held() && !set.doubtful && !doubtful.contains(id);
             let is_list = read.get(id).copied().filter(|_| may_tell);
             self.note(&mut batch, id, |before| {
                 let fresh = is_list.map(|uncompared| Waiting {

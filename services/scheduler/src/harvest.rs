@@ -123,6 +123,8 @@ pub struct Harvest {
     pub(crate) has_looked: bool,
     /// Documents that were read from their first entry to their end in this process.
     pub(crate) read_whole: HashSet<String>,
+    /// Indexes that are of the edition that was read, although their parts say a later moment.
+    pub(crate) current_indexes: HashSet<String>,
     /// Documents that were not modified, in this process.
     pub(crate) unmodified: HashSet<String>,
     /// The list that discovery has begun to read. Let go of before anything else is asked for.
@@ -313,6 +315,7 @@ impl Harvest {
             ahead: Ahead::default(),
             has_looked,
             read_whole: HashSet::new(),
+            current_indexes: HashSet::new(),
             unmodified: HashSet::new(),
             begun: None,
             spacing: None,

@@ -15,6 +15,7 @@ mod decide;
 mod discover;
 mod dispatch;
 mod document;
+mod edition;
 mod entries;
 mod entry;
 mod error;

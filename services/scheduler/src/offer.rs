@@ -133,7 +133,8 @@ impl Harvest {
 
     /// Queues documents that are not of this run yet.
     async fn queue(&mut self, batch: &mut Batch, ways: Ways) -> Result<(), HarvestError> {
-        for (id, set) in &self.sets {
+        for (id, set) in &mut self.sets {
+            set.partly_held = !set.has_baseline && !self.is_bare;
             batch.put_set(id, set);
         }
         for (set, capability, uri) in ways.documents {

@@ -33,6 +33,7 @@ impl Harvest {
         if self.queue_unread_lists().await? {
             self.read_queued().await?;
         }
+        self.judge_list_editions().await?;
         self.settle_absences().await?;
         Ok(false)
     }

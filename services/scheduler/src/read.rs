@@ -45,6 +45,8 @@ pub struct DocumentStream {
     pub requests: u32,
     /// What a problem with it is to be judged by: where it came from, and what the server said of it.
     pub evidence: Box<Evidence>,
+    /// When the server says that it sent it.
+    pub(crate) sent_at: Option<Timestamp>,
     /// Bytes that were parsed so far, after decompression.
     bytes: Arc<AtomicU64>,
     parts: mpsc::Receiver<Part>,
@@ -113,7 +115,7 @@ pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Opti
     tokio::spawn(inflate(member, chunks_in));
     let (bytes, parts) = parts_of(chunks_out, options);
     let (validators, evidence) = (Validators::default(), Box::default());
-    DocumentStream { url, validators, requests: 0, evidence, bytes, parts }
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
 /// Begins to read a document that is here already, as it came from `url`.
@@ -124,7 +126,7 @@ pub(crate) fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> Document
     let _ = chunks_in.try_send(Ok(bytes.into()));
     let (bytes, parts) = parts_of(chunks_out, options);
     let (validators, evidence) = (Validators::default(), Box::default());
-    DocumentStream { url, validators, requests: 0, evidence, bytes, parts }
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
 /// Parses chunks. Gives how many bytes were parsed, and the parts as they come.
@@ -159,11 +161,12 @@ impl DocumentStream {
         let url = response.final_url().clone();
         let validators = response.validators();
         let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
+        let sent_at = response.date();
         let options = Options { base: Some(url.clone()), ..options };
         let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
         tokio::spawn(receive(pieces, response, chunks_in));
         let (bytes, parts) = parts_of(chunks_out, options);
-        Self { url, validators, requests, evidence, bytes, parts }
+        Self { url, validators, requests, evidence, sent_at, bytes, parts }
     }
 
     /// Bytes that were parsed so far, after decompression.

@@ -135,12 +135,14 @@ pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentR
     if lists.is_empty() {
         return;
     }
-    set.has_baseline = true;
+    let before = std::mem::replace(&mut set.has_baseline, true);
+    set.partly_held = false;
     // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
     let at = lists.iter().map(|record| record.at).min().flatten();
     set.baseline_at = at.or(set.baseline_at);
     let reached = lists.iter().map(|record| record.at_latest).min().flatten();
-    set.synchronized_to = set.synchronized_to.max(reached);
+    // Changes that were followed without a baseline say nothing of the time before them, which this one may be of.
+    set.synchronized_to = if before { set.synchronized_to.max(reached) } else { reached };
 }
 
 fn of_run(
@@ -298,6 +300,21 @@ mod tests {
         changes.latest_change = Some(second(25));
         assert!(advance(&mut set, run, &[changes]));
         assert_eq!(set.synchronized_to, Some(second(25)));
+    }
+
+    #[test]
+    fn changes_that_were_followed_before_the_first_baseline_hide_no_gap_behind_it() {
+        let (_, mut set) = set(&BOTH);
+        let first = RunId::fresh();
+        let mut changes = document(first, Capability::ChangeList, DocumentState::Done, None, None);
+        changes.from = Some(second(20));
+        assert!(advance(&mut set, first, &[changes.clone()]));
+        assert_eq!((set.has_baseline, set.synchronized_to), (false, Some(second(20))));
+        let run = RunId::fresh();
+        changes.run = run;
+        let list = document(run, Capability::ResourceList, DocumentState::Done, Some(10), None);
+        assert!(advance(&mut set, run, &[list, changes]));
+        assert_eq!((set.baseline_at, set.synchronized_to), (Some(second(10)), Some(second(10))));
     }
 
     #[test]

@@ -5,15 +5,11 @@
 
 use jiff::Timestamp;
 use model::{Contents, DocumentRecord, DocumentState, Evidence, PackageRecord, ProblemReason};
-use resourcesync::{Capability, Mode as ReadMode};
-use url::Url;
-use web::WebError;
+use resourcesync::Capability;
 
 use crate::document::unreadable;
-use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::read::{self, Opened, Part};
 
 impl Harvest {
     /// Gives up a Resource Dump that was published anew before this package was received. The package is taken all the
@@ -36,8 +32,7 @@ impl Harvest {
             return Ok(());
         }
         // A snapshot may take its time: only the dump itself tells whether it is another one now.
-        let Ok(url) = Url::parse(&record.document) else { return Ok(()) };
-        match self.is_as_read(&url, &dump).await {
+        match self.is_as_read(&record.document, &dump).await {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let why = format!(
@@ -55,23 +50,6 @@ impl Harvest {
     fn is_alone(&self, dump: &DocumentRecord) -> bool {
         let dumps = self.sets.get(&dump.set).map(|set| set.documents(&Capability::ResourceDump).count());
         dump.packages == 1 && dump.parent.is_none() && dumps == Some(1)
-    }
-
-    /// Whether a dump is the edition that was read, by its `at`.
-    async fn is_as_read(&mut self, url: &Url, dump: &DocumentRecord) -> Result<bool, WebError> {
-        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-        let horizon = Horizon::at(self.clock.now());
-        let opened = read::open(&self.client, url, dump.validators.clone(), horizon.options(mode)).await?;
-        let mut stream = match opened {
-            Opened::NotModified { requests } => {
-                self.run.counters.requests += u64::from(requests);
-                return Ok(true);
-            }
-            Opened::Document(stream) => stream,
-        };
-        self.run.counters.requests += u64::from(stream.requests);
-        let Some(Part::Header(header)) = stream.next().await else { return Ok(false) };
-        Ok(header.at.and_then(|at| horizon.certain_instant(&at)) == dump.at)
     }
 }
 

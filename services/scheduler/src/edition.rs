@@ -1,0 +1,118 @@
+//! Whether the parts of a Resource List Index are of the edition of the index that was read.
+//!
+//! A Source may publish its lists anew under the same names while they are read. What was in one part is then in
+//! another, and parts of two editions together may name less than either edition does.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::{DocumentRecord, DocumentState, Evidence, ProblemReason};
+use resourcesync::{Capability, Mode as ReadMode};
+use tokio::time::Instant;
+use url::Url;
+use web::WebError;
+
+use crate::document::unreadable;
+use crate::entry::Horizon;
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+use crate::read::{self, Opened, Part};
+
+/// Times of documents and of HTTP have whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Harvest {
+    /// Gives up Resource List Indexes that were published anew before all their parts were read. What the parts name is
+    /// taken all the same, and the next run reads them again.
+    pub(crate) async fn judge_list_editions(&mut self) -> Result<(), HarvestError> {
+        for (uri, index) in self.indexes_with_later_parts().await? {
+            // A snapshot may take its time: only the index itself tells whether it is another one now.
+            match self.is_as_read(&uri, &index).await {
+                Ok(true) => {
+                    self.current_indexes.insert(uri);
+                }
+                Ok(false) => {
+                    let why = "the Source published it anew while its parts were read, and one of them is later than \
+                               the edition that was read: parts of two editions may leave resources out";
+                    let failure =
+                        unreadable(ProblemReason::ChangedAgain, why.to_owned(), Evidence::default());
+                    self.fail_document(&uri, index, failure).await?;
+                }
+                Err(error) => self.fail_document_web(&uri, index, &error).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The indexes of this run that say they are of an earlier moment than one of their parts, but for those that were
+    /// found to be as they were read.
+    async fn indexes_with_later_parts(&self) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+        let of_run = |(_, record): &(String, DocumentRecord)| {
+            record.run == self.run.id
+                && record.capability == Capability::ResourceList
+                && record.state == DocumentState::Done
+        };
+        let lists: HashMap<String, DocumentRecord> =
+            queue::documents(&self.catalog).await?.into_iter().filter(of_run).collect();
+        let indexes: BTreeSet<&String> = lists
+            .values()
+            .filter_map(|part| {
+                let index = part.parent.as_ref()?;
+                (part.at > lists.get(index)?.at).then_some(index)
+            })
+            .filter(|index| lists[*index].at.is_some() && !self.current_indexes.contains(*index))
+            .collect();
+        Ok(indexes.into_iter().map(|uri| (uri.clone(), lists[uri].clone())).collect())
+    }
+
+    /// Whether a document is still the edition that was read, by its `at`. One that is dated by the very request tells
+    /// nothing of editions, and counts as the same.
+    pub(crate) async fn is_as_read(&mut self, uri: &str, known: &DocumentRecord) -> Result<bool, WebError> {
+        // It was read, so it is a URL.
+        let Ok(url) = Url::parse(uri) else { return Ok(true) };
+        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+        let horizon = Horizon::at(self.clock.now());
+        let asked_at = Instant::now();
+        let opened = read::open(&self.client, &url, known.validators.clone(), horizon.options(mode)).await?;
+        let mut stream = match opened {
+            Opened::NotModified { requests } => {
+                self.run.counters.requests += u64::from(requests);
+                return Ok(true);
+            }
+            Opened::Document(stream) => stream,
+        };
+        self.run.counters.requests += u64::from(stream.requests);
+        let took = asked_at.elapsed();
+        let Some(Part::Header(header)) = stream.next().await else { return Ok(false) };
+        let at = header.at.and_then(|at| horizon.certain_instant(&at));
+        Ok(at == known.at || is_dated_by_request(at, stream.sent_at, took))
+    }
+}
+
+/// Whether a document says that it is of the moment of the request that was answered at `sent_at`.
+fn is_dated_by_request(at: Option<Timestamp>, sent_at: Option<Timestamp>, took: Duration) -> bool {
+    let latest = at.and_then(|at| at.checked_add(took).ok()?.checked_add(SECOND).ok());
+    latest.zip(sent_at).is_some_and(|(latest, sent_at)| latest > sent_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Option<Timestamp> {
+        Some(Timestamp::from_second(seconds).unwrap())
+    }
+
+    #[test]
+    fn a_document_of_the_second_of_its_request_is_dated_by_it() {
+        let took = Duration::from_millis(200);
+        assert!(is_dated_by_request(at(100), at(100), took));
+        assert!(is_dated_by_request(at(100), at(101), took), "a second began meanwhile");
+        assert!(!is_dated_by_request(at(99), at(101), took));
+        assert!(is_dated_by_request(at(91), at(101), Duration::from_secs(10)));
+        assert!(!is_dated_by_request(None, at(101), took));
+        assert!(!is_dated_by_request(at(101), None, took), "a server without a clock says nothing");
+    }
+}
