@@ -1,14 +1,13 @@
-//! A body as it comes in: in memory while it is small, in a spool file as soon as it is not. Its digests are computed as the
-//! bytes pass.
+//! Receives a body: in memory while it is small, then in a spool file. Digests are computed while the bytes arrive.
 
 use bytes::{Bytes, BytesMut};
 use fixity::{Algorithm, Computed, Hasher};
 use store::{Spool, Spooled, Store, StoreError};
 
-/// A body that is whole.
+/// A complete body.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Small enough to travel with others.
+    /// Small enough for a pack.
     Small {
         /// The bytes.
         bytes: Bytes,
@@ -48,7 +47,7 @@ impl<'a> Receiving<'a> {
         Self { store, algorithms, small_bytes, state: State::Memory { bytes: BytesMut::new(), hasher } }
     }
 
-    /// Takes the next piece.
+    /// Appends the next chunk.
     pub(crate) async fn append(&mut self, piece: Bytes) -> Result<(), StoreError> {
         match &mut self.state {
             State::Memory { bytes, hasher } if bytes.len() + piece.len() <= self.small_bytes => {
@@ -68,7 +67,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// How many bytes have come.
+    /// Number of bytes received.
     pub(crate) fn len(&self) -> u64 {
         match &self.state {
             State::Memory { bytes, .. } => bytes.len() as u64,
@@ -76,7 +75,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Forgets what came: the server begins anew.
+    /// Discards the received bytes: the server starts again.
     pub(crate) async fn restart(&mut self) -> Result<(), StoreError> {
         let hasher = self.hasher();
         match &mut self.state {
@@ -89,7 +88,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// The body is whole.
+    /// Completes the body.
     pub(crate) async fn finish(self) -> Result<Body, StoreError> {
         match self.state {
             State::Memory { bytes, hasher } => {

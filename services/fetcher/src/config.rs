@@ -1,29 +1,29 @@
-//! What can be set.
+//! Settings of fetch jobs.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// What can be set.
+/// Settings of fetch jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FetcherConfig {
-    /// After so many seconds a job ends; resources it has not reached come back as deferred.
+    /// Seconds after which a job ends; resources not reached come back as deferred.
     pub job_seconds: u64,
-    /// Bodies up to this many bytes travel in packs; 0 = each is an object of its own.
+    /// Bodies up to this many bytes go into packs; 0 = each is an object of its own.
     pub small_bytes: usize,
-    /// The largest resource taken, in bytes, where its Source says nothing else.
+    /// Maximum size of a resource in bytes, unless its Source has another limit.
     pub largest_bytes: u64,
-    /// How often a broken body is taken up again where it stopped, within one job.
+    /// How often an interrupted body is resumed where it stopped, within one job.
     pub resumes: u32,
-    /// After so many seconds a job that receives a package ends, and another goes on with it: long enough that what a new request
-    /// costs is nothing beside it, short enough that the Sources of an origin take turns.
+    /// Seconds after which a job that receives a package ends, and another continues it. This is long enough that a
+    /// new request costs little in comparison, and short enough that the Sources of an origin take turns.
     pub package_seconds: u64,
-    /// The most ranges of a package that are asked for at a time, where the server gives ranges and the origin's limit leaves places
-    /// that nobody else wants; 1 = never more than one.
+    /// Maximum parallel ranges of a package, if the server supports ranges and the origin's limit leaves spare
+    /// permits that no other job wants; 1 = never more than one.
     pub package_ranges_at_a_time: usize,
-    /// The largest package taken, in bytes. Beyond about 70 GiB it makes the parts larger in which packages are received, since S3 takes
-    /// no more than 10,000 of them.
+    /// Maximum size of a package, in bytes. Beyond about 70 GiB this makes the parts larger in which packages are
+    /// received, because S3 allows no more than 10,000 of them.
     pub largest_package_bytes: u64,
 }
 
@@ -42,12 +42,12 @@ impl Default for FetcherConfig {
 }
 
 impl FetcherConfig {
-    /// The time of a job.
+    /// Time limit of a job.
     pub(crate) fn job_time(&self) -> Duration {
         Duration::from_secs(self.job_seconds)
     }
 
-    /// The time of a job that receives a package.
+    /// Time limit of a job that receives a package.
     pub(crate) fn package_time(&self) -> Duration {
         Duration::from_secs(self.package_seconds)
     }

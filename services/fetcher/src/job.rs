@@ -1,4 +1,4 @@
-//! A job: resources of one origin, one after the other.
+//! A fetch job: resources of one origin, one after the other.
 
 #[cfg(test)]
 mod tests;
@@ -20,16 +20,16 @@ use crate::package::Loners;
 use crate::sink::Sink;
 use crate::{FetcherConfig, FetcherMetrics, resource};
 
-/// Requests in a row without any answer after which the rest of a job is left for later.
+/// Consecutive requests without any answer after which the rest of a job is deferred.
 const UNANSWERED: u32 = 3;
 
-/// Works fetch jobs.
+/// Processes fetch jobs.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     pub(crate) client: Client,
     credentials: Credentials,
     pub(crate) store: Store,
-    /// Of all jobs of this process: those that end while others store theirs share a pack.
+    /// Packs of all jobs of this process: jobs that end while others store their bodies share a pack.
     packs: SharedPacks,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -40,7 +40,7 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher that asks through `client`, stores in `store` and reports on `bus`.
+    /// A fetcher that requests through `client`, stores in `store` and reports on `bus`.
     pub fn new(
         client: Client,
         store: Store,
@@ -62,7 +62,7 @@ impl Fetcher {
         }
     }
 
-    /// Counts what it does.
+    /// Adds metrics.
     #[must_use]
     pub fn counted(self, metrics: FetcherMetrics) -> Self {
         let counted = metrics.clone();
@@ -70,13 +70,13 @@ impl Fetcher {
         Self { metrics, packs, ..self }
     }
 
-    /// Lets Sources name these credentials; otherwise there are none.
+    /// Allows Sources to name these credentials; without this call there are none.
     #[must_use]
     pub fn knowing(self, credentials: Credentials) -> Self {
         Self { credentials, ..self }
     }
 
-    /// One that asks as the terms of a Source say.
+    /// This fetcher with the terms of a Source.
     fn on(&self, terms: &Terms) -> Result<Self, String> {
         let asked = self.credentials.terms(terms).map_err(|error| error.to_string())?;
         let client = self.client.on(asked).map_err(|error| error.to_string())?;
@@ -90,19 +90,20 @@ impl Fetcher {
         Ok(Self { client, config, ..self.clone() })
     }
 
-    /// Gives packages back in the middle as soon as `stop` says so. A fetch job is short, and is worked to its end.
+    /// Stops package jobs in the middle when `stop` is cancelled. A fetch job is short, and is finished.
     #[must_use]
     pub fn stopped_by(self, stop: CancellationToken) -> Self {
         Self { stop, ..self }
     }
 
-    /// Works one message: reads the job, fetches, stores, sends it on. It may be acknowledged when this says so.
+    /// Processes one message: reads the job, fetches, stores, sends the result on. The returned value says whether it
+    /// may be acknowledged.
     pub async fn work(&self, payload: Payload) -> Work {
         Work::from_result(self.try_work(&payload).await)
     }
 
-    /// Gives a message back unworked, since its Source holds its share of this process already: what it asks for comes
-    /// back as deferred, and the origin's place is free for others.
+    /// Returns a message unprocessed, because its Source already uses its share of this process. Its resources come
+    /// back as deferred, and the permit of the origin is free for other Sources.
     pub async fn give_back(&self, payload: Payload) -> Work {
         Work::from_result(self.try_give_back(&payload).await)
     }
@@ -112,7 +113,7 @@ impl Fetcher {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
                 let job = payload.read::<PackageJob>().map_err(Work::poison)?;
                 let PackageJob { id, source, run, lane, uri, seq, .. } = Arc::unwrap_or_clone(job);
-                // The next job finds out what earlier ones have received.
+                // The next job reads how much earlier ones have received.
                 let result = PackageResult::Deferred { received: 0 };
                 let queue = Queue::Outcomes { source: source.clone() };
                 let done =
@@ -135,13 +136,14 @@ impl Fetcher {
     async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
         let job = match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
-                // Packages are few, and what is worked with there is more: jobs of resources need not have room for it.
+                // Boxed: package jobs are few and their future is large, so jobs of resources need not have room for
+                // it.
                 return Box::pin(self.try_package(payload)).await;
             }
             job => job.map_err(Work::poison)?,
         };
         let _in_hand = self.metrics.begin();
-        // A credential that is missing may be there when this service is started anew, or with another one.
+        // A missing credential may exist after a restart of this service, or in another one.
         let fetcher = self.on(&job.terms).map_err(Work::later)?;
         let done = Arc::new(fetcher.fetch(&job).await.map_err(Work::later)?);
         let queue = Queue::Verify { source: done.source.clone() };
@@ -162,11 +164,12 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Fetches the resources of a job, without regard to how its terms say that it is asked, and stores what came. What is not reached in the job's time, or after the origin
-    /// asked for patience or stopped answering, comes back as deferred.
+    /// Fetches the resources of a job, without applying its terms, and stores the bodies. Resources come back as
+    /// deferred if they are not reached in the job's time, or after the origin requested a cooldown or stopped
+    /// answering.
     ///
     /// # Errors
-    /// Only when the store fails: then nothing of this delivery counts, and the job is to be done again.
+    /// Only when the store fails: then no result of this delivery counts, and the job must be repeated.
     pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
         let FetchJob { id, source, run, lane, terms, items } = job;
         let start = Instant::now();
@@ -187,7 +190,7 @@ impl Fetcher {
                 Ok(fresh) => {
                     unanswered = 0;
                     sink.take(n, item, fresh).await?;
-                    // Its place is known when the sink is finished.
+                    // Its location is known when the sink is finished.
                     results.push(FetchedResult::Deferred);
                 }
                 Err(result) => {
@@ -206,14 +209,14 @@ impl Fetcher {
     }
 }
 
-/// An item with what came of it. The job itself stays whole: it may be handed out again.
+/// An item with its result. The job itself stays intact: it may be redelivered.
 fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
     let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _, held_type: _ } = item;
     let (uri, declaration) = (uri.clone(), declaration.clone());
     Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }
 }
 
-/// How many requests in a row the origin left without an answer. One that asks for patience is left alone at once.
+/// Consecutive requests that the origin left unanswered. An origin that requests a cooldown is left alone at once.
 fn unanswered_after(result: &FetchedResult, before: u32) -> u32 {
     use ProblemReason::{Connect, Dns, Throttled, Timeout, Tls, TooSlow};
     match result {

@@ -1,4 +1,4 @@
-//! The fetcher as a daemon: turns URLs into stored bitstreams.
+//! The fetcher daemon: turns URLs into stored bitstreams.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What a fetcher counts.
+//! Metrics of a fetcher.
 
 use model::{FetchedResult, PackageOutcome, PackageResult, VerifyJob};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -10,10 +10,10 @@ use service::Metrics;
 
 use crate::package;
 
-/// From a job that has a pack for itself to as many as a process has in hand by default.
+/// From a job with a pack of its own to as many jobs as a process runs by default.
 const JOBS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
-/// What a fetcher counts. Cheap to clone; counts nobody sees until it is registered.
+/// Metrics of a fetcher. Cheap to clone; not exported until registered.
 #[derive(Debug, Clone)]
 pub struct FetcherMetrics {
     jobs_in_hand: Gauge,
@@ -30,7 +30,7 @@ struct ResultLabel {
     result: &'static str,
 }
 
-/// A job in hand, until it is dropped.
+/// An active job, until it is dropped.
 pub(crate) struct InHand(Gauge);
 
 impl Default for FetcherMetrics {
@@ -48,10 +48,10 @@ impl Default for FetcherMetrics {
 }
 
 impl FetcherMetrics {
-    /// Registers them with a service.
+    /// Registers the metrics with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
-        // There from the beginning: a fleet may go without dumps for ever.
+        // Present from the start: a fleet may run without dumps for ever.
         drop(counted.packages.get_or_create(&ResultLabel { result: "stored" }));
         drop(counted.ranges.get_or_create(&ResultLabel { result: "taken" }));
         metrics.register(|registry| {

@@ -1,11 +1,11 @@
-//! When a body was last modified, as far as its server can be believed.
+//! When a body was last modified, as far as its server is credible.
 
 use jiff::Timestamp;
 use model::Validators;
 
-/// The moment of `Last-Modified`. One that lies in the future by our clock is no moment of a modification (RFC 9110, 8.8.2.1), and
-/// neither is what cannot be read. One of the very seconds of the answer is not among the validators in the first place: a
-/// server that writes its page when it is asked always sends such a one.
+/// The time in `Last-Modified`. A time in the future by the local clock is invalid (RFC 9110, 8.8.2.1), and so is an
+/// unreadable one. A time in the same second as the response is never among the validators: a server that generates
+/// its page on request always sends such a time.
 pub(crate) fn believed(validators: &Validators, now: Timestamp) -> Option<Timestamp> {
     let text = validators.last_modified.as_deref()?;
     let modified = Timestamp::try_from(httpdate::parse_http_date(text.trim()).ok()?).ok()?;

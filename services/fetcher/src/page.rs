@@ -1,14 +1,14 @@
-//! Pages that come in the place of a resource.
+//! Detects pages that were served in place of a resource.
 
 use fixity::Computed;
 use model::{Disposition, Evidence, Failure, FetchItem, ProblemReason};
 use web::{Client, Response};
 
-/// Media types that say nothing of what the bytes are.
+/// Media types that give no information.
 const VAGUE: [&str; 4] = ["application/octet-stream", "binary/octet-stream", "application/x-download", "*/*"];
 
-/// Why what was received whole is no content, if it is not: a bot defence or a form to log in answered, or an HTML page came where
-/// something else was declared or held before. Bytes of which a declared digest agrees are content, whatever they look like.
+/// Why a complete body is not the content, if so. Either a bot defence or a login form answered, or an HTML page came
+/// although another type was declared or stored before. Bytes that match a declared digest are always the content.
 pub(crate) fn in_the_place_of(
     item: &FetchItem,
     response: &Response,
@@ -30,14 +30,14 @@ pub(crate) fn in_the_place_of(
     (response.is_html() && !is_meant).then(|| unexpected(response, expected, client))
 }
 
-/// Whether a media type says that the bytes are no HTML page.
+/// Whether a media type excludes HTML.
 pub(crate) fn says_no_html(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(essence.as_str(), "text/html" | "application/xhtml+xml");
     essence.contains('/') && !is_html && !VAGUE.contains(&essence.as_str())
 }
 
-/// The failure that an HTML page is where `expected` was declared or held before.
+/// Failure for an HTML page where `expected` was declared or stored before.
 pub(crate) fn unexpected(response: &Response, expected: &str, client: &Client) -> Failure {
     let at = web::redacted(response.final_url());
     Failure {

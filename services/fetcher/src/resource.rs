@@ -1,4 +1,4 @@
-//! One resource: its request, and what came of it.
+//! One resource: its request and result.
 
 use fixity::Algorithm;
 use jiff::Timestamp;
@@ -11,15 +11,15 @@ use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
 use crate::{modified, page};
 
-/// What came of a request.
+/// Result of a request.
 pub(crate) struct Got {
-    /// Requests it took, redirects included.
+    /// Requests made, redirects included.
     pub(crate) requests: u64,
-    /// The body, or what came instead of one.
+    /// The body, or the result without one.
     pub(crate) result: Result<Fresh<Body>, FetchedResult>,
 }
 
-/// What was received whole, and what the server said of it.
+/// A complete body, and the server's metadata.
 pub(crate) struct Fresh<B> {
     pub(crate) body: B,
     pub(crate) media_type: Option<String>,
@@ -29,17 +29,17 @@ pub(crate) struct Fresh<B> {
     pub(crate) final_url: Option<String>,
 }
 
-/// Why a body was not received whole.
+/// Why a body is incomplete.
 enum Break {
     Web(WebError),
     Store(StoreError),
 }
 
-/// Fetches one resource. A body that breaks off is taken up where it stopped if the server says that it is still the same
-/// one, and begun anew otherwise. `now` is the moment by which the server's times are believed.
+/// Fetches one resource. An interrupted body is resumed where it stopped if the server says that it is still the
+/// same, and restarted otherwise. `now` is the time by which the server's times are checked.
 ///
 /// # Errors
-/// Only the store's: whatever the Source does is a result.
+/// Only the store's: everything that the Source does is a result.
 pub(crate) async fn fetch(
     client: &Client,
     store: &Store,
@@ -69,7 +69,7 @@ pub(crate) async fn fetch(
             return Ok(Got { requests, result: Err(FetchedResult::NotModified) });
         }
         if response.status() != 206 && receiving.len() > 0 {
-            // The server sends the whole, perhaps another version: what came before is not part of it.
+            // The server sends the whole, perhaps another version: earlier bytes do not belong to it.
             receiving.restart().await?;
         }
         match receive(&mut response, &mut receiving).await {
@@ -94,7 +94,7 @@ pub(crate) async fn fetch(
             }
             Err(Break::Store(error)) => return Err(error),
             Err(Break::Web(error)) => {
-                // What is too large or too slow would be so again.
+                // A body that is too large or too slow would be so again.
                 let is_limit = matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooSlow);
                 let again = next_range(&response, receiving.len()).filter(|_| !is_limit);
                 if resumes == 0 || again.is_none() {
@@ -107,7 +107,7 @@ pub(crate) async fn fetch(
     }
 }
 
-/// The request for a resource, which is judged when its digest is known.
+/// The request for a resource; its body is judged when its digest is known.
 fn ask(item: &FetchItem, url: Url) -> GetRequest {
     let encoding = item.declaration.encoding.clone();
     GetRequest { judges_walls: true, encoding, ..GetRequest::new(url) }
@@ -120,7 +120,7 @@ async fn receive(response: &mut Response, body: &mut Receiving<'_>) -> Result<()
     Ok(())
 }
 
-/// Where to go on, if the server gave a validator strong enough to say "the same bytes" (RFC 9110, 13.1.5).
+/// The range to resume at, if the server gave a validator strong enough to mean "the same bytes" (RFC 9110, 13.1.5).
 fn next_range(response: &Response, from: u64) -> Option<Range> {
     let if_range = response.validators().etag.filter(|etag| !etag.starts_with("W/"))?;
     (from > 0).then(|| Range::rest(from, if_range))

@@ -1,4 +1,4 @@
-//! The fetcher beside others: one of a fleet that shares a message bus and a store.
+//! The fetcher service, in a fleet with a message bus and a store.
 
 use std::sync::Arc;
 
@@ -26,26 +26,26 @@ pub struct Config {
     pub nats: NatsConfig,
     /// The store.
     pub store: StoreConfig,
-    /// How Sources are asked.
+    /// HTTP settings for requests to Sources.
     #[serde(default)]
     pub http: HttpConfig,
-    /// What is the fetcher's own.
+    /// Settings of the fetcher itself.
     #[serde(default)]
     pub fetcher: Settings,
 }
 
-/// What is the fetcher's own.
+/// Settings of the fetcher itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Jobs worked on at a time, over all origins. Each takes the memory of one pack at most.
+    /// Concurrent jobs, over all origins. Each takes the memory of one pack at most.
     pub jobs_at_a_time: usize,
-    /// Jobs of one Source worked on at a time; none = half of all. So slow Sources leave places to the others.
+    /// Concurrent jobs of one Source; none = half of all. So slow Sources leave capacity to the others.
     pub jobs_of_a_source_at_a_time: Option<usize>,
-    /// How many bytes an HTTP/2 server may send before it hears that they were taken, 65,535 at least. Each job takes
-    /// so much memory beside its own; and a distant server sends no more than this in the time of a way there and back.
+    /// HTTP/2 flow-control window in bytes, 65,535 at least: how much a server may send before it is acknowledged.
+    /// Each job takes this memory in addition. A distant server sends no more than this per round trip.
     pub http2_window_bytes: u32,
-    /// What of the jobs themselves can be set.
+    /// Settings of the jobs.
     pub jobs: FetcherConfig,
 }
 
@@ -61,7 +61,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Jobs of one Source worked on at a time, at least one.
+    /// Concurrent jobs of one Source, at least one.
     fn share(&self) -> usize {
         self.jobs_of_a_source_at_a_time.unwrap_or(self.jobs_at_a_time.div_ceil(2)).max(1)
     }
@@ -73,10 +73,10 @@ impl ServiceConfig for Config {
     }
 }
 
-/// Works the fetch jobs of every active lane until the service is to stop; then it finishes those in hand.
+/// Processes the fetch jobs of every active origin queue until the service stops; then finishes those in progress.
 ///
 /// # Errors
-/// When the configuration is wrong, or a job says that nothing works before a person has acted.
+/// When the configuration is wrong, or a job fails in a way that only the operator can fix.
 pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
     fleet::unless_stopped(work(context).await)
 }
@@ -86,25 +86,26 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Settings { jobs_at_a_time, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
     let patience = jobs.job_time();
     let jobs_at_a_time = jobs_at_a_time.max(1);
-    // A job holds the bodies that wait for a pack, or what was made of them (piece by piece), and the body that is being received, or else
-    // a part of a package: once whole, while it is stored, and once in the pieces that are put together.
+    // A job has the bodies that wait for a pack (or the pack built from them, chunk by chunk) and the body that is
+    // being received. Or it has a part of a package: once whole, while it is stored, and once in the pieces that are
+    // combined.
     let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
-    // Each job has one connection in use at most whose window is full while the job is slower than its server.
+    // Each job has at most one connection with a full window, while the job is slower than its server.
     let window_bytes = jobs_at_a_time as u64 * u64::from(http2_window_bytes);
     context.metrics.bound_memory("fetcher-connections", window_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, metrics } = context;
-    // The limit of an origin is kept by the bus, over the whole fleet; a job sends one request at a time.
+    // The bus enforces the limit of an origin in the whole fleet; a job sends one request at a time.
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let web = WebConfig { http2_window: http2_window_bytes, ..config.http.web(jobs_at_a_time) };
     let client = Client::new(web)?;
     fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
-    // Until the jobs in hand have ended: they still hear what others should know.
+    // Until the jobs in progress have ended: they still need the cooldowns of the fleet.
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
     let me = MemberId::fresh("fetcher");
     let member =

@@ -1,4 +1,5 @@
-//! Where bodies go: small ones together into packs, which jobs that end at about the same time share; large ones each into an object of its own.
+//! Stores bodies: small ones together in packs, which jobs that end at about the same time share; each large one in
+//! an object of its own.
 
 use fixity::Computed;
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use crate::FetcherConfig;
 use crate::body::Body;
 use crate::resource::Fresh;
 
-/// The bodies of one job. An item is told by its place in the job.
+/// The bodies of one job. An item is identified by its position in the job.
 pub(crate) struct Sink<'a> {
     store: &'a Store,
     source: &'a SourceId,
@@ -17,12 +18,12 @@ pub(crate) struct Sink<'a> {
     now: Timestamp,
     has_packs: bool,
     batch: PackBatch,
-    /// What is in the batch, in its order.
+    /// Bodies in the batch, in order.
     waiting: Vec<(usize, Fresh<Computed>)>,
     stored: Vec<(usize, StoredBitstream)>,
 }
 
-/// How many small bodies a job may bring, and how many bytes they have together, where that is declared.
+/// Maximum number of small bodies of a job, and their total bytes as far as declared.
 fn declared(items: &[FetchItem], config: &FetcherConfig) -> (usize, usize) {
     let lengths = items.iter().filter_map(|item| usize::try_from(item.declaration.length?).ok());
     (items.len(), lengths.filter(|length| *length <= config.small_bytes).sum())
@@ -92,7 +93,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Stores what still waits, and gives what was stored of each item.
+    /// Stores the waiting bodies, and returns what was stored of each item.
     pub(crate) async fn finish(mut self) -> Result<Vec<(usize, StoredBitstream)>, StoreError> {
         self.store_batch().await?;
         Ok(self.stored)

@@ -1,4 +1,4 @@
-//! Whole jobs, over real HTTP: what a server may do, and what the job says of it.
+//! Whole jobs, over real HTTP: server behaviours, and the results of the job.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Case {
         (job.items.remove(0).result, job.requests)
     }
 
-    /// What lies in the store, hashed again as it is read.
+    /// The stored bytes, hashed again while they are read.
     async fn bytes(&self, stored: &StoredBitstream) -> bytes::Bytes {
         let bitstream = Bitstream {
             location: stored.location.clone(),

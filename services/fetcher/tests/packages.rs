@@ -1,4 +1,4 @@
-//! Packages, over real HTTP: what a server may do to a long download, and what is kept of it.
+//! Packages, over real HTTP: what a server may do to a long download, and which bytes are kept.
 #![allow(missing_docs)]
 
 mod common;
@@ -112,7 +112,7 @@ async fn a_package_comes_whole_with_what_the_server_says_of_it() {
     assert_eq!(stored.validators.etag.as_deref(), Some("\"v1\""));
     assert_eq!(stored.modified, Some("2026-01-02T03:04:05Z".parse().unwrap()));
 
-    // The job is worked once more: its outcome may have been lost.
+    // The job is repeated: its outcome may have been lost.
     let again = case.fetch_at("/a").await;
     assert_eq!((again.requests, again.result), (0, PackageResult::Stored(stored)));
 }
@@ -181,12 +181,12 @@ async fn a_package_that_has_changed_is_begun_anew() {
 async fn of_a_server_without_ranges_a_broken_package_comes_again_from_its_beginning() {
     let case = Case::new().await;
     let body = body(300_000);
-    // It has a validator, and ignores the range.
+    // The server has a validator, and ignores the range.
     case.server.push("/a", Reply::ok(body.clone()).header("etag", "\"v1\"").cut_after(200_000));
     case.server.push("/a", Reply::ok(body.clone()).header("etag", "\"v1\""));
     case.assert_stored(case.fetch_at("/a").await, &body).await;
 
-    // It has none: nothing is kept, and nothing pretends to be.
+    // It has no validator: no bytes are kept, and the outcome reports none.
     case.server.push("/b", Reply::ok(body.clone()).cut_after(200_000));
     let outcome = case.fetch(PackageJob { seq: Seq::new(6), ..job(&case.server.uri("/b")) }).await;
     let failure = failed(outcome);
@@ -208,7 +208,7 @@ async fn a_package_that_goes_forward_and_breaks_again_is_deferred() {
     case.server.push("/a", rest(&body, 250_000, "\"v1\""));
     assert_eq!(deferred(case.fetch_at("/a").await), 200_000);
     assert_eq!(deferred(case.fetch_at("/a").await), 250_000);
-    // Nothing came: that is a failure, and what is kept is kept.
+    // No bytes came: that is a failure, and the kept bytes stay.
     assert_eq!(failed(case.fetch_at("/a").await).reason, ProblemReason::Interrupted);
     case.assert_stored(case.fetch_at("/a").await, &body).await;
 }
@@ -269,7 +269,7 @@ async fn a_package_beyond_the_limit_is_refused_before_it_fills_the_store() {
     case.assert_stored(case.fetch_at("/a").await, &body(100_000)).await;
 }
 
-/// Serves one request: the head of a reply, and as much of `sent` as it is let; then it stands still.
+/// Serves one request: the head of a response, and `sent` bytes of its body; then it stalls.
 async fn stands_still(
     listener: tokio::net::TcpListener,
     head: String,
@@ -291,7 +291,7 @@ async fn stands_still(
 #[tokio::test]
 async fn when_the_service_stops_or_the_time_is_over_nothing_that_came_is_lost() {
     let mut case = Case::new().await;
-    // More than sockets hold, so that some of it has come for certain when all is sent.
+    // More than sockets buffer, so that some of it was received for certain when all is sent.
     let body = body(4 * PART);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/a", listener.local_addr().unwrap());
@@ -328,7 +328,7 @@ async fn a_job_on_the_queue_is_answered_among_the_outcomes() {
     bus.open(spec.clone()).await.unwrap();
     let fetcher = case.fetcher(Arc::clone(&bus));
     assert_eq!(fetcher.work(model::encode(&job_at).into()).await, Work::Done);
-    // It is asked as its Source wants.
+    // The request uses the terms of its Source.
     let asked = case.server.requests().remove(0);
     assert!(asked.header("user-agent").unwrap().ends_with("(+mailto:partner@example.org)"));
     let seen = CancellationToken::new();

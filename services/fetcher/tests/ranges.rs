@@ -1,4 +1,5 @@
-//! Packages received in several ranges at a time: within the origin's limit, never mixed, and never more than a part ahead of what is kept.
+//! Packages received in several parallel ranges: within the origin's limit, never mixed, and never more than a part
+//! ahead of what is kept.
 #![allow(missing_docs)]
 
 mod common;
@@ -20,7 +21,7 @@ use web::{Client, RobotsPolicy, WebConfig};
 const MIB: usize = 1024 * 1024;
 const PART: usize = 8 * MIB;
 
-/// A server, a bus whose lane has this limit, and a store that outlives its fetchers.
+/// A server, a bus whose origin queue has this limit, and a store that outlives its fetchers.
 struct Case {
     server: FileServer,
     bus: Arc<MemoryBus>,
@@ -55,12 +56,12 @@ impl Case {
         };
         let reader = self.store.range_reader(&stored.location, stored_length);
         assert!(reader.read_at(0, body.len()).await.expect("what was stored can be read") == body);
-        // One that is given up before it is answered is not counted.
+        // A request that is dropped before its response is not counted.
         let asked = self.server.asked().len() as u64;
         assert!((1..=asked).contains(&outcome.requests), "{} of {asked} requests", outcome.requests);
     }
 
-    /// Waits until all that may be sent is sent, and killed the fetcher is.
+    /// Waits until the server has sent everything that it may, then kills the fetcher.
     async fn killed_after(&self, job: PackageJob, bytes: usize) {
         self.server.wait_for(4);
         self.server.allow(Some(bytes as u64));
@@ -88,7 +89,7 @@ fn body(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n / 7 % 251) as u8 ^ (n >> 20) as u8).collect()
 }
 
-/// The bytes that each range asks for, in the order of their beginnings; the whole is none.
+/// The range of each request, sorted by start; none for the whole.
 fn asked(server: &FileServer) -> Vec<(usize, Option<usize>)> {
     let read = |asked: Asked| {
         let range = asked.range?;
@@ -118,7 +119,7 @@ async fn as_many_ranges_as_can_be_spared_bring_a_package_and_each_byte_is_asked_
         } else {
             assert_eq!(case.server.asked().len(), 1, "one request brings all");
         }
-        // What is not said to be open any more is free.
+        // A request that is no longer counted as open leaves its permit free.
         let lane = job(&uri, 1, None).lane;
         let mut spare = Vec::new();
         while let Some(place) = case.bus.spare_place(&lane).await.unwrap() {
@@ -137,7 +138,7 @@ async fn a_package_whose_length_nobody_declared_is_spread_as_soon_as_the_server_
     let outcome = case.fetch(job(&uri, 1, None)).await;
     case.assert_stored(&outcome, &body).await;
     assert_eq!(case.server.asked()[0].range, None);
-    // One that is no longer than a part is not divided, nor is one that is not as long as declared.
+    // A package no longer than a part is not divided, nor is one of another length than declared.
     let uri = case.server.serve("/small", File::new(body[..PART].to_vec(), "\"v1\""));
     let before = case.server.asked().len();
     for (seq, declared) in [(2, Some(PART)), (3, None)] {
@@ -194,7 +195,7 @@ async fn a_server_that_gives_no_ranges_is_asked_once_for_the_whole() {
         case.assert_stored(&outcome, &body).await;
         assert_eq!(case.server.asked().len(), 1, "{ranges:?}");
     }
-    // This one says that it gives them.
+    // This server announces ranges.
     let case = Case::new(4).await;
     let body = body(3 * PART);
     let uri = case.server.serve("/a", File::new(body.clone(), "\"v1\"").with(Ranges::Ignored));
@@ -273,7 +274,7 @@ async fn a_killed_fetcher_costs_less_than_a_part_however_many_ranges_are_open() 
         assert_eq!(stored.computed, Computed::of(&body));
         let again = case.server.sent() - body.len() as u64;
         assert!(again < PART as u64, "{again} bytes were asked for again after {stop}");
-        // Parts that were whole are not asked for again.
+        // Complete parts are not requested again.
         let resumed = asked(&case.server).len() - killed.len();
         let parts = (body.len() - stop / PART * PART).div_ceil(PART);
         assert!(resumed <= parts * 4, "{resumed} requests for {parts} parts");
@@ -311,7 +312,7 @@ async fn what_came_beside_a_range_that_was_refused_is_not_asked_for_again() {
     let body = body(3 * PART);
     let file = File::new(body.clone(), "\"v1\"").with(Ranges::RefusedAt { first: PART / 4 });
     let uri = case.server.serve("/a", file);
-    // The leading range and two behind the refused one are open, and more has come of them than the leading one has.
+    // The leading range and two after the refused one are open, and have received more than the leading one.
     case.server.wait_for(3);
     case.server.allow(Some((PART / 4 + MIB) as u64));
     let (fetcher, job) = (case.fetcher(), job(&uri, 1, Some(body.len())));
@@ -335,7 +336,7 @@ async fn where_the_leading_range_is_the_one_that_is_refused_the_package_comes_al
     let file = File::new(body.clone(), "\"v1\"");
     let uri = case.server.serve("/a", file.clone());
     case.killed_after(job(&uri, 1, Some(body.len())), PART + MIB).await;
-    // From now on, whichever of the next part's ranges arrives first is served, the leading one or another.
+    // From now on, only the first of the next part's ranges is served, whichever that is.
     case.server.serve("/a", file.with(Ranges::Refused { beyond: 1 }));
     let outcome = case.fetch(job(&uri, 1, Some(body.len()))).await;
     let PackageResult::Stored(stored) = &outcome.result else { panic!("not stored: {outcome:?}") };
@@ -381,7 +382,7 @@ async fn a_server_that_sends_the_whole_after_all_leaves_the_places_to_others() {
 
 #[tokio::test]
 async fn a_package_with_all_that_can_be_spared_leaves_a_slot_and_gives_the_rest_back_at_its_end() {
-    // The bus counts who waits: a package that has all that can be spared leaves a slot to the next job at once.
+    // The bus counts waiting jobs: a package that has all spare permits leaves a slot to the next job at once.
     let case = Case::new(4).await;
     let body = body(3 * PART);
     let uri = case.server.serve("/a", File::new(body.clone(), "\"v1\""));
@@ -404,7 +405,7 @@ async fn a_package_with_all_that_can_be_spared_leaves_a_slot_and_gives_the_rest_
     case.server.allow(None);
     let outcome = fetching.await.unwrap().unwrap();
     case.assert_stored(&outcome, &body).await;
-    // A slot is free again before any job has ended: the places of the package were given back.
+    // A slot is free again before any job has ended: the permits of the package were released.
     assert_eq!(case.bus.pull(&filter, 1, Duration::from_secs(10)).await.unwrap().len(), 1);
     for delivery in own.into_iter().chain(other) {
         delivery.ack().await.unwrap();

@@ -11,28 +11,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Pipeline;
 
-/// Why a harvest could not go on. What it had done stays done, and the next one takes it up again.
+/// Why a harvest stopped. Finished work stays, and the next harvest resumes.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
-    /// The owner of the Source could not go on.
+    /// The owner of the Source failed.
     #[error(transparent)]
     Harvest(#[from] HarvestError),
-    /// The Source could not be noted in the store.
+    /// The Source's marker could not be written to the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] BusError),
-    /// A stage fails again and again.
+    /// A stage fails repeatedly.
     #[error("{0}. Nothing is lost: the next `thresher sync` goes on with it")]
     Trouble(String),
 }
 
-/// Harvests a Source with fetcher, verifier and unpacker beside its owner, on the bus, the store and the client of `parts`. `note` is left in
-/// the store once it is known that there is something to harvest. `at_once` ends it where it is, which loses nothing.
+/// Harvests a Source with its owner, a fetcher, a verifier and an unpacker, on the bus, the store and the client of
+/// `parts`. `note` is written to the store once it is known that there is something to harvest. `at_once` stops the
+/// harvest where it is, which loses no data.
 ///
 /// # Errors
-/// [`PipelineError`]; nothing is lost, and the next harvest goes on.
+/// [`PipelineError`]. No data is lost, and the next harvest resumes.
 pub async fn harvest(
     parts: Parts,
     note: &SourceNote,
@@ -42,17 +43,18 @@ pub async fn harvest(
     let store = parts.store.clone();
     let harvesting = async {
         let harvest = Harvest::open(parts).await?;
-        // Only now is it known that there is something to harvest: a mistyped URL claims no directory.
+        // Only now is it known that there is something to harvest, so a mistyped URL claims no directory.
         store.note_source(note).await?;
         Ok(harvest.run().await?)
     };
     to_the_end(pipeline, harvesting, at_once).await
 }
 
-/// Fetches and judges anew what is damaged or missing, with the stages of any run. Nothing when none of `uris` has to be mended any more.
+/// Fetches and verifies damaged or missing resources again, with the stages of any run. Does nothing if none of
+/// `uris` needs a repair.
 ///
 /// # Errors
-/// [`PipelineError`]; nothing is lost, and the next harvest mends the rest.
+/// [`PipelineError`]. No data is lost, and the next harvest repairs the rest.
 pub async fn mend(
     parts: Parts,
     uris: impl Stream<Item = Result<ResourceUri, HarvestError>> + Send,
@@ -66,13 +68,13 @@ pub async fn mend(
     to_the_end(pipeline, mending, at_once).await
 }
 
-/// The stages beside the owner that `parts` make.
+/// The stages beside the owner, from `parts`.
 async fn beside(parts: &Parts) -> Result<Pipeline, BusError> {
     let (bus, clock) = (Arc::clone(&parts.bus), Arc::clone(&parts.clock));
     Pipeline::start(bus, &parts.client, &parts.store, clock).await
 }
 
-/// Waits for the owner's work, unless it is stopped or a stage cannot go on.
+/// Waits for the owner's work, unless it is stopped or a stage fails.
 async fn to_the_end<T>(
     pipeline: Pipeline,
     work: impl Future<Output = Result<T, PipelineError>>,
@@ -83,7 +85,7 @@ async fn to_the_end<T>(
         () = at_once.cancelled() => Err(HarvestError::Stopped.into()),
         why = pipeline.trouble() => Err(PipelineError::Trouble(why)),
     };
-    // After a failure nobody settles what the stages are still about: they end with the pipeline.
+    // After a failure no outcome is settled any more, so the stages end with the pipeline.
     let done = done?;
     pipeline.finish().await;
     Ok(done)

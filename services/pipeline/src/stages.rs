@@ -1,4 +1,5 @@
-//! The stages that run beside the scheduler, in this process, over the in-process bus: the very code of the services.
+//! The stages that run beside the scheduler, in this process, over the in-process bus. They are the code of the
+//! services.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,24 +17,24 @@ use unpacker::{Unpacker, UnpackerConfig};
 use verifier::Verifier;
 use web::Client;
 
-/// Verify jobs judged side by side.
+/// Verify jobs processed concurrently.
 const VERIFIERS: usize = 2;
-/// Packages opened side by side.
+/// Packages opened concurrently.
 const OPENERS: usize = 2;
-/// Slices of packages judged side by side.
+/// Slices of packages processed concurrently.
 const UNPACKERS: usize = 2;
 /// How long a verify or unpack job may be silent before it counts as lost.
 const ACK_WAIT: Duration = Duration::from_secs(60);
-/// Deliveries of one message before it is given up as poison.
+/// Deliveries of one message before it counts as poison.
 const MAX_DELIVER: u32 = 20;
-/// Deliveries of one message that end in trouble before the run stops: on a laptop somebody is there to look at it. A
-/// message that is poison is no such trouble: the run goes on, and records it as a problem.
+/// Failed deliveries of one message before the run stops: on a laptop the operator can look at the failure. A poison
+/// message is no such failure: the run goes on, and records it as a problem.
 const PATIENCE: u32 = 4;
 
-/// The running stages. Dropped, they end where they are, as when the process is killed.
+/// The running stages. Dropping them ends them where they are, as when the process is killed.
 #[derive(Debug)]
 pub struct Pipeline {
-    /// What they take their jobs from.
+    /// The bus that they take their jobs from.
     pub bus: Arc<dyn Bus>,
     stages: JoinSet<Result<(), BusError>>,
     stop: CancellationToken,
@@ -44,7 +45,7 @@ impl Pipeline {
     /// Starts fetcher, verifier and unpacker on `bus`.
     ///
     /// # Errors
-    /// When the bus does not open its queues.
+    /// When the bus cannot open their queues.
     pub async fn start(
         bus: Arc<dyn Bus>,
         client: &Client,
@@ -95,7 +96,7 @@ impl Pipeline {
         Ok(Self { bus, stages, stop, trouble })
     }
 
-    /// Ends when a stage fails again and again, with what it says. Never ends otherwise.
+    /// Returns the error when a stage fails repeatedly. Otherwise never returns.
     pub async fn trouble(&self) -> String {
         let mut trouble = self.trouble.clone();
         match trouble.wait_for(Option::is_some).await.map(|why| why.clone()) {
@@ -104,7 +105,7 @@ impl Pipeline {
         }
     }
 
-    /// Stops pulling, and waits for what is being worked on.
+    /// Stops pulling jobs, and waits for those in progress.
     pub async fn finish(mut self) {
         self.stop.cancel();
         while let Some(ended) = self.stages.join_next().await {
@@ -117,7 +118,7 @@ impl Pipeline {
     }
 }
 
-/// A worker whose lasting trouble is told to `report`.
+/// A worker that sends its lasting failure to `report`.
 fn worker<H, F>(bus: &Arc<dyn Bus>, report: watch::Sender<Option<String>>, handler: H) -> Worker<H>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Giving up a run: what was still to be done is forgotten, and the next run finds it out again.
+//! Cancels a run: drops its pending records. The next run plans them again.
 
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
@@ -6,11 +6,11 @@ use model::{Clock, DocumentState, Phase, RunRecord, Validators};
 
 use crate::error::HarvestError;
 
-/// Pending records dropped in one batch.
+/// Pending records dropped per batch.
 const BATCH: usize = 500;
 
-/// Ends the run that was interrupted, if there is one: what it has settled stays, what was pending is dropped. No set moves
-/// on, and the documents of the run are read anew by the next, so nothing they said is lost. May be repeated after a crash.
+/// Ends the interrupted run, if there is one. Settled records stay; pending records are dropped. No set advances, and
+/// the next run reads the documents of this run again, so no entry is lost. May be repeated after a crash.
 ///
 /// # Errors
 /// When the catalog fails.
@@ -18,13 +18,13 @@ pub async fn abandon(catalog: &Catalog, clock: &dyn Clock) -> Result<Option<RunR
     let Some(mut run) = catalog.last_run().await?.filter(|run| run.phase != Phase::Finished) else {
         return Ok(None);
     };
-    // First of all: whoever sees a document without pending records must not take it for settled.
+    // Documents first: a document without pending records must not count as settled.
     let mut batch = Batch::new();
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, mut record)) = documents.try_next().await? {
         if record.run == run.id {
-            // What it told is dropped with the rest. Of a list that does not say where it begins, only the first change counts
-            // as told from now on: should later ones fall off its end before the next run, that is a gap.
+            // The changes of this document are dropped with the rest. Of a list without `from`, only the first change
+            // counts as read from now on. If later changes fall off its end before the next run, that is a gap.
             if record.state == DocumentState::Done {
                 record.latest_change = record.oldest_change;
             }

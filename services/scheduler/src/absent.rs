@@ -1,5 +1,6 @@
-//! Resources that a set's lists do not name any more. Absence is no deletion: it must be seen in lists that were read whole and
-//! without a doubt, twice, and for few resources at a time; else everything is kept, and said.
+//! Stored resources that a set's lists no longer list. An absence is not a deletion. It must be seen twice, in
+//! complete lists without doubtful entries, and for few resources at a time. Otherwise all resources are kept, and
+//! the run reports that.
 
 mod unlisted;
 
@@ -20,40 +21,40 @@ use crate::harvest::Harvest;
 use crate::options::AbsentPolicy;
 use crate::{queue, ways};
 
-/// Records that travel in one batch.
+/// Records per batch.
 const BATCH: usize = 500;
-/// A list dated no longer before the run than this may be dated by the very request.
+/// A list whose date lies no longer than this before the run may have been dated by the request itself.
 const DATED_BY_REQUEST: SignedDuration = SignedDuration::from_mins(10);
-/// How far apart such lists must be to confirm one another.
+/// Minimum time between such lists for one to confirm the other.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
-/// The guard's word: more would be deleted than the operator allows.
+/// Report of the deletion guard: the run would delete more than the operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// The list that does not name them.
+    /// The list that omits them.
     pub document: String,
     /// Resources that would be deleted.
     pub would_delete: u64,
-    /// Resources held of that set.
+    /// Stored resources of that set.
     pub held: u64,
-    /// What is allowed, in percent.
+    /// Limit, in percent.
     pub allowed_percent: u8,
 }
 
-/// Lists that do not name more of what is held than the operator allows to be deleted without a word.
+/// Lists that omit more stored resources than the operator allows to be deleted without approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unlisted {
-    /// The list that does not name them.
+    /// The list that omits them.
     pub document: String,
-    /// Resources that it does not name. All of them are kept.
+    /// Resources that it omits. All of them are kept.
     pub absent: u64,
-    /// Resources held of that set.
+    /// Stored resources of that set.
     pub held: u64,
-    /// What is allowed, in percent.
+    /// Limit, in percent.
     pub allowed_percent: u8,
 }
 
-/// What one set's lists say of what is held.
+/// Counts of one set: its stored resources, and those that its lists omit.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     pub(crate) held: u64,
@@ -70,19 +71,19 @@ pub(crate) struct Lists {
 }
 
 impl Harvest {
-    /// Begins to note what a set's lists name, where absence can mean anything. An empty list counts too.
+    /// Starts to record the names in a set's lists, if an absence can have a meaning. An empty list counts too.
     pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
         let is_list = ways::is_baseline(&record.capability);
         let may_be_held = self.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
         if is_list && may_be_held && self.options.absent != AbsentPolicy::Keep {
-            // Without room for the notes nothing is concluded from absence in this run.
+            // Without disk space for the names, this run concludes nothing from absences.
             let silence = self.has_room().then(|| Silence { is_fresh: true, found: None });
             self.seen.entry(record.set.clone()).or_insert(silence);
         }
     }
 
-    /// Absence needs all lists of a set: where one of them was read, those that were not modified are read again. Returns whether
-    /// any was queued.
+    /// Queues the unmodified lists of a set again if one of its lists was read, because an absence needs all lists of
+    /// the set. Returns whether it queued any.
     pub(crate) async fn queue_unread_lists(&mut self) -> Result<bool, HarvestError> {
         let mut batch = Batch::new();
         for uri in std::mem::take(&mut self.unmodified) {
@@ -105,7 +106,7 @@ impl Harvest {
         Ok(any)
     }
 
-    /// Settles what the lists did not name of what is held.
+    /// Settles the absences: stored resources that the lists omit.
     pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
         Box::pin(self.lay_names()).await?;
         let mut compared = HashSet::new();
@@ -120,7 +121,7 @@ impl Harvest {
         self.note_uncompared(&compared).await
     }
 
-    /// The set's lists, if all of them were read whole in this very run and nothing about them is doubtful.
+    /// The set's lists, if this run read all of them whole and without doubtful entries.
     async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
         let Some(known) = self.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
         let documents = queue::documents(&self.catalog).await?;
@@ -150,7 +151,7 @@ impl Harvest {
         }))
     }
 
-    /// Tells whether there was room for it.
+    /// Returns whether there was disk space for it.
     async fn compare(&mut self, set: &SetId, lists: &Lists, unnamed: Unnamed) -> Result<bool, HarvestError> {
         let Unnamed { held, absent, failed } = unnamed;
         let mut count = Count { held, ..Count::default() };
@@ -208,7 +209,7 @@ impl Harvest {
         let delete = self.is_confirmed(&record, lists.at) && !is_guarded;
         if !delete {
             self.run.counters.absent += 1;
-            // One that was seen in a list without a moment is never confirmed.
+            // An absence from a list without a date is never confirmed.
             let is_noted = record.absent.as_ref().is_some_and(|seen| seen.at.is_some() || lists.at.is_none());
             if !is_noted {
                 let seen_at = self.clock.now();
@@ -216,7 +217,7 @@ impl Harvest {
                 batch.put_resource(uri, &record);
             }
         } else if record.sets.len() > 1 {
-            // Other sets still have it.
+            // Other sets still list it.
             record.sets.retain(|other| other != set);
             record.absent = None;
             batch.put_resource(uri, &record);
@@ -247,8 +248,9 @@ impl Harvest {
         Ok(())
     }
 
-    /// Whether somebody asks for a resource still: what a newer document or another set wants is not undone by an older list's
-    /// silence. What failed before is pending again, but if an earlier list wanted it, this one is the answer.
+    /// Whether a pending record still asks for a resource. An older list that omits it does not cancel what a newer
+    /// document or another set asks for. A failed resource is pending again. If an earlier list asked for it, this
+    /// list answers that.
     async fn is_asked_for(
         &self,
         set: &SetId,
@@ -259,18 +261,18 @@ impl Harvest {
         Ok(pending.is_some_and(|pending| is_wanted_elsewhere(set, lists, &pending.listing)))
     }
 
-    /// Whether more would be deleted than the operator allows without a word.
+    /// Whether the run would delete more than the operator allows without approval.
     pub(crate) fn is_too_many(&self, count: &Count) -> bool {
         count.to_delete * 100 > count.held * u64::from(self.options.max_deletes_percent)
     }
 
-    /// Whether the lists do not name more of what is held than the operator allows to be deleted without a word. Not all
-    /// of it would be deleted now.
+    /// Whether the lists omit more stored resources than the operator allows to be deleted without approval. Only
+    /// some of them would be deleted now.
     fn lacks_too_many(&self, count: &Count) -> bool {
         count.absent * 100 > count.held * u64::from(self.options.max_deletes_percent)
     }
 
-    /// Has the lists read next time whatever a server says of their having changed.
+    /// Makes the next run read the lists even if the server says that they did not change.
     async fn read_anew(&self, batch: &mut Batch, lists: &Lists) -> Result<(), HarvestError> {
         for uri in &lists.uris {
             if let Some(record) = self.catalog.document(uri).await? {
@@ -280,7 +282,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Says that the lists lack much of what is held. It stays a problem until they are read again.
+    /// Records that the lists omit many stored resources. This stays a problem until the lists are read again.
     async fn tell_unlisted(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
         let unlisted = Unlisted {
             document: lists.document.clone(),
@@ -302,7 +304,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Whether a resource's absence is enough to delete it: seen before, in a list of an earlier moment.
+    /// Whether the absence is enough to delete a resource: an earlier list, of an earlier time, omitted it too.
     pub(crate) fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
         match self.options.absent {
             AbsentPolicy::Keep => false,
@@ -314,14 +316,14 @@ impl Harvest {
         }
     }
 
-    /// Whether two dates of a list tell of two states of the Source. A list that is dated by the request always looks new: it
-    /// is read again after a while, when a fault that passes has passed.
+    /// Whether two dates of a list belong to two states of the Source. A list that is dated by the request always
+    /// looks new. It is therefore read again later, when a temporary fault has passed.
     fn is_news(&self, first: Timestamp, at: Timestamp) -> bool {
         let earliest = self.run.started_at.checked_sub(DATED_BY_REQUEST).unwrap_or(Timestamp::MIN);
         at < earliest || at.duration_since(first) >= APART
     }
 
-    /// Deletes nothing, says so, and has the lists read anew next time, for when the operator has given the word.
+    /// Deletes nothing, reports that, and makes the next run read the lists again, in case the operator has approved.
     pub(crate) async fn trip(&mut self, lists: &Lists, count: &Count) -> Result<(), HarvestError> {
         let allowed_percent = self.options.max_deletes_percent;
         let guard = Guard {
@@ -373,16 +375,16 @@ fn is_held_of(set: &SetId, record: &ResourceRecord) -> bool {
     record.is_present() && record.sets.contains(set)
 }
 
-/// Whether an entry asks for a resource that the set's lists have no say in.
+/// Whether an entry asks for a resource that the set's lists do not decide about.
 fn is_wanted_elsewhere(set: &SetId, lists: &Lists, listing: &Listing) -> bool {
     listing.set != *set || is_newer(listing, lists.at)
 }
 
-/// Whether an entry speaks of a later moment than the list, so that the list could not name the resource yet.
+/// Whether an entry is of a later time than the list, so that the list could not contain the resource yet.
 pub(crate) fn is_newer(listing: &Listing, at: Option<Timestamp>) -> bool {
     match (listing.as_of, at) {
         (Some(known), Some(at)) => known > at,
-        // Without the list's moment nothing tells which of the two is newer.
+        // Without the list's time, the code cannot tell which of the two is newer.
         (_, None) => listing.change.is_some(),
         (None, Some(_)) => false,
     }

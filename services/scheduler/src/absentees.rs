@@ -1,5 +1,5 @@
-//! Resources that no list names, noted in a temporary file: what becomes of each depends on how many they are, and to look for
-//! them a second time would read the whole catalog again.
+//! Resources that no list contains, spooled to a temporary file. What happens to each depends on their number. A
+//! second search would read the whole catalog again.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write as _};
@@ -7,33 +7,33 @@ use std::iter;
 
 use model::ResourceUri;
 
-/// What was noted so far.
+/// The URIs that were spooled so far.
 #[derive(Debug)]
 pub(crate) struct Absentees(BufWriter<File>);
 
 impl Absentees {
-    /// None so far.
+    /// Creates an empty spool.
     ///
     /// # Errors
-    /// When there is no room for a temporary file.
+    /// When there is no disk space for a temporary file.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(BufWriter::new(tempfile::tempfile()?)))
     }
 
-    /// Notes one.
+    /// Appends one URI.
     ///
     /// # Errors
-    /// When there is no more room.
+    /// When the disk is full.
     pub(crate) fn note(&mut self, uri: &[u8]) -> io::Result<()> {
-        // A length, since even a line break may stand in what a Source writes.
+        // Length-prefixed, because a URI of a Source may even contain a line break.
         self.0.write_all(&(uri.len() as u64).to_le_bytes())?;
         self.0.write_all(uri)
     }
 
-    /// All of them, in the order in which they were noted.
+    /// All URIs, in the order in which they were appended.
     ///
     /// # Errors
-    /// When the last of them cannot be written any more.
+    /// When the last of them cannot be written.
     pub(crate) fn all(self) -> io::Result<impl Iterator<Item = ResourceUri>> {
         let mut file = self.0.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.rewind()?;
@@ -42,7 +42,7 @@ impl Absentees {
     }
 }
 
-/// The next one. After the last one comes nothing, and what cannot be read back is left for the next run to find.
+/// The next URI; an error after the last one. The next run finds those that cannot be read back.
 fn read(file: &mut impl Read) -> io::Result<ResourceUri> {
     let mut length = [0; 8];
     file.read_exact(&mut length)?;

@@ -1,5 +1,5 @@
-//! Sets that are looked at as a whole once more although their changes are followed: absences wait for a second list, lists were read and
-//! not compared, or part of what tells everything could not be read.
+//! Selects sets that need a full rescan although their changes are followed. Reasons: absences wait for a second
+//! list, lists were read and not compared, or part of a list or dump could not be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::options::{AbsentPolicy, HarvestOptions};
 use crate::{queue, ways};
 
 impl Harvest {
-    /// The sets that are to be looked at again by a run that begins now.
+    /// The sets that a run that starts now rescans in full.
     pub(crate) async fn sets_again(&self) -> Result<HashSet<SetId>, HarvestError> {
         let now = self.clock.now();
         let waiting = self.sets.iter().filter(|(_, set)| is_due(set, &self.options, now));
@@ -40,7 +40,7 @@ impl Harvest {
         Ok(again)
     }
 
-    /// The set of a list, dump or package that could not be read and told everything.
+    /// The set of a list, dump or package that could not be read and that covers the whole set.
     async fn set_left_unread(
         &self,
         uri: &str,
@@ -55,7 +55,7 @@ impl Harvest {
         Ok((is_unread && !is_told_by_lists(&record, documents)).then_some(record.set))
     }
 
-    /// Notes of a set whose lists were compared with what is held whether anything waits for the next ones.
+    /// Records for a set whose lists were compared with the catalog whether an absence waits for the next lists.
     pub(crate) fn note_waiting(
         &mut self,
         batch: &mut Batch,
@@ -65,7 +65,7 @@ impl Harvest {
         is_guarded: bool,
     ) {
         let (now, percent) = (self.clock.now(), self.options.max_deletes_percent);
-        // A list that does not say of when it is never confirms anything.
+        // A list without a date never confirms an absence.
         let waits = waits && lists.at.is_some();
         self.note(batch, id, |before| {
             waits.then(|| Waiting {
@@ -77,11 +77,12 @@ impl Harvest {
         });
     }
 
-    /// Notes of the sets whose lists were asked for in this run, but not compared with what is held, that this is to be done. `compared` are
-    /// the others.
+    /// Records the sets whose lists were requested in this run, but not compared with the catalog: a later run must
+    /// compare them. `compared` are the other sets.
     pub(crate) async fn note_uncompared(&mut self, compared: &HashSet<SetId>) -> Result<(), HarvestError> {
         let now = self.clock.now();
-        // Whether any was a list: packages that are as they were are not opened again, so a dump tells no more when it is read once more.
+        // Whether any was a list. Unchanged packages are not opened again, so reading a dump once more brings nothing
+        // new.
         let mut read: HashMap<SetId, bool> = HashMap::new();
         let mut asked: HashSet<SetId> = HashSet::new();
         let mut doubtful: HashSet<SetId> = HashSet::new();
@@ -89,7 +90,7 @@ impl Harvest {
             if record.run != self.run.id || !ways::is_baseline(&record.capability) {
                 continue;
             }
-            // Nothing can be concluded from what casts doubt on itself, or from its parts, however often it is read.
+            // No conclusion is possible from a doubtful document or its parts, however often it is read.
             if record.doubtful {
                 doubtful.insert(record.set.clone());
             }
@@ -137,22 +138,22 @@ impl Harvest {
         }
     }
 
-    /// Whether a set's lists have to be read whole, whatever a server says of their having changed.
+    /// Whether a set's lists must be read whole even if the server says that they did not change.
     pub(crate) fn is_uncompared(&self, set: &SetId) -> bool {
         let waiting = self.sets.get(set).and_then(|set| set.waiting);
         self.options.absent != AbsentPolicy::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
     }
 }
 
-/// Whether it is time to look at a set as a whole again.
+/// Whether a full rescan of a set is due.
 pub(crate) fn is_due(set: &SetRecord, options: &HarvestOptions, now: Timestamp) -> bool {
     let Some(waiting) = set.waiting.filter(|_| options.absent != AbsentPolicy::Keep) else { return false };
-    // The operator has given the word that the guard asked for.
+    // The operator has approved what the deletion guard asked for.
     let is_allowed = waiting.guarded_percent.is_some_and(|percent| options.max_deletes_percent > percent);
     is_allowed || waiting.is_due(now)
 }
 
-/// Whether the run that could not read a package read the Resource Lists of its set whole, which say the same.
+/// Whether the run that could not read a package read the set's Resource Lists whole, which list the same resources.
 pub(crate) fn is_told_by_lists(
     package: &PackageRecord,
     documents: &HashMap<SetId, Vec<DocumentRecord>>,
@@ -160,7 +161,7 @@ pub(crate) fn is_told_by_lists(
     documents.get(&package.set).is_some_and(|documents| ways::is_listed(package.run, documents))
 }
 
-/// Whether a document or package that failed is tried again: by the next run, and less often the longer it fails.
+/// Whether a failed document or package is retried: by the next run, and less often the longer it fails.
 fn is_tried_again(problem: &ProblemRecord, now: Timestamp) -> bool {
     if problem.ignored.is_some() {
         return false;

@@ -1,4 +1,5 @@
-//! The answer to discovery's request for a list, of which it read the beginning: whoever reads the list goes on with it and need not ask again.
+//! A list response that discovery left open after its beginning. Planning reads on from there without a second
+//! request.
 
 use std::time::Duration;
 
@@ -10,17 +11,19 @@ use web::Response;
 
 use crate::read::DocumentStream;
 
-/// Bytes of the beginning that are kept. A head is read from less, but the network may be ahead of whoever reads it.
+/// Bytes of the beginning that are kept. Discovery needs less for a header, but the network may run ahead of the
+/// parser.
 const MOST_KEPT: usize = 1024 * 1024;
 
-/// A document of which the beginning has come. The rest takes one of its origin's places: it is read at once, or let go of.
+/// A document whose beginning was received. The open response takes a permit of its origin, so it is read at once or
+/// dropped.
 pub(crate) struct Begun {
     pub(crate) response: Response,
-    /// What has come.
+    /// The bytes received so far.
     pub(crate) pieces: Vec<Bytes>,
-    /// The version of which it was said that it is held.
+    /// Validators of the version that the request named as known.
     pub(crate) held: Validators,
-    /// How long its head was waited for.
+    /// Time until its header arrived.
     pub(crate) waited: Duration,
 }
 
@@ -33,12 +36,12 @@ pub(crate) struct Beginning {
 }
 
 impl Begun {
-    /// Whether it is what a request for `url` would bring now that says that the version with the validators `held` is held.
+    /// Whether this is the response that a request for `url` with the validators `held` would get now.
     pub(crate) fn answers(&self, url: &Url, held: &Validators) -> bool {
         self.response.final_url() == url && self.held == *held
     }
 
-    /// Reads it from its first byte. Its requests were counted by discovery.
+    /// Reads it from its first byte. Discovery has counted its requests.
     pub(crate) fn read(self, options: Options) -> DocumentStream {
         let mut stream = DocumentStream::of(self.response, self.pieces, options);
         stream.requests = 0;
@@ -47,7 +50,7 @@ impl Begun {
 }
 
 impl Beginning {
-    /// Takes what came next.
+    /// Appends the next chunk.
     pub(crate) fn add(&mut self, piece: &Bytes) {
         self.is_cut |= self.bytes >= MOST_KEPT;
         if !self.is_cut {
@@ -56,7 +59,7 @@ impl Beginning {
         }
     }
 
-    /// How many bytes are kept.
+    /// Number of bytes kept.
     pub(crate) fn len(&self) -> usize {
         self.bytes
     }
@@ -67,7 +70,7 @@ impl Beginning {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// All that came; none where not all of it was kept.
+    /// All bytes received; none if some of them were dropped.
     pub(crate) fn whole(self) -> Option<Vec<Bytes>> {
         (!self.is_cut).then_some(self.pieces)
     }

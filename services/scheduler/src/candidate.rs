@@ -1,5 +1,5 @@
-//! Candidates: what was received when a resource had changed again since it was listed. A candidate waits for a list that
-//! declares it, is judged then like any other bitstream, and costs no second request.
+//! Candidates: bytes that were received when a resource had changed again since it was listed. A candidate waits for
+//! a list that declares it. It is then verified like any other bitstream, without a second request.
 
 use std::sync::Arc;
 
@@ -13,20 +13,21 @@ use model::{
 use crate::harvest::Harvest;
 use crate::settle::{Again, Before};
 
-/// What is next for a resource that is to be brought in step. It follows from the pending record alone, so it is the same after
-/// a crash, and when the outcome comes.
+/// The next step for a resource that is out of sync. It follows from the pending record alone, so it is the same
+/// after a crash and when the outcome arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// Ask for it.
+    /// Request the resource.
     Fetch,
-    /// The candidate is what is declared now: it goes to the verifier.
+    /// The candidate matches the current declaration: send it to the verifier.
     Judge(&'a StoredBitstream),
-    /// The candidate is certainly newer than what is declared: ask only whether the Source still has it.
+    /// The candidate is certainly newer than the declaration: only ask the Source whether it still has it.
     Confirm(&'a StoredBitstream),
 }
 
-/// What is next. A declared digest has to be that of the candidate: a length alone does not tell that a list, which may be of
-/// much later, speaks of these bytes. A digest that was not computed when they came cannot be compared, so they are fetched.
+/// Chooses the next step. A declared digest must match the candidate's. A length alone does not prove that the list,
+/// perhaps of a much later time, describes these bytes. A digest that was not computed on receipt cannot be compared,
+/// so the resource is fetched.
 pub(crate) fn next_step(pending: &PendingRecord) -> Step<'_> {
     let Some(candidate) = pending.candidate.as_deref() else { return Step::Fetch };
     let declared = &pending.declaration;
@@ -46,7 +47,7 @@ pub(crate) fn next_step(pending: &PendingRecord) -> Step<'_> {
     }
 }
 
-/// The candidate as the fetcher would have sent it on.
+/// The candidate in the form in which the fetcher would have sent it.
 pub(crate) fn kept(uri: ResourceUri, pending: &PendingRecord, candidate: &StoredBitstream) -> Fetched {
     Fetched {
         uri,
@@ -58,8 +59,8 @@ pub(crate) fn kept(uri: ResourceUri, pending: &PendingRecord, candidate: &Stored
 }
 
 impl Harvest {
-    /// The candidate was not fit to be taken (its bytes are lost or damaged): the resource is fetched as any other. This is a
-    /// plan of its own, so that what was said of the candidate, said twice, does not settle it.
+    /// The candidate's bytes are lost or damaged: the resource is fetched like any other. This needs a new plan, so
+    /// that a duplicate outcome about the candidate does not settle it.
     pub(crate) fn drop_candidate(
         &mut self,
         batch: &mut Batch,
@@ -75,7 +76,7 @@ impl Harvest {
         batch.put_pending(uri, &PendingRecord { seq: self.next_seq(), candidate: None, ..pending });
     }
 
-    /// The Source still has the version that was kept, and no list declares it.
+    /// The Source still has the candidate's version, and no list declares it.
     pub(crate) fn settle_waiting(&mut self, batch: &mut Batch, uri: &ResourceUri, before: Before) {
         let Before { pending, problem, .. } = before;
         let attempts = pending.attempts + 1;
@@ -117,7 +118,7 @@ mod tests {
         Timestamp::from_second(1_767_225_600 + second).unwrap()
     }
 
-    /// A pending record with a candidate `new`, modified at second 10, of an entry that speaks of second `latest`.
+    /// A pending record with a candidate `new`, modified at second 10. Its entry is of second `latest`.
     fn pending(digests: Vec<Digest>, length: Option<u64>, latest: i64) -> PendingRecord {
         let computed = Computed::of(b"new");
         let candidate = StoredBitstream {

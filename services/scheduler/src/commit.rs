@@ -1,4 +1,4 @@
-//! Commits: what a harvest has decided becomes durable, with the run's counters, so that they tell the truth after a crash.
+//! Commits: makes decisions durable together with the run's counters, so that the counters are right after a crash.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,37 +12,38 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::trouble;
 
-/// Changes that are gathered before they are committed: each commit is a write to the store.
+/// Changes that are gathered before a commit, because each commit is a write to the store.
 const GATHERED: usize = 2_000;
-/// Commits that go on at a time: while one is written to the store, the catalog takes the next.
+/// Concurrent commits: while one is written to the store, the catalog accepts the next.
 const AT_ONCE: usize = 2;
 
-/// Portions that are committed while the next ones are made ready. What is not durable when the harvest is given up is as if it had not been decided.
+/// Commits of earlier portions, in progress while the next ones are prepared. A decision that is not durable when the
+/// harvest is cancelled counts as never made.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    /// In their order.
+    /// In submission order.
     underway: VecDeque<Underway>,
-    /// Held by the one that the catalog takes, so that they take effect in their order.
+    /// Held by the commit that the catalog accepts, so that commits take effect in order.
     turn: Arc<Mutex<()>>,
-    /// What goes next, in its order.
+    /// Batches to commit next, in order.
     gathered: Vec<(Batch, Counted)>,
-    /// The run as it was written last, with the last number given out.
+    /// The run as last written, with the last sequence number used.
     written: Option<(RunRecord, Seq)>,
 }
 
-/// A commit that goes on. It is given up with the harvest, as one that is waited for.
+/// A commit in progress. It is cancelled with the harvest, like one that is awaited.
 #[derive(Debug)]
 struct Underway {
     commit: AbortOnDropHandle<Result<(), CatalogError>>,
     counted: Vec<Counted>,
 }
 
-/// What a batch does to the number of pending records.
+/// Effect of a batch on the number of pending records.
 #[derive(Debug)]
 struct Counted {
-    /// Planned so far in the run.
+    /// Records planned so far in the run.
     planned: u64,
-    /// Those that it ends.
+    /// Pending records that the batch completes.
     done: u64,
 }
 
@@ -53,15 +54,15 @@ impl Commits {
 }
 
 impl Harvest {
-    /// Commits a batch, together with all that was gathered before it.
+    /// Commits a batch, together with all batches gathered before it.
     pub(crate) async fn commit(&mut self, batch: Batch) -> Result<(), HarvestError> {
         let portion = self.completed(batch);
         self.commits.gathered.push(portion);
         self.committed().await
     }
 
-    /// Leaves a batch to be committed together with those that follow, behind those that go on. The catalog is to be asked for nothing that it may hold before
-    /// it is [`committed`](Self::committed).
+    /// Gathers a batch, to be committed together with later ones, after the commits in progress. Do not read from the
+    /// catalog what it changes before it is [`committed`](Self::committed).
     pub(crate) async fn commit_behind(&mut self, batch: Batch) -> Result<(), HarvestError> {
         let portion = self.completed(batch);
         self.commits.gathered.push(portion);
@@ -72,7 +73,7 @@ impl Harvest {
         }
     }
 
-    /// Waits until what was begun or gathered is durable.
+    /// Waits until all submitted and gathered batches are durable.
     pub(crate) async fn committed(&mut self) -> Result<(), HarvestError> {
         self.send_off().await?;
         while let Some(oldest) = self.commits.underway.pop_front() {
@@ -81,7 +82,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Begins to commit what was gathered, once there is room for it.
+    /// Submits the gathered batches once there is room.
     async fn send_off(&mut self) -> Result<(), HarvestError> {
         if self.commits.gathered.is_empty() {
             return Ok(());
@@ -101,7 +102,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Waits until what was begun is durable.
+    /// Waits until a submitted commit is durable.
     async fn landed(&mut self, Underway { commit, counted }: Underway) -> Result<(), HarvestError> {
         tokio::select! {
             ended = commit => match ended {
@@ -116,7 +117,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// A batch with the run as it is now; without it, where nothing is new.
+    /// Adds the run's current state to a batch, if it changed.
     fn completed(&mut self, mut batch: Batch) -> (Batch, Counted) {
         let now = (self.ahead.taken_from(&self.run), self.seq);
         if !batch.is_empty() || self.commits.written.as_ref() != Some(&now) {
@@ -124,7 +125,7 @@ impl Harvest {
             batch.put_last_seq(now.1);
             self.commits.written = Some(now);
         }
-        // While dispatching, what is settled is not asked for again.
+        // During dispatch, settled records are not looked up again.
         self.is_bare &= self.run.phase == Phase::Dispatching || !batch.puts_resources();
         let counted = Counted { planned: self.run.counters.planned, done: batch.pending_done() };
         (batch, counted)
@@ -140,7 +141,7 @@ impl Harvest {
     }
 }
 
-/// Lets the catalog take the next ones when it has these.
+/// Submits to the catalog in order, one after the other.
 async fn commit_in_turn(
     catalog: Arc<Catalog>,
     batches: Vec<Batch>,

@@ -1,15 +1,14 @@
-//! Whether a set's change documents tell every change since the moment up to which it is synchronized. Pure.
+//! Whether a set's change documents cover every change since the time up to which the set is synchronized. Pure.
 //!
-//! A document with `from` tells all changes from there on: up to its `until` when it is closed, up to the moment of reading
-//! while it is open (RS-5). Documents may overlap and stand in any order; only a time that **no** document tells of is a hole.
-//! Two join on when the later one's `from` lies no later than the end of the second, or minute, that the earlier one's
-//! `until` names; times without zone order nothing.
+//! A document with `from` covers all changes from there on: up to `until` if it is closed, up to the time of reading
+//! if it is open (RS-5). Documents may overlap and come in any order. Only a time that **no** document covers is a
+//! gap. Two documents join if the later `from` is no later than the end of the second, or minute, of the earlier
+//! `until`. Times without a zone order nothing.
 //!
-//! A document **without `from`** does not say where it begins, so nothing can be missing before it for certain, and it proves
-//! nothing either: it moves the set on only where its oldest change reaches back to what is synchronized (or where
-//! nothing was synchronized yet, so that there is nothing to join on to). One thing is certain, though: when it told of a
-//! change before and now begins with later ones, changes fell off its end, maybe some that were never seen. That is a hole
-//! up to its oldest change.
+//! A document **without `from`** does not say where it begins. So no change before it is missing for certain, and it
+//! proves nothing either. It advances the set only if its oldest change reaches back to the synchronized time, or if
+//! nothing was synchronized yet. One case is certain: it contained a change before and now begins with later ones.
+//! Then changes fell off its end, perhaps some that were never read. That is a gap up to its oldest change.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{DocumentRecord, DocumentState, RunId};
@@ -17,26 +16,26 @@ use resourcesync::Capability;
 
 use crate::ways;
 
-/// A time of which no document tells.
+/// A time that no document covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hole {
-    /// Up to here all changes are known.
+    /// All changes up to here are known.
     pub(crate) after: Timestamp,
-    /// From here on they are told again.
+    /// Documents cover changes again from here on.
     pub(crate) before: Timestamp,
 }
 
 /// What the change documents of a set prove.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// Up to here no change is missing.
+    /// No change up to here is missing.
     pub(crate) reached: Option<Timestamp>,
-    /// In the order of time.
+    /// In chronological order.
     pub(crate) holes: Vec<Hole>,
 }
 
-/// Follows the change documents of a set from `reached` on. `documents` are all that are known of the set; those count that
-/// were read by `run`, and closed ones that were read whole before.
+/// Evaluates the change documents of a set from `reached` on. `documents` are all known documents of the set. Those
+/// count that `run` read, and closed ones that were read whole before.
 pub(crate) fn follow<'a>(
     reached: Option<Timestamp>,
     run: RunId,
@@ -45,7 +44,8 @@ pub(crate) fn follow<'a>(
     let is_read = |record: &&DocumentRecord| record.run == run || is_closed(record);
     let mut changes: Vec<&DocumentRecord> = documents
         .filter(|record| ways::is_changes(&record.capability) && !record.leads_to_documents())
-        // The packages of a dump that could not be read tell nothing; whatever tells the same counts by itself.
+        // A dump with unreadable packages covers nothing. Another document that covers the same changes counts by
+        // itself.
         .filter(|record| record.capability != Capability::ChangeDump || record.is_read_whole())
         .filter(is_read)
         .collect();
@@ -60,7 +60,7 @@ pub(crate) fn follow<'a>(
             coverage.holes.push(Hole { after, before });
         }
     }
-    // Up to here it is told, though perhaps behind a hole; and whether some document tells everything from there on.
+    // End of the covered time, though perhaps behind a gap; and whether a document covers all changes from there on.
     let (mut told, mut is_open) = (reached, false);
     let mut is_known = true;
     for record in &dated {
@@ -71,7 +71,7 @@ pub(crate) fn follow<'a>(
         {
             coverage.holes.push(Hole { after, before: from });
         }
-        // What a document that could not be read tells is not known, so neither is that anything is missing behind it.
+        // The content of an unreadable document is unknown, so a change behind it is not missing for certain.
         is_known &= record.is_read_whole();
         is_open |= record.until.is_none() || !is_known;
         told = told.max(Some(from)).max(end(record));
@@ -95,18 +95,18 @@ pub(crate) fn follow<'a>(
     coverage
 }
 
-/// Whether a document was closed, and read whole: what it tells will always be known.
+/// Whether a document was closed and read whole. Then its content stays known.
 fn is_closed(record: &DocumentRecord) -> bool {
     record.state == DocumentState::Done && record.until.is_some()
 }
 
-/// How far a document tells for certain: to the end of what its `until` names, or to its latest change.
+/// End of the time that a document covers for certain: the end of its `until`, or its latest change.
 fn end(record: &DocumentRecord) -> Option<Timestamp> {
     record.until_latest.max(record.until).max(record.latest_change)
 }
 
-/// Whether there is a time between the two, at the precision that they have: what begins with the second after the last
-/// one joins on to it.
+/// Whether there is a time between the two, at their precision. A document that begins in the second after the last
+/// one joins it.
 fn is_later(from: Timestamp, told: Timestamp) -> bool {
     told.checked_add(SignedDuration::from_nanos(1)).is_ok_and(|next| from > next)
 }

@@ -1,4 +1,4 @@
-//! The decision about one entry: pure, so that every case is a test.
+//! Decides what to do about one entry. Pure, so that every case is a test.
 
 use fixity::{Computed, Digest};
 use jiff::Timestamp;
@@ -7,35 +7,36 @@ use resourcesync::Change;
 
 use crate::entry::Moment;
 
-/// What an entry asks for, given what is known.
+/// Decision about an entry, given the current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Fetch the resource.
     Fetch,
     /// Remove the resource: the Source says it deleted it.
     Delete,
-    /// Ask for the resource: the Source says it deleted it, but nobody knows whether that was before what is held.
+    /// Request the resource: the Source lists its deletion, but it is unknown whether that was before the stored
+    /// version.
     Ask,
-    /// What is held is what the entry describes.
+    /// The entry describes the stored version.
     Unchanged,
-    /// The entry speaks of an earlier moment than what is known.
+    /// The entry is older than the known state.
     Stale,
 }
 
-/// What is known of the resource an entry names.
+/// Current state of the resource of an entry.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known<'a> {
-    /// What is held.
+    /// The stored record.
     pub(crate) record: Option<&'a ResourceRecord>,
-    /// What is planned.
+    /// The pending record.
     pub(crate) pending: Option<&'a PendingRecord>,
-    /// Every change up to this moment is in the baseline (RS-4).
+    /// The baseline contains every change up to this time (RS-4).
     pub(crate) baseline_at: Option<Timestamp>,
 }
 
-/// Decides about one entry. Idempotent: the same entry read again asks for nothing new.
+/// Decides about one entry. Idempotent: the same entry read again changes nothing.
 ///
-/// `moment` tells the last instant the entry's moment can mean: `12:00:05` is any time before `12:00:06`.
+/// `moment` gives the last instant that the entry's time can mean: `12:00:05` is any time before `12:00:06`.
 pub(crate) fn decide(
     declaration: &Declaration,
     listing: &Listing,
@@ -43,8 +44,8 @@ pub(crate) fn decide(
     known: Known<'_>,
 ) -> Decision {
     let newest = newest_known(listing, known);
-    // An entry whose moment certainly lies before what is known must not be applied over it. Entries without a moment, or
-    // with the same one, are never stale: to skip them would be a guess.
+    // An entry that is certainly older than the known state must not be applied over it. An entry without a time, or
+    // with the same time, is never stale: to skip it would be a guess.
     if moment.latest.zip(newest).is_some_and(|(latest, newest)| latest < newest) {
         return Decision::Stale;
     }
@@ -53,7 +54,8 @@ pub(crate) fn decide(
         let is_vague =
             moment.is_vague && newest.is_some_and(|newest| listing.as_of.is_none_or(|first| first < newest));
         return match held || known.pending.is_some() {
-            // Nothing is there to be deleted, and still it has to be known: an older list would bring it back.
+            // No resource to delete. The deletion must still be recorded, because an older list would bring the
+            // resource back.
             false if is_news(listing, known.record) && !is_vague => Decision::Delete,
             false => Decision::Unchanged,
             true if is_vague => Decision::Ask,
@@ -67,7 +69,7 @@ pub(crate) fn decide(
     }
 }
 
-/// Why an entry asks for what was decided.
+/// Reason for a decision.
 pub(crate) fn why(decision: Decision, declaration: &Declaration, record: Option<&ResourceRecord>) -> Why {
     match decision {
         Decision::Delete => return Why::Deleted,
@@ -90,25 +92,26 @@ pub(crate) fn why(decision: Decision, declaration: &Declaration, record: Option<
     }
 }
 
-/// The latest moment of which anything is known.
+/// The latest time of the known state.
 fn newest_known(listing: &Listing, known: Known<'_>) -> Option<Timestamp> {
     let newest_known = [
         known.record.and_then(|record| record.listing.as_of),
         known.pending.and_then(|pending| pending.listing.as_of),
-        // Only changes are measured against the baseline: its own entries carry its `at`.
+        // Only changes are compared with the baseline: its own entries carry its `at`.
         known.baseline_at.filter(|_| listing.change.is_some() && !is_unheard(listing, known.record)),
     ];
     newest_known.into_iter().flatten().max()
 }
 
-/// Whether a deletion is of something that is held from before it. A baseline of a later moment did not name it then, and its silence has deleted nothing, whether
-/// the operator keeps what is absent or it waits to be confirmed: now it is said.
+/// Whether a deletion is about a version that was stored before it. A baseline of a later time omitted the resource,
+/// but that deleted nothing: the operator keeps absent resources, or the absence waits for confirmation. The deletion
+/// is now explicit.
 fn is_unheard(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
     let held = record.filter(|record| record.is_present()).and_then(|record| record.listing.as_of);
     listing.change == Some(Change::Deleted) && held.zip(listing.as_of).is_some_and(|(held, gone)| held < gone)
 }
 
-/// Whether this very change was applied already: an open Change List is read again and again.
+/// Whether this change was already applied: an open Change List is read many times.
 fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRecord) -> bool {
     record.is_present()
         && listing.change.is_some()
@@ -118,22 +121,22 @@ fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRe
         && *declaration == record.declaration
 }
 
-/// Whether a deletion tells of a later moment than is known of a resource that is not held.
+/// Whether a deletion is newer than the known state of a resource that is not stored.
 fn is_news(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
     let known = record.map(|record| record.listing.as_of.filter(|_| !record.is_present()));
     listing.as_of.is_some() && known.is_none_or(|known| known.is_some() && known < listing.as_of)
 }
 
-/// Whether this very deletion was applied already, and undone by the operator.
+/// Whether this deletion was already applied, and the operator restored the resource.
 fn was_undone(listing: &Listing, record: &ResourceRecord) -> bool {
     record.listing.change == Some(Change::Deleted)
         && listing.as_of.is_some()
         && listing.as_of == record.listing.as_of
 }
 
-/// Whether the declaration is about the bytes we hold. Digests decide where both sides have a common algorithm; else the
-/// Source's own last modification and length, unchanged since we stored it. With nothing to compare the answer is no:
-/// a fetch (a conditional one where the server gave validators) costs less than a wrong guess.
+/// Whether the declaration describes the stored bytes. Digests decide if both sides have a common algorithm.
+/// Otherwise the Source's last modification and length decide, if unchanged since they were stored. With nothing to
+/// compare the answer is no. A fetch (conditional if the server gave validators) costs less than a wrong guess.
 fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) -> bool {
     let Some(bitstream) = &record.bitstream else { return false };
     let computed = &bitstream.computed;
@@ -150,7 +153,7 @@ fn describes_what_is_held(declaration: &Declaration, record: &ResourceRecord) ->
     }
 }
 
-/// Whether the digests agree; none when no algorithm is common to both sides.
+/// Whether the digests match; none without a common algorithm.
 pub(crate) fn agree(declared: &[Digest], computed: &Computed) -> Option<bool> {
     let mut common = None;
     for digest in declared {
@@ -366,7 +369,7 @@ mod tests {
         let planned = pending(10);
         let known = Known { pending: Some(&planned), ..Known::default() };
         assert_eq!(judge(&Declaration::default(), &deleted, known), Decision::Delete);
-        // An older list that names it would bring it back.
+        // An older list that contains it would bring it back.
         assert_eq!(judge(&Declaration::default(), &deleted, Known::default()), Decision::Delete);
         assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(5))), Decision::Delete);
         assert_eq!(judge(&Declaration::default(), &deleted, with(&tombstone(20))), Decision::Unchanged);
@@ -384,7 +387,7 @@ mod tests {
         };
         let held = |as_of| held(b"x", declares(b"x"), as_of);
         assert_eq!(decision(Some(&held(Some(10)))), Decision::Delete);
-        // The baseline named it, or nobody knows of when it is.
+        // The baseline listed it, or the date of the entry is unknown.
         assert_eq!(decision(Some(&held(Some(30)))), Decision::Stale);
         assert_eq!(decision(Some(&held(None))), Decision::Stale);
         assert_eq!(decision(None), Decision::Stale);

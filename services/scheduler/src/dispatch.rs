@@ -1,4 +1,4 @@
-//! Dispatch: pending records go out as jobs, a window of them at a time, until none is left.
+//! Dispatch: sends pending records as jobs, a bounded window at a time, until none is left.
 
 mod incoming;
 mod pass;
@@ -21,15 +21,15 @@ use crate::window::Window;
 use incoming::Incoming;
 use pass::Pass;
 
-/// Deletions settled in one batch.
+/// Deletions settled per batch.
 const DELETE_BATCH: usize = 500;
-/// Pending records that are read before jobs of them go out.
+/// Pending records that are read before their jobs go out.
 const PORTION: usize = 256;
-/// How often to look for dead letters while outcomes come; where none come, each time.
+/// How often dead letters are polled while outcomes come. If no outcomes come, they are polled every time.
 const LETTERS_EVERY: Duration = Duration::from_secs(5);
 
 impl Harvest {
-    /// Works off all pending records. Ends when none is left, or none can be reached.
+    /// Works off all pending records. Ends when none is left, or when no origin with work can be reached.
     pub(crate) async fn dispatch(&mut self) -> Result<(), HarvestError> {
         if !self.reach.is_anything_planned() {
             return Ok(());
@@ -38,7 +38,7 @@ impl Harvest {
         self.open_queues().await?;
         let (jobs_per_lane, planned) = (self.options.jobs_per_lane.get(), self.run.counters.planned);
         let mut window = Window::within(self.options.window, jobs_per_lane, planned);
-        // Those of jobs that an earlier process sent.
+        // Dead letters of jobs that an earlier process sent.
         self.take_letters(&mut window).await?;
         loop {
             let (due, left) = self.pass(&mut window).await?;
@@ -59,7 +59,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Scans the pending records once and settles what comes back. Returns when the next is due, and whether any is left.
+    /// Scans the pending records once and settles the outcomes. Returns when the next record is due, and whether any
+    /// is left.
     async fn pass(&mut self, window: &mut Window) -> Result<(Option<Timestamp>, bool), HarvestError> {
         let mut pass = Pass::over(&self.catalog, &mut self.fresh).await?;
         let mut incoming = Incoming::of(self.source.clone());
@@ -77,7 +78,7 @@ impl Harvest {
             self.progress.send_modify(|progress| {
                 (progress.in_flight, progress.window) = (window.in_flight(), window.jobs());
             });
-            // What went out may have made room.
+            // The jobs that went out may have made room.
             if !last && window.has_room() {
                 continue;
             }
@@ -85,7 +86,7 @@ impl Harvest {
                 if pass.is_over() {
                     return Ok((pass.due, pass.left));
                 }
-                // Nothing is out, so nothing will come: read on.
+                // No job is out, so no outcome will come: read on.
                 continue;
             }
             let deliveries = tokio::select! {
@@ -112,7 +113,7 @@ impl Harvest {
         }
     }
 
-    /// Reads a portion of the pending records into the window, until it is full or they end.
+    /// Reads pending records into the window, until it is full or they end.
     async fn fill(&mut self, window: &mut Window, pass: &mut Pass) -> Result<(), HarvestError> {
         let now = self.clock.now();
         for _ in 0..PORTION {
@@ -137,7 +138,7 @@ impl Harvest {
             match record.action.clone() {
                 Action::Delete => pass.deletions.push((uri, record)),
                 Action::Fetch { lane } => match next_step(&record) {
-                    // Nobody is asked for it, so it matters not whether its origin is left alone.
+                    // A candidate needs no request, so it does not matter whether its origin is skipped.
                     Step::Judge(kept) => {
                         window.add_candidate(lane, candidate::kept(uri, &record, kept), record);
                     }
@@ -161,8 +162,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Sends all that may go out. Where the origins that wait are more than may have a queue at a time, those that
-    /// need theirs no more give it up.
+    /// Sends all jobs that may go out. If more origins wait than may have a queue, idle origins give up their queues.
     async fn send_ready(
         &mut self,
         window: &mut Window,
@@ -192,7 +192,7 @@ impl Harvest {
         self.queue_job(job).await
     }
 
-    /// Candidates go where fetched bitstreams go: to the verifier.
+    /// Sends candidates to the verifier, like fetched bitstreams.
     async fn send_candidates(&self, id: JobId, lane: Lane, items: Vec<Fetched>) -> Result<(), HarvestError> {
         let (source, run) = (self.source.clone(), self.run.id);
         let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
@@ -201,8 +201,9 @@ impl Harvest {
         Ok(())
     }
 
-    /// Where the Source declares nothing that tells versions apart, the server's validators of the held one may; where what is
-    /// held is not to be relied on, "not modified" would be of no use. Its media type tells a page of a bot defence from content.
+    /// Adds the server's validators of the stored version, if the Source declares nothing that tells versions apart.
+    /// Not if the stored bytes are unreliable: "not modified" would be of no use then. The stored media type helps to
+    /// tell a bot-defence page from content.
     async fn add_validators(&self, items: &mut [FetchItem]) -> Result<(), HarvestError> {
         let bare: Vec<usize> =
             (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
@@ -227,7 +228,7 @@ impl Harvest {
         }
     }
 
-    /// Whether a moment is farther away than a run waits.
+    /// Whether a time lies further ahead than a run waits.
     fn is_beyond_patience(&self, now: Timestamp, due: Timestamp) -> bool {
         Duration::try_from(due.duration_since(now)).is_ok_and(|wait| wait > self.options.retries.longest_wait)
     }

@@ -1,4 +1,4 @@
-//! One document, from its first entry to its end.
+//! Reads one document, from its first entry to its end.
 
 use catalog::Batch;
 use model::{
@@ -14,18 +14,18 @@ use crate::plan::names;
 use crate::queue;
 use crate::read::{DocumentError, DocumentStream, Part};
 
-/// What is known while a document is read.
+/// State while a document is read.
 struct Reading {
     record: DocumentRecord,
-    /// The version that is read.
+    /// Validators of the version that is read.
     version: Validators,
     horizon: Horizon,
     context: Option<Context>,
-    /// Entries planned before a crash, which come by again.
+    /// Entries planned before a crash, which are read again.
     skip: u64,
     planned: u64,
     told: Told,
-    /// Whether its entries are spooled, to be laid beside the catalog.
+    /// Whether its entries are spooled for the merge join with the catalog.
     is_spooled: bool,
 }
 
@@ -34,14 +34,14 @@ struct Reading {
 pub(crate) struct ReadDocument {
     pub(crate) uri: String,
     record: DocumentRecord,
-    /// Problems with entries that were not met again.
+    /// Problems with entries that did not occur again.
     settled: Vec<Subject>,
 }
 
-/// Entries by what they lead to.
+/// Entries by the type of their target.
 #[derive(Default)]
 struct Sorted {
-    /// Resources, and entries that cannot be read.
+    /// Resources, and unreadable entries.
     resources: Vec<Item>,
     documents: Vec<Entry>,
     packages: Vec<Entry>,
@@ -60,7 +60,7 @@ impl Harvest {
         let read = self.read_parts(uri, record, &mut stream, horizon).await;
         self.spent.end_document(stream.bytes());
         read?;
-        // From here on the catalog is asked for all that is planned.
+        // From here on, all planned records are looked up in the catalog.
         self.committed().await
     }
 
@@ -89,7 +89,7 @@ impl Harvest {
                         return Ok(());
                     }
                     if let Some(met) = met {
-                        // What was read of it is kept.
+                        // The spooled entries are kept.
                         if !Box::pin(self.lay()).await? {
                             return Ok(());
                         }
@@ -99,7 +99,7 @@ impl Harvest {
                 }
                 Part::End(summary) => return self.document_done(uri, reading, summary).await,
                 Part::Broken(error, summary) => {
-                    // What was read of it is kept; where there was no room for that, it is read again.
+                    // The spooled entries are kept. Without disk space for them, the document is read again.
                     if !Box::pin(self.lay()).await? {
                         return Ok(());
                     }
@@ -125,7 +125,7 @@ impl Harvest {
         .await
     }
 
-    /// Leaves of entries what the run's limits allow. Tells the limit that forbids the rest.
+    /// Cuts the entries to the run's limits. Returns the limit that excludes the rest.
     async fn take_within_limits(
         &mut self,
         uri: &str,
@@ -151,10 +151,10 @@ impl Harvest {
         Ok(met_by_documents.or(met))
     }
 
-    /// How many indexes lead to a document, one above the other. More than are allowed are not counted.
+    /// Number of nested indexes above a document. Counting stops at the limit.
     async fn indexes_above(&self, uri: &str, record: &DocumentRecord) -> Result<u32, HarvestError> {
         let set = self.sets.get(&record.set);
-        // What the Source offers by itself may have been named by an index in an earlier run.
+        // An index may have listed this document in an earlier run, although the Source also offers it directly.
         let is_offered = |uri: &str| {
             set.is_some_and(|set| set.documents(&record.capability).any(|offered| offered == uri))
         };
@@ -168,7 +168,7 @@ impl Harvest {
         Ok(above)
     }
 
-    /// The limit of the run that ended the reading of a document, if it was one.
+    /// The limit of the run that stopped the reading of a document, if any.
     fn limit_met_by(&self, error: &DocumentError) -> Option<LimitMet> {
         match error {
             DocumentError::Read(error) => self.options.limits.met_by(error),
@@ -176,7 +176,7 @@ impl Harvest {
         }
     }
 
-    /// Begins at the document's first entry, or after a crash at the first one of this very version that is not planned.
+    /// Starts at the document's first entry, or after a crash at the first unplanned entry of the same version.
     async fn take_up(
         &mut self,
         uri: &str,
@@ -207,8 +207,8 @@ impl Harvest {
         Ok(reading)
     }
 
-    /// Each entry becomes what it leads to: a resource to look at, a document to read, or a package to receive. Returns whether there was room; where
-    /// not, the document is to be read again.
+    /// Plans entries by the type of their target: a resource, a document to read, or a package to receive. Returns
+    /// whether there was disk space. If not, the document must be read again.
     async fn plan_items(
         &mut self,
         uri: &str,
@@ -237,11 +237,11 @@ impl Harvest {
             if !batch.is_empty() {
                 self.commit(batch).await?;
             }
-            // How far it is planned does not change before these are.
+            // The number of planned entries stays the same until these are planned.
             return Ok(self.spool_entries(number, &context.set, &entries).await);
         }
         if !resources.is_empty() && !Box::pin(self.lay()).await? {
-            // What comes first is planned first, and has to be read again.
+            // Earlier entries are planned first. The document must be read again.
             return Ok(false);
         }
         reading.planned += count;
@@ -251,7 +251,7 @@ impl Harvest {
         reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
         batch.put_document(uri, &reading.record);
         self.commit_behind(batch).await?;
-        // Names that it gives, if not more.
+        // The entry adds a name at least.
         self.make_room().await;
         Ok(true)
     }
@@ -267,7 +267,8 @@ impl Harvest {
         record.entries = summary.entries;
         record.bad = summary.bad;
         record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
-        // With an entry that could not be read, the document is asked for again next time: the problem must not vanish.
+        // If an entry was unreadable, the next run requests the document unconditionally, so that the problem does
+        // not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = names(&summary.quirks);
         if has_lost(&record, told) {
@@ -280,11 +281,11 @@ impl Harvest {
         if !self.entry_problems.is_empty() {
             match self.read_whole.contains(uri) {
                 true => settled.extend(self.entry_problems.drain().map(|(at, _)| Subject::Entry(at))),
-                // After a crash nobody knows which of them were met before: the next reading tells.
+                // After a crash it is unknown which problems occurred before. The next reading tells.
                 false => record.validators = Validators::default(),
             }
         }
-        // Of an index nothing waits to be planned.
+        // No entry of an index waits to be planned.
         let waits = is_spooled && summary.entries + summary.bad > record.documents;
         let read = ReadDocument { uri: uri.to_owned(), record, settled };
         if waits {
@@ -295,7 +296,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// All that a document asks for is planned: it is known as read.
+    /// Records a document as read: all its entries are planned.
     pub(crate) async fn note_read(
         &mut self,
         batch: &mut Batch,
@@ -311,10 +312,10 @@ impl Harvest {
         self.settle_document_problem(batch, &uri).await
     }
 
-    /// Documents that an index named before and does not name any more are not asked for again, and nothing about them is
-    /// to be put right. A closed one stays known for what it told.
+    /// Forgets documents that an index no longer lists: they are not requested again, and their problems are dropped.
+    /// A closed document stays known for the changes that it covered.
     async fn let_go_of_children(&mut self, batch: &mut Batch, index: &str) -> Result<(), HarvestError> {
-        // Those that it does name were queued by a commit that may still go on.
+        // A commit that may still be in progress queued the documents that it does list.
         self.committed().await?;
         for (uri, mut child) in queue::children(&self.catalog, index).await? {
             if child.run != self.run.id && !queue::is_settled_child(&child, child.until) {
@@ -327,7 +328,7 @@ impl Harvest {
     }
 }
 
-/// Notes what a document says of itself, and gives what its entries are read by.
+/// Records the header of a document. Returns the context by which its entries are read.
 pub(crate) fn take_header(
     record: &mut DocumentRecord,
     uri: &str,
@@ -339,7 +340,7 @@ pub(crate) fn take_header(
     record.root = Some(header.root);
     record.at = certain(header.at);
     record.at_latest = latest(header.at);
-    // What its index says of a part holds where the part itself says nothing.
+    // The index's value for a part applies if the part itself has none.
     let from_index = record.from.filter(|_| record.parent.is_some());
     record.from = certain(header.from).or(from_index);
     record.until = certain(header.until);
@@ -357,14 +358,14 @@ pub(crate) fn take_header(
 }
 
 impl Reading {
-    /// Whether an entry leads to a document. One that says what changed is a resource, whatever it stands in.
+    /// Whether an entry leads to a document. An entry with a change is always a resource, in any kind of document.
     fn leads_to_document(&self, item: &Item) -> bool {
         let is_index = self.record.root == Some(Root::SitemapIndex);
         let is_part = self.context.as_ref().is_some_and(|context| context.is_part(item));
         is_part || is_index && matches!(item, Item::Entry(entry) if entry.metadata.change.is_none())
     }
 
-    /// Parts entries by what they lead to.
+    /// Sorts entries by the type of their target.
     fn sort(&mut self, items: Vec<Item>) -> Sorted {
         let mut sorted = Sorted::default();
         for item in items {
@@ -380,7 +381,7 @@ impl Reading {
         sorted
     }
 
-    /// Whether an entry leads to a package: all those of a dump do, and those of a Change List that tell of no change.
+    /// Whether an entry leads to a package: every entry of a dump, and an entry of a Change List without a change.
     fn is_package(&self, entry: &Entry) -> bool {
         if matches!(self.record.capability, Capability::ResourceDump | Capability::ChangeDump) {
             return true;
@@ -389,13 +390,14 @@ impl Reading {
     }
 }
 
-/// Whether a document that does not say where it begins has nothing in it any more of what it told of before.
+/// Whether a document without `from` no longer contains a change that it contained before.
 fn has_lost(record: &DocumentRecord, told: Told) -> bool {
     let Some(known) = record.latest_change else { return false };
     record.from.is_none() && told.oldest.is_none_or(|oldest| oldest > known)
 }
 
-/// A document must be what it is read as; one that does not say (a plain sitemap) is taken at the operator's word.
+/// A document must be of the expected kind. For one that does not say its kind (a plain sitemap), the operator's
+/// choice counts.
 pub(crate) fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String> {
     match &header.capability {
         None => Ok(()),
@@ -404,12 +406,12 @@ pub(crate) fn expect_kind(header: &Header, expected: &Capability) -> Result<(), 
     }
 }
 
-/// What lies beyond a limit of the run is not read.
+/// Failure for content beyond a limit of the run. It is not read.
 pub(crate) fn beyond(met: LimitMet, evidence: Evidence) -> Failure {
     unreadable(met.reason(), met.to_string(), evidence)
 }
 
-/// The next run reads it again.
+/// Failure of an unreadable document. The next run reads it again.
 pub(crate) fn unreadable(reason: ProblemReason, message: String, evidence: Evidence) -> Failure {
     Failure { reason, message, disposition: Disposition::Retry { after: None }, evidence }
 }

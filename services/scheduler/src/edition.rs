@@ -1,7 +1,7 @@
-//! Whether the parts of a Resource List Index are of the edition of the index that was read.
+//! Whether the parts of a Resource List Index belong to the edition of the index that was read.
 //!
-//! A Source may publish its lists anew under the same names while they are read. What was in one part is then in
-//! another, and parts of two editions together may name less than either edition does.
+//! A Source may republish its lists under the same names while they are read. Entries then move from one part to
+//! another. Parts of two editions together may list less than either edition does.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -24,11 +24,11 @@ use crate::read::{self, Opened, Part};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Harvest {
-    /// Gives up Resource List Indexes that were published anew before all their parts were read. What the parts name is
-    /// taken all the same, and the next run reads them again.
+    /// Rejects Resource List Indexes that were republished before all their parts were read. The entries of the parts
+    /// are used all the same. The next run reads the parts again.
     pub(crate) async fn judge_list_editions(&mut self) -> Result<(), HarvestError> {
         for (uri, index) in self.indexes_with_later_parts().await? {
-            // A snapshot may take its time: only the index itself tells whether it is another one now.
+            // A snapshot may take a while to build. Only the index itself shows whether it was replaced.
             match self.is_as_read(&uri, &index).await {
                 Ok(true) => {
                     self.current_indexes.insert(uri);
@@ -46,8 +46,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// The indexes of this run that say they are of an earlier moment than one of their parts, but for those that were
-    /// found to be as they were read.
+    /// The indexes of this run whose `at` is earlier than that of one of their parts, except those that were checked
+    /// and are unchanged.
     async fn indexes_with_later_parts(&self) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
         let of_run = |(_, record): &(String, DocumentRecord)| {
             record.run == self.run.id
@@ -67,8 +67,8 @@ impl Harvest {
         Ok(indexes.into_iter().map(|uri| (uri.clone(), lists[uri].clone())).collect())
     }
 
-    /// Whether a document is still the edition that was read, by its `at`. One that is dated by the very request tells
-    /// nothing of editions, and counts as the same.
+    /// Whether a document is still the edition that was read, by its `at`. A document that is dated by the request
+    /// says nothing about editions, and counts as the same.
     pub(crate) async fn is_as_read(&mut self, uri: &str, known: &DocumentRecord) -> Result<bool, WebError> {
         // It was read, so it is a URL.
         let Ok(url) = Url::parse(uri) else { return Ok(true) };
@@ -91,7 +91,7 @@ impl Harvest {
     }
 }
 
-/// Whether a document says that it is of the moment of the request that was answered at `sent_at`.
+/// Whether a document is dated by the request that was answered at `sent_at`.
 fn is_dated_by_request(at: Option<Timestamp>, sent_at: Option<Timestamp>, took: Duration) -> bool {
     let latest = at.and_then(|at| at.checked_add(took).ok()?.checked_add(SECOND).ok());
     latest.zip(sent_at).is_some_and(|(latest, sent_at)| latest > sent_at)

@@ -1,4 +1,4 @@
-//! Entries: what one asks for, given what is known, becomes a pending record or a queued document.
+//! Plans entries: each becomes a pending record or a queued document, depending on the current state.
 
 use std::collections::HashMap;
 
@@ -18,19 +18,19 @@ use crate::harvest::Harvest;
 use crate::plans::Plans;
 use crate::queue;
 
-/// Entries, and what is held of the resources that they name.
+/// Entries, and the stored records of their resources.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// In their order.
+    /// In document order.
     pub(crate) planned: Vec<Planned>,
     pub(crate) records: ByUri<ResourceRecord>,
-    /// Those of the resources for which something may be planned already.
+    /// URIs of the entries that may have a pending record already.
     pub(crate) may_be_pending: Vec<ResourceUri>,
 }
 
 impl Harvest {
-    /// Entries of a list become pending records where something is to be done. Gives the changes that they tell of, those of
-    /// resources that are not wanted too.
+    /// Turns entries of a list into pending records if they need work. Returns the changes of all entries, including
+    /// those of excluded resources.
     pub(crate) async fn plan_entries(
         &mut self,
         batch: &mut Batch,
@@ -52,8 +52,8 @@ impl Harvest {
         Ok(told)
     }
 
-    /// Entries of a list in the plan's words, those that are wanted, and the changes that all of them tell of. Each of them is counted. What they name is noted, but for
-    /// what is given to be looked at by the document with the number `spooled`.
+    /// Parses entries of a list. Returns the wanted entries, and the changes of all entries. Counts each entry.
+    /// Records the names that they list, except those that are spooled by the document with the number `spooled`.
     pub(crate) fn read_entries(
         &mut self,
         batch: &mut Batch,
@@ -92,7 +92,8 @@ impl Harvest {
         (entries, told)
     }
 
-    /// Whether the resource of an entry is wanted. It is counted as listed then, and what is of other sites as such.
+    /// Whether the resource of an entry is wanted. Counts it as listed if so, and as foreign if it belongs to another
+    /// site.
     pub(crate) fn is_wanted(&mut self, home: &HomeSite, uri: &str) -> bool {
         let (filter, counters) = (&self.options.filter, &mut self.run.counters);
         let is_wanted = filter.takes(uri);
@@ -102,7 +103,7 @@ impl Harvest {
         is_wanted
     }
 
-    /// Decides about entries, one after the other, and plans what they ask for.
+    /// Decides about entries in order, and plans them.
     pub(crate) async fn decide_all(
         &mut self,
         batch: &mut Batch,
@@ -147,7 +148,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Whether an entry asks for the very version of a resource whose problem the operator ignores. Nothing is planned for it then.
+    /// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for
+    /// it then.
     pub(crate) fn leaves_alone(
         &mut self,
         batch: &mut Batch,
@@ -157,7 +159,7 @@ impl Harvest {
         problem: Option<&ProblemRecord>,
         plans: &mut Plans,
     ) -> bool {
-        // What is held and is not to be relied on is mended all the same.
+        // A stored resource that is unreliable is repaired all the same.
         let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.mend);
         let is_ignored = decision == Decision::Fetch
             && !is_mended
@@ -189,7 +191,7 @@ impl Harvest {
                 return;
             }
             Decision::Unchanged => {
-                // What is to be mended is not settled by a record that says what the entry says.
+                // A record with the same declaration does not settle a repair.
                 if !plans.get(&uri).is_some_and(|plan| plan.mend) {
                     self.run.counters.unchanged += 1;
                     if plans.give_up(&uri) {
@@ -219,10 +221,10 @@ impl Harvest {
         if decision == Decision::Ask
             && let Some(before) = plans.get(&uri)
         {
-            // Should it be there after all, it is judged by what was declared of it.
+            // If the resource exists after all, it is verified against its earlier declaration.
             declaration.clone_from(&before.declaration);
         }
-        // Whether the candidate is what is declared now is asked when the last entry about it is read.
+        // Whether the candidate matches the current declaration is checked when the last entry about it is read.
         let earlier = plans.get(&uri);
         let candidate =
             earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
@@ -246,7 +248,7 @@ impl Harvest {
         }
     }
 
-    /// The documents that an index names are queued, unless this very version of a closed one was read whole before.
+    /// Queues the documents that an index lists, except closed ones whose same version was read whole before.
     pub(crate) async fn queue_children(
         &mut self,
         batch: &mut Batch,
@@ -268,7 +270,7 @@ impl Harvest {
             let from = certain(entry.metadata.from);
             let mut child = queue::queued(self.run.id, &parent.set, &parent.capability, before);
             if !child.tells_changes() {
-                // Its index has changed: only parts that are all read tell what is absent from all of them.
+                // Its index has changed. Absences need all parts to be read.
                 child.validators = Validators::default();
             }
             child.parent = Some(index.to_owned());
@@ -280,14 +282,14 @@ impl Harvest {
     }
 }
 
-/// What is held is named by a list of this set: that ends an absence.
+/// Records that a list of this set contains a stored resource, which ends an absence.
 fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: &SetId) {
     if let Some(record) = record.and_then(|record| listed(record, set)) {
         batch.put_resource(uri, &record);
     }
 }
 
-/// The record of what is held when a list of this set names it, where that is news.
+/// The updated record of a stored resource that a list of this set contains; none if nothing changes.
 fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
     let is_of_set = record.sets.contains(set);
     if !record.is_present() || is_of_set && record.absent.is_none() {
@@ -300,7 +302,7 @@ fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
     Some(record)
 }
 
-/// Changes that the baseline contains are not applied again; before there is a baseline, there are none such.
+/// Changes that the baseline contains are not applied again. Without a baseline there are none.
 pub(crate) fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
     set.baseline_at.filter(|_| set.has_baseline)
 }

@@ -1,4 +1,4 @@
-//! From an entry of a document to what the plan works with.
+//! Converts an entry of a document to the form that planning uses.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Listing, ResourceUri, SetId, UriError};
 use resourcesync::{Capability, Change, Datetime, Entry, Interval, Item, Mode, Options, Zone};
 
-/// How far a Source's clock may be ahead of ours.
+/// How far a Source's clock may run ahead of the local clock.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
 
-/// The latest moment that a time can truly mean when it is read.
+/// The latest time that counts as plausible when a document is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Horizon(Timestamp);
 
-/// What the document around an entry says.
+/// Context of an entry: data of its document.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The document's URI.
@@ -26,35 +26,35 @@ pub(crate) struct Context {
     pub(crate) at: Option<Datetime>,
     /// `completed` of a Resource List.
     pub(crate) completed: Option<Datetime>,
-    /// When its changes happened, as far as it says.
+    /// Interval of its changes, if given.
     pub(crate) interval: Interval,
-    /// What its entries would be parts of, were it an index.
+    /// Kind of its parts, if it were an index.
     pub(crate) kind: Option<Capability>,
-    /// When it is read.
+    /// Horizon at the time of reading.
     pub(crate) horizon: Horizon,
 }
 
-/// An entry in the plan's words.
+/// An entry in the form that planning uses.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
     pub(crate) uri: ResourceUri,
     pub(crate) declaration: Declaration,
     pub(crate) listing: Listing,
-    /// What more is known of the listing's moment than its first instant.
+    /// More about the listing's time than its first instant.
     pub(crate) moment: Moment,
 }
 
-/// How far the moment of an entry reaches behind the first instant it can mean.
+/// The rest of the time span that an entry's time can mean, beyond its first instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// The last instant it can mean.
+    /// The last instant that it can mean.
     pub(crate) latest: Option<Timestamp>,
-    /// Whether it is given, but not reliably: without a zone, or in the future.
+    /// Whether a time is given, but unreliable: without a zone, or in the future.
     pub(crate) is_vague: bool,
 }
 
 impl Context {
-    /// Whether an item leads to a part of this document, though it is no index.
+    /// Whether an item leads to a part of this document, although the document is not an index.
     pub(crate) fn is_part(&self, item: &Item) -> bool {
         match (item, &self.kind) {
             (Item::Entry(entry), Some(kind)) => entry.names_part_of(kind),
@@ -62,16 +62,16 @@ impl Context {
         }
     }
 
-    /// Whether an entry leads to a package where a change of a resource should be told.
+    /// Whether an entry leads to a package where a change of a resource is expected.
     pub(crate) fn is_package(&self, entry: &Entry) -> bool {
         let is_change_list = self.kind == Some(Capability::ChangeList);
         is_change_list && entry.metadata.change.is_none() && entry.names_package()
     }
 
-    /// The entry in the plan's words.
+    /// Converts an entry.
     ///
     /// # Errors
-    /// When the entry's URI is none that could be harvested.
+    /// When the entry's URI cannot be harvested.
     pub(crate) fn read(&self, entry: Entry) -> Result<Planned, UriError> {
         let uri = ResourceUri::try_from(entry.loc)?;
         let metadata = entry.metadata;
@@ -109,54 +109,54 @@ impl Context {
         Ok(Planned { uri, declaration, listing, moment })
     }
 
-    /// When a change happened that says only when its resource was last modified, or not even that: no earlier than
-    /// that, and at any moment of its document's interval. The order of the entries tells the rest.
+    /// Time of a change that gives only the last modification of the resource, or no time. It is no earlier than that
+    /// modification, and otherwise any time in the document's interval. The order of the entries decides the rest.
     fn undated(&self, lastmod: Option<&Datetime>) -> (Option<Timestamp>, Moment) {
         let latest = self.interval.last();
         let possible = lastmod.filter(|lastmod| self.horizon.moment(Some(lastmod)).0.is_some());
         match possible.and_then(|lastmod| self.interval.since(lastmod)) {
-            // A deletion may be older than what is held although its `lastmod` is not, and the other way round.
+            // A deletion may be older than the stored version although its `lastmod` is newer, and the reverse.
             Some(since) => (since.first(), Moment { latest, is_vague: true }),
             None => (None, Moment { latest, is_vague: false }),
         }
     }
 }
 
-/// A change whose kind is missing is read as an update: a fetch does no harm, a deletion might.
+/// A change without a kind counts as an update: a fetch does no harm, a deletion might.
 fn change_of(change: Option<Change>) -> Change {
     change.unwrap_or(Change::Updated)
 }
 
 impl Horizon {
-    /// The horizon of who reads now.
+    /// The horizon of a reading at `now`.
     pub(crate) fn at(now: Timestamp) -> Self {
         Self(now.saturating_add(CLOCKS_DIFFER).unwrap_or(Timestamp::MAX))
     }
 
-    /// How documents are read: their quirks are counted by the same horizon.
+    /// Options for reading documents; quirks are counted by the same horizon.
     pub(crate) fn options(self, mode: Mode) -> Options {
         Options { mode, latest: Some(self.0), ..Options::default() }
     }
 
-    /// The first instant a time can mean, where that is certain: a time without zone may be hours off, and one in the future
-    /// is wrong by nobody knows how much.
+    /// The first instant that a time can mean, if that is certain. A time without zone may be hours off. A time in
+    /// the future is wrong by an unknown amount.
     pub(crate) fn certain_instant(self, datetime: &Datetime) -> Option<Timestamp> {
         let first = datetime.instant();
         (datetime.zone() != Zone::Missing && first <= self.0).then_some(first)
     }
 
-    /// The last instant a time can mean, where that is certain: the end of the second, minute or day it names.
+    /// The last instant that a time can mean, if that is certain: the end of its second, minute or day.
     pub(crate) fn latest_instant(self, datetime: &Datetime) -> Option<Timestamp> {
         self.certain_instant(datetime).and_then(|_| Interval::named_by(datetime).last())
     }
 
-    /// The interval of a document. An end in the future is none.
+    /// The interval of a document. An end in the future is ignored.
     pub(crate) fn interval(self, from: Option<&Datetime>, until: Option<&Datetime>) -> Interval {
         let is_possible = |time: &&Datetime| time.instant() <= self.0;
         Interval::between(from.filter(is_possible), until.filter(is_possible))
     }
 
-    /// The interval in which the moment of an entry lies.
+    /// The time span in which the time of an entry lies.
     fn moment(self, datetime: Option<&Datetime>) -> (Option<Timestamp>, Moment) {
         let Some(datetime) = datetime else { return (None, Moment::default()) };
         let is_vague = self.certain_instant(datetime).is_none();
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(horizon().moment(None), (None, Moment::default()));
     }
 
-    /// The last moment that an entry of a list of `at` and `completed` speaks of.
+    /// The last instant of an entry, in a list with `at` and `completed`.
     fn listed_until(lastmod: Option<&str>, at: Option<&str>, completed: Option<&str>) -> Option<Timestamp> {
         let context = Context {
             document: "http://h/l.xml".into(),
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(latest, "2026-01-02T00:00:00.5Z".parse().unwrap());
     }
 
-    /// A change without `datetime` in a Change List from the second day of the year on, until `until`.
+    /// A change without `datetime`, in a Change List from the second day of the year until `until`.
     fn changed(lastmod: Option<&str>, until: Option<&str>) -> Planned {
         let from = datetime("2026-01-01T00:00:00Z");
         let context = Context {

@@ -1,4 +1,4 @@
-//! Why a harvest could not go on. What it had done stays done, and the same command takes it up again.
+//! Errors that end a harvest. Finished work stays; the same command resumes.
 
 use catalog::CatalogError;
 use jiff::Timestamp;
@@ -7,59 +7,59 @@ use store::{StoreError, StoreTrouble};
 
 use crate::discover::DiscoverError;
 
-/// Why a harvest could not go on.
+/// Reason why a harvest stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum HarvestError {
-    /// Nothing was found to harvest.
+    /// Discovery found nothing to harvest.
     #[error(transparent)]
     Discover(#[from] DiscoverError),
-    /// The Source offers nothing that this version reads.
+    /// The Source offers no document that this version reads.
     #[error(
         "{source_url} offers {offers}; that gives nothing to do here: a baseline needs a Resource List or a Resource Dump, \
          an incremental run a Change List or a Change Dump"
     )]
     NothingUsable {
-        /// The way in.
+        /// The entry URL.
         source_url: String,
-        /// What it offers.
+        /// What the Source offers.
         offers: String,
     },
-    /// There is neither list nor dump to compare with.
+    /// The Source offers no list or dump to compare with.
     #[error(
         "{source_url} offers {offers}; an audit compares what is held with a Resource List or a Resource Dump, and with the changes after \
          it. Changes alone do not tell what there is: begin the harvest with a URL that leads to a list or a dump too"
     )]
     NoList {
-        /// The way in.
+        /// The entry URL.
         source_url: String,
-        /// What it offers.
+        /// What the Source offers.
         offers: String,
     },
-    /// Nothing was harvested that could be compared.
+    /// The catalog has no harvest to compare.
     #[error(
         "nothing was harvested from {source_url} here yet, so there is nothing to audit; harvest it first"
     )]
     NothingHeld {
-        /// The way in.
+        /// The entry URL.
         source_url: String,
     },
-    /// A run is not finished: what it has still to do would look like differences.
+    /// A run is unfinished: its pending work would look like differences.
     #[error(
         "the {mode} run {run} was interrupted and has still work to do; let it finish first (`thresher sync`, or in a fleet a run with mode \
          auto), then audit"
     )]
     Unfinished {
-        /// What it does.
+        /// Mode of that run.
         mode: Mode,
-        /// Its name.
+        /// ID of that run.
         run: RunId,
     },
-    /// There is no room for a temporary file.
+    /// A temporary file failed.
     #[error(
         "a temporary file failed: {0}. Make room in the directory for temporary files (TMPDIR), and run again"
     )]
     Temporary(#[from] std::io::Error),
-    /// An origin does not answer any more. Its resources stay pending.
+    /// An origin stopped answering. Its resources stay pending.
     #[error(
         "{lane} cannot be reached any more; {} still to be fetched. \
          Nothing is lost: run the same command again when it is back",
@@ -68,10 +68,10 @@ pub enum HarvestError {
     Unreachable {
         /// The origin.
         lane: Lane,
-        /// Resources left to do.
+        /// Pending resources.
         pending: u64,
     },
-    /// The Source asks for more patience than a run has. Its resources stay pending.
+    /// The Source requests a longer cooldown than a run waits for. Its resources stay pending.
     #[error(
         "{lane} asks to be left alone until {until}; {} still to be fetched. \
          Nothing is lost: run the same command again then",
@@ -80,9 +80,9 @@ pub enum HarvestError {
     Patience {
         /// The origin.
         lane: Lane,
-        /// When it may be asked again.
+        /// End of the cooldown.
         until: Timestamp,
-        /// Resources left to do.
+        /// Pending resources.
         pending: u64,
     },
     /// The catalog failed.
@@ -91,13 +91,13 @@ pub enum HarvestError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store is in trouble that waiting does not mend: a full disk, a refused key.
+    /// A store failure that waiting does not fix: a full disk, a refused key.
     #[error("{}. Nothing that was held is lost", .0.message)]
     Trouble(StoreTrouble),
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] bus::BusError),
-    /// Jobs vanish from the bus again and again.
+    /// Jobs vanish from the bus repeatedly.
     #[error(
         "{} vanished from the message bus, and so did what was sent instead, {} in a row; look at its servers. \
          Nothing is lost: run the same command again when they keep what they are given",
@@ -105,15 +105,15 @@ pub enum HarvestError {
         counted(u64::from(*.times), "time", "times")
     )]
     Vanishing {
-        /// Jobs that were out at last.
+        /// Jobs that were out at the end.
         jobs: usize,
-        /// How often in a row.
+        /// Consecutive times that they vanished.
         times: u32,
     },
-    /// What is to be told of the run could not be noted.
+    /// A record about the run could not be written to the control store.
     #[error(transparent)]
     Control(Box<control::ControlError>),
-    /// Somebody asked to stop.
+    /// The operator or the service asked the harvest to stop.
     #[error("stopped as asked; nothing is lost: run the same command again to go on")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Failures: try again within this run, or record a problem that the next run takes up.
+//! Handles failures: retry within this run, or record a problem that the next run retries.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::options::Next;
 use crate::settle::{Again, Before, subject, told};
 use crate::window::Down;
 
-/// Pending records that are given up in one batch.
+/// Pending records that are given up per batch.
 const BATCH: usize = 500;
 
 impl Harvest {
@@ -41,7 +41,7 @@ impl Harvest {
             && !is_undone
             && matches!(failure.evidence.status, Some(404 | 410))
         {
-            // The Source tells of its deletion, and it is gone: now that is certain.
+            // The Source lists its deletion, and the server says that it is gone: the deletion is now certain.
             let seq = self.next_seq();
             again.any = true;
             let certain = PendingRecord { seq, action: Action::Delete, next_attempt_at: None, ..pending };
@@ -51,7 +51,8 @@ impl Harvest {
             && let (Action::Fetch { lane }, Some(until)) =
                 (&pending.action, asked_until(failure.disposition, now))
         {
-            // What else is pending there would meet the same, and the wait is long: this run ends without it.
+            // Other pending records of this origin would fail the same way, and the wait is long. This run ends
+            // without them.
             again.resting.push((lane.clone(), until));
             self.challenged.insert(lane.clone());
         }
@@ -120,8 +121,9 @@ impl Harvest {
         batch.put_problem(&subject(uri), &problem);
     }
 
-    /// Decides about the origins that are left alone. While the Source itself is away the run waits, with all its work
-    /// pending; another origin must not hold it up: what lies there becomes problems, which the next run takes up.
+    /// Decides about the origins that are skipped. If the Source's own origin is down, the run waits, with all its
+    /// work pending. Another origin must not hold the run up: its pending records become problems, which the next run
+    /// retries.
     pub(crate) async fn leave(&mut self, down: HashMap<Lane, Down>) -> Result<(), HarvestError> {
         let own = Lane::of(&self.entry).ok().and_then(|own| down.get_key_value(&own));
         match own {
@@ -150,7 +152,7 @@ impl Harvest {
         }
     }
 
-    /// Records everything that is pending at these origins as problems, in one pass however many they are.
+    /// Records all pending records of these origins as problems, in one pass whatever their number.
     async fn give_up(&mut self, down: &HashMap<Lane, Down>) -> Result<(), HarvestError> {
         if down.is_empty() {
             return Ok(());
@@ -184,7 +186,7 @@ impl Harvest {
     }
 }
 
-/// The failure of a resource whose origin is left alone.
+/// The failure of a resource whose origin is skipped.
 fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, is_challenged: bool, now: Timestamp) -> Failure {
     let (reason, what, after) = match why {
         Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row", None),
@@ -207,7 +209,7 @@ fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, is_challenged: bool, no
     }
 }
 
-/// Until when a server asked to be left alone.
+/// End of the cooldown that a server requested.
 pub(crate) fn asked_until(disposition: Disposition, now: Timestamp) -> Option<Timestamp> {
     match disposition {
         Disposition::Retry { after } => now.checked_add(after?).ok(),
@@ -215,7 +217,8 @@ pub(crate) fn asked_until(disposition: Disposition, now: Timestamp) -> Option<Ti
     }
 }
 
-/// Whether a candidate waits on although something else failed: no other bytes came, and no list has said anything new.
+/// Whether a candidate keeps waiting although something else failed: no other bytes were received, and no list has a
+/// new declaration.
 fn keeps_candidate(reason: ProblemReason, pending: &PendingRecord, before: Option<&ProblemRecord>) -> bool {
     let came = matches!(reason, ProblemReason::DigestMismatch | ProblemReason::LengthMismatch);
     !came && before.is_some_and(|before| before.declaration.as_ref() == Some(&pending.declaration))

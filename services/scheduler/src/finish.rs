@@ -11,7 +11,7 @@ use crate::harvest::Harvest;
 use crate::{queue, ways};
 
 impl Harvest {
-    /// Every change is settled or recorded as a problem: now the sets may move on.
+    /// Advances the sets, now that every change is settled or recorded as a problem.
     pub(crate) async fn finish(&mut self) -> Result<(), HarvestError> {
         self.judge_untold().await?;
         let mut batch = Batch::new();
@@ -41,7 +41,8 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// What hubs delivered is forgotten once its set is synchronized to its end, and what could not be read of it once others told the same.
+    /// Forgets what hubs delivered once its set is synchronized up to the end of it; unreadable deliveries once other
+    /// documents cover the same changes.
     fn forget_notices(
         &self,
         batch: &mut Batch,
@@ -62,8 +63,9 @@ impl Harvest {
         }
     }
 
-    /// A document that an earlier run could not read, and this one did not ask for, is nothing to be put right once its set is told whole by
-    /// others: a dump where the list is read, for instance. So is one that told of changes, once others told of all of them.
+    /// Forgets a document that an earlier run could not read and this run did not request, once other documents cover
+    /// its whole set. Example: a dump whose list is read. The same holds for a change document, once other documents
+    /// cover all its changes.
     async fn forget_documents(
         &self,
         batch: &mut Batch,

@@ -1,36 +1,37 @@
-//! Plans that were made a moment ago: dispatching takes them from memory, and does not read back from the catalog what was just written there.
+//! Recent pending records in memory, so that dispatch need not scan the catalog for what was just written.
 
 use std::collections::VecDeque;
 
 use model::{PendingRecord, ResourceUri};
 
-/// Plans that are kept; of each some hundred bytes.
+/// Plans kept, of some hundred bytes each.
 const MOST_KEPT: usize = 16_384;
 
-/// The first of all pending records in the order of their URIs, as they are written in the catalog. Lists name resources in that order more often than not;
-/// where they do not, or where anything else was done with pending records, nothing is kept, and all are read from the catalog.
+/// The first pending records in the order of their URIs, as written to the catalog. Most lists are in that order. If
+/// one is not, or if pending records changed otherwise, none is kept, and all are read from the catalog.
 #[derive(Debug)]
 pub(crate) struct Fresh {
-    /// Those that follow the last of them are in the catalog alone.
+    /// Pending records after the last of these are in the catalog only.
     kept: VecDeque<(ResourceUri, Box<PendingRecord>)>,
-    /// How many times pending records were [written](catalog::Catalog::pending_written), if it was done for these plans alone.
+    /// How many times pending records were [written](catalog::Catalog::pending_written), if every write was for these
+    /// plans.
     written: u64,
-    /// Whether there may be other pending records among the first.
+    /// Whether other pending records may precede these.
     is_spoilt: bool,
 }
 
 impl Fresh {
-    /// While nothing is pending, and pending records were written so many times.
+    /// Start without pending records, after `written` writes of pending records.
     pub(crate) fn since(written: u64) -> Self {
         Self { kept: VecDeque::new(), written, is_spoilt: false }
     }
 
-    /// While nobody knows what is pending.
+    /// Start with unknown pending records.
     pub(crate) fn spoilt() -> Self {
         Self { is_spoilt: true, ..Self::since(0) }
     }
 
-    /// A plan that is being written.
+    /// Adds a plan that is being written.
     pub(crate) fn note(&mut self, uri: ResourceUri, plan: Box<PendingRecord>) {
         self.written += 1;
         if self.kept.back().is_some_and(|(last, _)| uri <= *last) {
@@ -41,7 +42,8 @@ impl Fresh {
         }
     }
 
-    /// What is kept, in its order, now that pending records were written so many times. Behind the last of it the catalog is to be read. Given once.
+    /// Returns the kept plans in order, if pending records were written `written` times. After the last plan, the
+    /// catalog must be read. Works once.
     pub(crate) fn take(&mut self, written: u64) -> VecDeque<(ResourceUri, Box<PendingRecord>)> {
         let Self { kept, written: own, is_spoilt } = std::mem::replace(self, Self::spoilt());
         if is_spoilt || own != written { VecDeque::new() } else { kept }

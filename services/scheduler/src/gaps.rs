@@ -1,4 +1,5 @@
-//! Gaps: changes that do not join on to what is synchronized were never seen, so the lists have to be compared.
+//! Gaps: the change documents do not join the synchronized time, so some changes were never read and the lists must
+//! be compared.
 
 use std::fmt;
 
@@ -11,21 +12,21 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::{queue, ways};
 
-/// Holes that a message names.
+/// Gaps that a message names.
 const SHOWN: usize = 3;
 
-/// A set of which changes are missing.
+/// A set with missing changes.
 #[derive(Debug)]
 pub(crate) struct Gap {
     pub(crate) id: SetId,
-    /// The set, as far as the Resource Lists of this run have brought it.
+    /// The set, advanced by the Resource Lists of this run.
     pub(crate) set: SetRecord,
     pub(crate) holes: Vec<Hole>,
 }
 
 impl Harvest {
-    /// Queues the Resource Lists of sets with a gap, where they are not read in this run anyway. Returns whether anything
-    /// was queued.
+    /// Queues the Resource Lists of sets with a gap, unless this run reads them anyway. Returns whether any was
+    /// queued.
     pub(crate) async fn queue_lists(&mut self, gaps: &[Gap]) -> Result<bool, HarvestError> {
         let mut batch = Batch::new();
         for Gap { id, set, .. } in gaps {
@@ -46,7 +47,7 @@ impl Harvest {
         Ok(queued)
     }
 
-    /// A gap that no Resource List closes is a problem, and its set does not move on: the next run looks again.
+    /// Records a gap that no Resource List closes as a problem. Its set does not advance; the next run checks again.
     pub(crate) async fn record_gaps(&mut self) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         for gap in self.gaps().await? {
@@ -62,7 +63,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// The sets of which changes are missing, after the Resource Lists of this run.
+    /// The sets with missing changes, after the Resource Lists of this run.
     pub(crate) async fn gaps(&self) -> Result<Vec<Gap>, HarvestError> {
         let mut documents = queue::by_set(&self.catalog).await?;
         let mut gaps = Vec::new();

@@ -1,4 +1,4 @@
-//! A harvest: the owner of one Source brings it in step.
+//! A harvest: the owner of one Source brings it in sync.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -37,40 +37,40 @@ use crate::weigh::Waits;
 use crate::witness::Witness;
 use crate::{notices, queue};
 
-/// Everything a harvest works with. One per Source, since a catalog has one writer.
+/// Dependencies of a harvest. One per Source, because a catalog has one writer.
 pub struct Parts {
-    /// The Source's name.
+    /// The Source's ID.
     pub source: SourceId,
-    /// The way in, as the operator gave it.
+    /// The entry URL, as the operator gave it.
     pub entry: Url,
     /// The Source's catalog.
     pub catalog: Catalog,
-    /// Where bytes lie.
+    /// The store of all bytes.
     pub store: Store,
-    /// Where resources are laid out as files, if they are.
+    /// The view of resources as files, if there is one.
     pub view: Option<View>,
-    /// How documents are requested.
+    /// HTTP client for documents.
     pub client: Client,
-    /// How jobs travel.
+    /// The bus that carries jobs.
     pub bus: Arc<dyn Bus>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What the operator chose.
+    /// The operator's options.
     pub options: HarvestOptions,
-    /// Who watches.
+    /// Channel for progress reports.
     pub progress: watch::Sender<Progress>,
-    /// Who is to hear what the run has changed, if anybody is.
+    /// Observer of the changes that the run made, if any.
     pub witness: Option<Arc<dyn Witness>>,
-    /// Cancelled when the harvest is to stop.
+    /// Cancelled to stop the harvest.
     pub stop: CancellationToken,
 }
 
-/// A run in the hands of its owner.
+/// A run that this process owns.
 pub struct Harvest {
     pub(crate) source: SourceId,
     pub(crate) entry: Url,
     pub(crate) catalog: Arc<Catalog>,
-    /// What is committed while the next portion is made ready.
+    /// Commits in progress while the next portion is prepared.
     pub(crate) commits: Commits,
     pub(crate) store: Store,
     pub(crate) view: Option<View>,
@@ -84,112 +84,113 @@ pub struct Harvest {
     pub(crate) run: RunRecord,
     pub(crate) sets: HashMap<SetId, SetRecord>,
     pub(crate) seq: Seq,
-    /// Whether what was read before was read with the same options, so that "not modified" means "nothing to do".
+    /// Whether earlier documents were read with the same options, so that "not modified" means no work.
     pub(crate) may_trust_validators: bool,
-    /// For which resources there may be pending records: none are left by a run that finished.
+    /// For which resources pending records may exist. A finished run leaves none.
     pub(crate) reach: Reach,
-    /// The latest change that the documents of each set tell of, as far as they were asked for in this process.
+    /// The latest change in the documents of each set, as far as this process requested them.
     pub(crate) told_to: HashMap<SetId, Timestamp>,
-    /// What was planned a moment ago.
+    /// Recently planned records.
     pub(crate) fresh: Fresh,
-    /// Whether nothing is known of any resource but what is pending, so that no lookup tells anything: in a first harvest, from the beginning
-    /// to what is settled first, and again from the beginning to the end of dispatching, which settles each resource once.
+    /// Whether only pending records exist, so that lookups find nothing. True in a first harvest: from its start to
+    /// the first settled outcome, and again throughout dispatch, which settles each resource once.
     pub(crate) is_bare: bool,
-    /// Pending records left, and how many were planned when they were counted.
+    /// Pending records left, and how many had been planned when they were counted.
     pub(crate) left: Left,
-    /// Whether there are problem records at all: lookups are saved where there are none.
+    /// Whether any problem record exists; without one, lookups are skipped.
     pub(crate) has_problems: bool,
-    /// Origins whose bot defence has answered with a challenge in this run.
+    /// Origins whose bot defence answered with a challenge in this run.
     pub(crate) challenged: HashSet<model::Lane>,
-    /// How many versions of each resource are kept.
+    /// Number of versions to keep of each resource.
     pub(crate) history: History,
-    /// Whether the operator ignores any of them.
+    /// Whether the operator ignores any problem.
     pub(crate) has_ignored: bool,
-    /// Problems of documents that were settled by reading these in this process, for those that come again.
+    /// Problems of documents that this process settled by reading the documents, in case they occur again.
     pub(crate) settled_problems: HashMap<String, ProblemRecord>,
-    /// What is known of problems with entries of the document that is read, by their place.
+    /// Known problems with entries of the current document, by position.
     pub(crate) entry_problems: HashMap<String, ProblemRecord>,
-    /// Problems queued again at the start, by the document that asked for them.
+    /// Problems requeued at the start, by the document that listed them.
     pub(crate) requeued: HashMap<String, u64>,
-    /// Sets that are looked at as a whole although their changes are followed.
+    /// Sets that get a full rescan although their changes are followed.
     pub(crate) again: HashSet<SetId>,
-    /// What each set's lists do not name, as far as they were read in this process; none where that cannot be known.
+    /// Absences of each set, from the lists read in this process; none if they cannot be known.
     pub(crate) seen: HashMap<SetId, Option<Silence>>,
-    /// What was read and waits to be laid beside the catalog.
+    /// Entries that wait for the merge join.
     pub(crate) spool: Spool,
-    /// What was counted of it.
+    /// Counters of these entries.
     pub(crate) ahead: Ahead,
-    /// Whether the Source was asked in this run what it offers, so that there is no sense in asking again.
+    /// Whether this run has already run discovery, so that another one is pointless.
     pub(crate) has_looked: bool,
-    /// Documents that were read from their first entry to their end in this process.
+    /// Documents that this process read from the first entry to the end.
     pub(crate) read_whole: HashSet<String>,
-    /// Indexes that are of the edition that was read, although their parts say a later moment.
+    /// Indexes of the edition that was read, although their parts state a later time.
     pub(crate) current_indexes: HashSet<String>,
     /// Documents that were not modified, in this process.
     pub(crate) unmodified: HashSet<String>,
-    /// The list that discovery has begun to read. Let go of before anything else is asked for.
+    /// The list that discovery has begun to read. Dropped before the next request.
     pub(crate) begun: Option<Begun>,
-    /// What the origin of a first list asks for between two requests is found out; gives the requests made for it.
+    /// Task that measures which delay the origin of a first list wants between two requests. Returns the requests it
+    /// made.
     pub(crate) spacing: Option<AbortOnDropHandle<u32>>,
-    /// Set when more would have been deleted than is allowed.
+    /// Set if more resources would have been deleted than allowed.
     pub(crate) guard: Option<Guard>,
-    /// Lists that do not name much of what is held.
+    /// Lists that omit many stored resources.
     pub(crate) unlisted: Vec<Unlisted>,
-    /// How long the Source took to answer, in this process.
+    /// Response times of the Source, in this process.
     pub(crate) waits: Waits,
-    /// How often in a row all that was out has vanished from the bus.
+    /// Consecutive times that all outstanding jobs vanished from the bus.
     pub(crate) vanished: u32,
-    /// Whether it goes on with a run that was interrupted.
+    /// Whether it resumes an interrupted run.
     pub(crate) is_resumed: bool,
     /// Whether the Source's documents were queued for the run.
     pub(crate) has_begun: bool,
-    /// What was read of the Source's documents, of what its limits allow.
+    /// Consumption of the run's limits on documents.
     pub(crate) spent: Spent,
-    /// The channels that its sets were known to offer when it began, without fragments.
+    /// Channels that the sets offered at the start, without fragments.
     pub(crate) topics: HashSet<String>,
-    /// Changes of each set that a hub should have told of, and did not.
+    /// Number of missed changes of each set: a hub should have reported them, and did not.
     pub(crate) missed: HashMap<SetId, u64>,
-    /// The moments of changes that notifications told and that the next batch settles.
+    /// Times of changes from notifications that the next batch settles.
     pub(crate) settling: Vec<Timestamp>,
 }
 
-/// How many pending records are left: what was planned comes to it, what is settled goes.
+/// Number of pending records left: planned ones are added, settled ones subtracted.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) pending: u64,
     pub(crate) planned: u64,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The run.
     pub run: RunRecord,
-    /// Whether it went on with one that was interrupted.
+    /// Whether it resumed an interrupted run.
     pub resumed: bool,
-    /// What it found, if it is an audit.
+    /// Result of the audit, if it is one.
     pub audit: Option<Audit>,
-    /// Problems that are open, of this run and of earlier ones, without those that the operator ignores.
+    /// Open problems of this run and earlier ones, without those that the operator ignores.
     pub open_problems: u64,
-    /// The same by their reasons.
+    /// Open problems by reason.
     pub problems_by_reason: BTreeMap<ProblemReason, u64>,
-    /// Problems beside them that the operator ignores.
+    /// Problems that the operator ignores.
     pub ignored_problems: u64,
-    /// The guard's word, if it kept resources from being deleted.
+    /// Report of the deletion guard, if it prevented deletions.
     pub guard: Option<Guard>,
-    /// Lists that do not name much of what is held, all of which is kept for now.
+    /// Lists that omit many stored resources. All of these are kept for now.
     pub unlisted: Vec<Unlisted>,
-    /// The first few of those that are open.
+    /// The first few open problems.
     pub first_problems: Vec<(Subject, ProblemRecord)>,
-    /// The channels that its sets offer, as far as that is known (CN-1).
+    /// The channels that its sets offer, as far as known (CN-1).
     pub channels: Vec<(SetId, CapabilityLink)>,
-    /// Changes of each set that a hub should have told of, and did not.
+    /// Number of missed changes of each set.
     pub missed: HashMap<SetId, u64>,
 }
 
 impl Report {
-    /// Whether what is held is what the Source has, but for what the operator ignores. After an audit: what differs and could be queued was put
-    /// right, and nothing else differs.
+    /// Whether the Source is in sync, except for ignored problems. After an audit: all repairable differences were
+    /// repaired, and no others are left.
     pub fn in_sync(&self) -> bool {
         match &self.run.counters.audit {
             Some(found) => {
@@ -200,7 +201,7 @@ impl Report {
     }
 }
 
-/// Whether what is held can be compared.
+/// Whether the catalog is ready for an audit.
 fn may_audit(
     entry: &Url,
     last: Option<&RunRecord>,
@@ -211,13 +212,13 @@ fn may_audit(
         (_, Some(run)) if run.mode != Mode::Audit => {
             Err(HarvestError::Unfinished { mode: run.mode, run: run.id })
         }
-        // An audit that was putting things right goes on with that.
+        // Resume an audit that was repairing differences.
         _ => Ok(()),
     }
 }
 
 impl Harvest {
-    /// Takes up the run that was interrupted, or begins a new one with what the Source offers.
+    /// Resumes the interrupted run, or begins a new one from the Source's offer.
     ///
     /// # Errors
     /// When the Source offers nothing that can be harvested, or the catalog fails.
@@ -267,7 +268,7 @@ impl Harvest {
             id: RunId::fresh(),
             mode: if is_audit { Mode::Audit } else { Mode::Incremental },
             phase: Phase::Planning,
-            // An audit reads nothing that a later run could find unchanged.
+            // An audit stores no validators that a later run could use.
             options: last.as_ref().filter(|_| is_audit).map_or(fingerprint, |run| run.options.clone()),
             view: view.is_some() && last.as_ref().is_none_or(|run| run.view),
             started_at: clock.now(),
@@ -344,17 +345,17 @@ impl Harvest {
         Ok(harvest)
     }
 
-    /// Whether the Source's documents are to be queued now. Where hubs' notices are gone by, these come first; a run that was interrupted among them has queued
-    /// none, whoever goes on with it.
+    /// Whether to queue the Source's documents now. A run that goes by Change Notifications plans these first. If it
+    /// was interrupted before it queued documents, its next owner has not queued any either.
     fn is_to_begin(&self) -> bool {
         let reads = matches!(self.run.mode, Mode::Baseline | Mode::Incremental);
         reads && self.run.phase == Phase::Planning && !self.has_begun && !self.options.notified
     }
 
-    /// Brings the Source in step.
+    /// Brings the Source in sync.
     ///
     /// # Errors
-    /// [`HarvestError`] when it cannot go on; what was done stays done, and the next harvest goes on from there.
+    /// [`HarvestError`] when it cannot go on. Finished work stays, and the next harvest resumes there.
     pub async fn run(mut self) -> Result<Report, HarvestError> {
         let (mut audit, mut is_told_by_notices) = (None, false);
         if self.run.phase == Phase::Planning {
@@ -374,7 +375,7 @@ impl Harvest {
             let (mut stays, until) = (is_told_by_notices, Instant::now() + notices::LONGEST_STAY);
             while stays {
                 stays = Box::pin(self.plan_later_notices(until)).await?;
-                // Also what does not join on is planned, and no run ends with pending records.
+                // Changes behind a gap are planned too, and no run ends with pending records.
                 Box::pin(self.dispatch()).await?;
             }
             self.looked_ahead().await;
@@ -401,7 +402,7 @@ impl Harvest {
         })
     }
 
-    /// The channels that are offered by the sets that the Source was found to have last.
+    /// The channels that the sets of the last discovery offer.
     async fn channels(&self) -> Result<Vec<(SetId, CapabilityLink)>, HarvestError> {
         let found = self.catalog.discovery().await?.map(|found| found.sets).unwrap_or_default();
         let sets = found.into_iter().filter_map(|id| Some((self.sets.get(&id)?.capabilities.clone(), id)));
@@ -424,7 +425,7 @@ impl Harvest {
         });
     }
 
-    /// How far the set that lies behind the most is synchronized short of what its documents tell.
+    /// How far the set that lags most is behind the changes in its documents.
     fn behind(&self) -> Option<SignedDuration> {
         let sets = self.sets.iter().filter_map(|(id, set)| {
             let synchronized_to = set.synchronized_to?;
@@ -434,7 +435,7 @@ impl Harvest {
         sets.max()
     }
 
-    /// Notes what came of asking for a document, and up to when it tells.
+    /// Counts the result of a document request, and records up to when the document covers changes.
     pub(crate) fn asked_for(&mut self, record: &DocumentRecord, count: impl FnOnce(&mut Documents)) {
         if let Some(latest) = record.latest_change {
             let told_to = self.told_to.entry(record.set.clone()).or_insert(latest);

@@ -1,7 +1,7 @@
-//! How late what hubs tell is held: from the moment of a change to the moment at which it is settled.
+//! Push lag: from the time of a change until the change is settled.
 //!
-//! Measured is what a notification alone has told, where the change has a moment that is certain. What a list told as well is planned as the list
-//! tells it, and is not measured.
+//! Only changes count that a notification alone reported and whose time is certain. A change that a list also
+//! contains is planned from the list, and is not measured.
 
 use jiff::Timestamp;
 use model::Listing;
@@ -12,7 +12,7 @@ use crate::harvest::Harvest;
 const SECONDS: [f64; 14] =
     [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0];
 
-/// How late what hubs tell is held, in seconds. Cheap to clone; all clones count together.
+/// Push lag, in seconds. Cheap to clone; all clones share one histogram.
 #[derive(Debug, Clone)]
 pub struct PushLag(Histogram);
 
@@ -23,19 +23,19 @@ impl Default for PushLag {
 }
 
 impl PushLag {
-    /// What is counted, to be registered.
+    /// The histogram, for registration.
     pub fn histogram(&self) -> Histogram {
         self.0.clone()
     }
 
-    /// Counts a change that is held now. A Source's clock may be ahead of ours.
+    /// Counts a change that is now stored. A Source's clock may run ahead of the local clock.
     fn held(&self, change: Timestamp, now: Timestamp) {
         self.0.observe(now.duration_since(change).as_secs_f64().max(0.0));
     }
 }
 
 impl Harvest {
-    /// Notes a change that is settled with the next batch, if a notification told it.
+    /// Records a change that the next batch settles, if a notification reported it.
     pub(crate) fn note_lag(&mut self, listing: &Listing) {
         if let Some(change) = listing.change_time
             && self.came_by_channel(&listing.document)
@@ -44,7 +44,7 @@ impl Harvest {
         }
     }
 
-    /// What was noted is durable.
+    /// Counts the recorded changes: they are durable.
     pub(crate) fn count_lags(&mut self) {
         if self.settling.is_empty() {
             return;

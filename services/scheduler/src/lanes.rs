@@ -1,4 +1,4 @@
-//! The queues of a run: opened when they are needed, closed when nothing is left for them.
+//! The queues of a run: opened when needed, closed when nothing is left for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,22 @@ use model::{FetchJob, JobId, Lane};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
-/// How long a job may be silent before it counts as lost. A fetcher that was killed keeps its places at the origin so long.
+/// How long a job may be silent before it counts as lost. A killed fetcher keeps its permits at the origin for this
+/// time.
 const JOB_WAIT: Duration = Duration::from_secs(15);
-/// How long outcomes and dead letters may be silent. Nobody gives a sign of life while they are settled, and a store may take its time.
+/// How long outcomes and dead letters may be silent. The scheduler sends no sign of life while it settles them, and a
+/// store may be slow.
 const OUTCOMES_WAIT: Duration = Duration::from_secs(60);
-/// Deliveries of one message before it is given up as poison.
+/// Deliveries of one message before it counts as poison.
 const MAX_DELIVER: u32 = 20;
-/// Outcome messages, and dead letters, handed out at a time.
+/// Outcome messages, and dead letters, in flight.
 const OUTCOMES_IN_FLIGHT: usize = 64;
-/// Lanes closed side by side.
+/// Origin queues closed concurrently.
 const SIDE_BY_SIDE: usize = 16;
 
 impl Harvest {
-    /// Opens the ways back, and drops what an earlier owner left on the way out: it is rescanned, and would only be done twice.
+    /// Opens the outcome queues, and drops the jobs that an earlier owner left. Their pending records are scanned
+    /// again, so the jobs would run twice.
     pub(crate) async fn open_queues(&self) -> Result<(), HarvestError> {
         let outcomes = Filter::Outcomes(self.source.clone());
         let letters = Filter::Dead(self.source.clone());
@@ -39,7 +42,7 @@ impl Harvest {
         self.queue_fetch(&lane, id, job).await
     }
 
-    /// Queues a job of any kind for the fetchers, in a lane that is open.
+    /// Queues a job of any kind for the fetchers, in an open origin queue.
     pub(crate) async fn queue_fetch<M: model::Message>(
         &self,
         lane: &Lane,
@@ -51,28 +54,28 @@ impl Harvest {
         bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
         let listed = self.bus.lanes().borrow().contains_key(lane);
         if !listed {
-            // Another Source that used this origin has closed the lane meanwhile.
+            // Another Source that used this origin has closed the queue meanwhile.
             self.open_lane(lane).await?;
         }
         Ok(())
     }
 
-    /// Closes what nobody needs any more. What other Sources still use stays open.
+    /// Closes queues that are no longer needed. Queues that other Sources still use stay open.
     pub(crate) async fn close_queues(&self, lanes: impl IntoIterator<Item = Lane>) {
         let ways_back = [Filter::Outcomes(self.source.clone()), Filter::Dead(self.source.clone())];
         close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
-    /// Closes lanes within the run. Returns those that stay open: others use them, or a job of this run is not
-    /// acknowledged yet.
+    /// Closes origin queues within the run. Returns those that stay open: other Sources use them, or a job of this
+    /// run is not acknowledged yet.
     pub(crate) async fn close_lanes(&self, lanes: impl IntoIterator<Item = Lane>) -> Vec<Lane> {
         let open = close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch)).await;
         let lane_of = |filter| if let Filter::Fetch(lane) = filter { Some(lane) } else { None };
         open.into_iter().filter_map(lane_of).collect()
     }
 
-    /// Opens a lane. One that is open is never given a higher limit: another Source may be stricter with the same origin, and
-    /// has work there.
+    /// Opens an origin queue. An open queue never gets a higher limit: another Source may have a stricter limit for
+    /// the origin, and have work there.
     pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
         let open = self.bus.lanes().borrow().get(lane).map(ConsumerSpec::max_in_flight);
         let limit = self.options.jobs_per_lane.get().min(open.unwrap_or(usize::MAX));
@@ -81,8 +84,8 @@ impl Harvest {
     }
 }
 
-/// Closes consumers, but for those that have messages: a lane without work would keep a worker of every fetcher waiting.
-/// Returns those that stay open.
+/// Closes consumers without messages. An idle origin queue would keep a worker of every fetcher waiting. Returns
+/// those that stay open.
 async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) -> Vec<Filter> {
     let close = |filter: Filter| async move {
         match bus.close(&filter).await {
@@ -91,7 +94,7 @@ async fn close(bus: &dyn Bus, filters: impl Iterator<Item = Filter>) -> Vec<Filt
                 (!closed).then_some(filter)
             }
             Err(error) => {
-                // It is empty, and costs a little until another run closes it.
+                // It is empty, and costs little until another run closes it.
                 tracing::warn!(%error, %filter, "cannot close a queue that is not needed any more");
                 Some(filter)
             }

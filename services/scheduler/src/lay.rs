@@ -1,8 +1,9 @@
-//! Planning beside the catalog: the entries of documents that speak of what may be held already are spooled, put in the order of URIs, and laid beside the
-//! catalog (docs/adr/0038). What is held as an entry says is settled by the comparison; about the rest it is decided as ever. What is held and named by none is found in the
-//! same pass.
+//! Reconciles entries with the catalog by a merge join (docs/adr/0038). Entries of documents about possibly stored
+//! resources are spooled and sorted by URI. Then they are joined with the catalog, which has the same order. An entry
+//! that matches its stored record is settled by the join. The others are decided as usual. Absences, stored resources
+//! without any entry, are found in the same pass.
 //!
-//! Until then nothing in the catalog says that these documents were read: after a crash they are read again.
+//! Until then the catalog does not record these documents as read: after a crash they are read again.
 
 mod pass;
 mod spool;
@@ -24,16 +25,17 @@ use crate::options::Filter;
 use pass::Pass;
 pub(crate) use spool::{Ahead, Spool};
 
-/// Entries that are decided about together.
+/// Entries decided per batch.
 const BATCH: usize = 4096;
-/// Documents that wait to be laid beside the catalog.
+/// Documents that may wait for the merge join.
 const MOST_DOCUMENTS: usize = 4096;
-/// Resources that are settled before who watches is told.
+/// Resources settled between two progress reports.
 const SHOWN_EVERY: u64 = 16_384;
 
 impl Harvest {
-    /// Whether the entries of a document are laid beside the catalog. Of a set of which nothing is held, there is nothing to lay them beside; what a hub delivered is
-    /// planned when its message is acknowledged; and a dump names packages.
+    /// Whether the entries of a document are spooled for the merge join. Not for a set without stored resources:
+    /// there is nothing to join with. Not for a hub delivery, which is planned before its message is acknowledged.
+    /// Not for a dump, which lists packages.
     pub(crate) fn is_spooled(&self, record: &DocumentRecord) -> bool {
         let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
         let is_dump = matches!(record.capability, Capability::ResourceDump | Capability::ChangeDump);
@@ -41,27 +43,27 @@ impl Harvest {
         may_be_held && !is_dump && !is_notice(record) && self.has_room()
     }
 
-    /// Whether there is room for what is read.
+    /// Whether there is disk space for the spool.
     pub(crate) fn has_room(&self) -> bool {
         !self.spool.is_broken
     }
 
-    /// Begins to count what the catalog is told of later.
+    /// Starts the counters for a document that is recorded later.
     pub(crate) fn counted(&self) -> Ahead {
         Ahead::of(&self.run)
     }
 
-    /// Keeps what was counted since back until the document is known as read.
+    /// Keeps the counts since `before` back until the document is recorded as read.
     pub(crate) fn keep_back(&mut self, before: Ahead) {
         self.ahead = self.ahead.with(before, Ahead::of(&self.run));
     }
 
-    /// The number of a document whose words are to come.
+    /// The spool number of a document.
     pub(crate) fn spool_number(&mut self, document: &str, set: &SetId) -> usize {
         self.spool.number(document, set)
     }
 
-    /// Takes entries of the document with this number. Returns whether there was room.
+    /// Spools entries of the document with this number. Returns whether there was disk space.
     pub(crate) async fn spool_entries(&mut self, number: usize, set: &SetId, entries: &[Planned]) -> bool {
         self.spool.asking += entries.len() as u64;
         let words = self.spool.words();
@@ -75,7 +77,7 @@ impl Harvest {
         self.make_room().await
     }
 
-    /// A document was read to its end, and is known as read when its entries are planned.
+    /// Keeps a document that was read to its end. It is recorded as read when its entries are planned.
     pub(crate) async fn await_plans(&mut self, read: ReadDocument) -> Result<(), HarvestError> {
         self.spool.read.push(read);
         if self.spool.read.len() >= MOST_DOCUMENTS {
@@ -84,7 +86,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Notes that a set's list names a resource. Whoever notes makes room now and then.
+    /// Records that a set's list contains a resource. The caller must call `make_room` now and then.
     pub(crate) fn note_named(&mut self, document: &str, set: &SetId, uri: &ResourceUri) {
         let Some(Some(silence)) = self.seen.get_mut(set) else { return };
         silence.is_fresh = true;
@@ -94,7 +96,7 @@ impl Harvest {
         }
     }
 
-    /// Puts on the disk what memory is full of. Returns whether there was room, now and before.
+    /// Writes full memory buffers to the disk. Returns whether there was disk space, now and earlier.
     pub(crate) async fn make_room(&mut self) -> bool {
         if let Some(words) = &mut self.spool.words
             && let Err(error) = words.make_room().await
@@ -104,7 +106,8 @@ impl Harvest {
         !self.spool.is_broken
     }
 
-    /// Without room for what was read, it is read again and planned entry by entry. What was named is forgotten with it.
+    /// Drops the spool for lack of disk space. Its documents are read again and planned entry by entry. The recorded
+    /// names are dropped too.
     fn give_up_spool(&mut self, error: &io::Error) {
         tracing::warn!(%error, "no room for what documents say: they are read again, and absences are not looked for in this run");
         self.spool = Spool { is_broken: true, ..Spool::default() };
@@ -112,7 +115,8 @@ impl Harvest {
         self.run = std::mem::take(&mut self.ahead).taken_from(&self.run);
     }
 
-    /// Lays what was read beside the catalog, and plans what it asks for. Returns whether that could be done; if not, the documents are still to be read.
+    /// Joins the spooled entries with the catalog and plans them. Returns whether that worked; if not, the documents
+    /// must be read again.
     pub(crate) async fn lay(&mut self) -> Result<bool, HarvestError> {
         if self.spool.is_asking() {
             return self.lay_all().await;
@@ -121,7 +125,7 @@ impl Harvest {
         Ok(true)
     }
 
-    /// Lays names beside the catalog that were not yet: what is held and not among them is known then.
+    /// Joins names with the catalog that were not joined yet. This finds the absences.
     pub(crate) async fn lay_names(&mut self) -> Result<bool, HarvestError> {
         let is_fresh = |silence: &Option<Silence>| silence.as_ref().is_some_and(|silence| silence.is_fresh);
         if self.seen.values().any(is_fresh) { self.lay_all().await } else { Ok(true) }
@@ -188,7 +192,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Takes what is said of a resource, to be decided about.
+    /// Takes the entries of a resource, to decide about them.
     async fn take(&mut self, pass: &mut Pass, met: Met, is_pending: bool) -> Result<(), HarvestError> {
         let Met { words, known, goes_on } = met;
         let asking = || words.iter().filter(|word| !word.is_name());
@@ -197,7 +201,7 @@ impl Harvest {
         let record = match known {
             Some(known) => Some(known.unread.read()?.1),
             None if goes_on => {
-                // The words before may have planned something, and said of which sets it is.
+                // The entries before may have planned something, and recorded the resource's sets.
                 self.decide_taken(pass).await?;
                 pass.entries.may_be_pending.push(uri.clone());
                 self.catalog.resource(&uri).await?
@@ -217,7 +221,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Decides about what was taken, and commits what that comes to.
+    /// Decides about the taken entries, and commits the result.
     async fn decide_taken(&mut self, pass: &mut Pass) -> Result<(), HarvestError> {
         let before = self.counted();
         self.decide_all(&mut pass.batch, std::mem::take(&mut pass.entries)).await?;

@@ -1,4 +1,4 @@
-//! Dead letters: a message that nobody could work on ends as problems, its own and those of the resources it was about.
+//! Dead letters: a message that no service could process becomes problems, its own and those of its resources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use crate::harvest::Harvest;
 use crate::settle::subject;
 use crate::window::Window;
 
-/// Letters taken at a time.
+/// Dead letters taken at a time.
 const LETTERS: usize = 8;
-/// Bytes of a payload that are kept in the catalog: enough to see what is wrong with it, even of thousands.
+/// Bytes of a payload that are kept in the catalog: enough to find the fault, even for thousands of dead letters.
 const KEPT: usize = 16 * 1024;
-/// Bytes of a reason that are told with each resource.
+/// Bytes of a reason that are kept with each resource.
 const WHY: usize = 500;
-/// Bytes of a message's name. Ours are much shorter; whatever a stranger writes must fit a key.
+/// Bytes of a message's name. Names of the fleet are much shorter; a foreign name must still fit a key.
 const NAME: usize = 200;
 
 impl Harvest {
-    /// Settles the dead letters of the Source that lie there. Only when what they tell is durable they are acknowledged; one
-    /// that comes again after a crash says the same again.
+    /// Settles the waiting dead letters of the Source. They are acknowledged only when their problems are durable. A
+    /// redelivery after a crash has the same result.
     pub(crate) async fn take_letters(&mut self, window: &mut Window) -> Result<bool, HarvestError> {
         let filter = Filter::Dead(self.source.clone());
         let bus = Arc::clone(&self.bus);
@@ -51,7 +51,7 @@ impl Harvest {
         let mut batch = Batch::new();
         let mut given_up = 0;
         for (uri, pending) in uris.into_iter().zip(pending) {
-            // What was settled meanwhile, by an earlier delivery, is settled.
+            // An earlier delivery may have settled some of them meanwhile.
             let Some(pending) = pending.filter(|pending| matches!(pending.action, Action::Fetch { .. }))
             else {
                 continue;
@@ -78,7 +78,7 @@ impl Harvest {
         self.commit(batch).await?;
         delivery.ack().await?;
         if let Some(job) = job {
-            // Nobody tried any of its resources, as far as one can tell: that says nothing of its origin.
+            // Presumably no service tried any of its resources, so it says nothing about its origin.
             window.job_done(job, 0, 0);
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Harvest {
             first_seen: before.map_or(now, |before| before.first_seen),
             last_seen: now,
             attempts: kept.attempts,
-            // The message is not; its resources are.
+            // The message is not retried; its resources are.
             retry: false,
             next_attempt_at: None,
             ignored: None,
@@ -137,8 +137,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// At the end of a run: messages that only earlier runs met are settled. Resources that became problems with them have
-    /// problems of their own.
+    /// At the end of a run: settles messages that only earlier runs met. The resources that became problems with them
+    /// have problems of their own.
     pub(crate) async fn forget_letters(&self, batch: &mut Batch) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
@@ -153,7 +153,7 @@ impl Harvest {
     }
 }
 
-/// The letter in a delivery. One that cannot be read is taken for the message that was given up.
+/// The dead letter in a delivery. An unreadable one counts as the message that was given up.
 pub(crate) fn read(delivery: &Delivery) -> DeadLetter {
     let read = delivery.payload.read().map(Arc::unwrap_or_clone);
     read.unwrap_or_else(|error| DeadLetter::new(delivery, format!("this is no dead letter: {error}")))

@@ -1,4 +1,4 @@
-//! How much a run reads of its Source's documents at most. They come from strangers, who may write without end.
+//! Limits on how much a run reads of its Source's documents. Strangers write them, perhaps without end.
 
 use std::fmt;
 
@@ -6,36 +6,36 @@ use model::ProblemReason;
 use resourcesync::{LimitKind, Options, ReadError};
 use serde::Deserialize;
 
-/// How much a run reads of its Source's documents at most.
+/// Limits on how much a run reads of its Source's documents.
 ///
-/// The defaults leave room for 300 million entries in lists of 50,000, which is more than the largest Sources known.
+/// The defaults allow 300 million entries in lists of 50,000, more than the largest Sources known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunLimits {
-    /// Indexes that may stand one above the other. With 3, a list below an index below an index below an index is read.
+    /// Nested indexes. With 3, a list below an index below an index below an index is read.
     pub index_levels: u32,
-    /// Documents that are read: lists, dumps, change documents, and indexes of these.
+    /// Documents that are read: lists, dumps, change documents, and their indexes.
     pub documents: u64,
     /// Entries that are read, of all documents together.
     pub entries: u64,
     /// Bytes of all documents together, after decompression.
     pub document_bytes: u64,
-    /// How many times its compressed size a document may have after decompression.
+    /// Maximum ratio of a document's decompressed size to its compressed size.
     pub inflation: u64,
 }
 
-/// What a run has read so far, in this process.
+/// Amounts that a run has read so far, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Spent {
     /// Documents that were read.
     documents: u64,
-    /// Documents that indexes named and that were queued for it.
+    /// Documents that were queued because an index listed them.
     queued: u64,
     entries: u64,
     bytes: u64,
 }
 
-/// A limit of a run that was met.
+/// A limit of a run that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitMet {
     IndexLevels(u32),
@@ -58,7 +58,7 @@ impl Default for RunLimits {
 }
 
 impl RunLimits {
-    /// The limit that ended the reading of a document, where it is one of the run.
+    /// The limit that stopped the reading of a document, if it is one of the run.
     pub(crate) fn met_by(&self, error: &ReadError) -> Option<LimitMet> {
         match error {
             ReadError::Limit { limit: LimitKind::DocumentBytes(_), .. } => {
@@ -73,12 +73,12 @@ impl RunLimits {
 }
 
 impl Spent {
-    /// As if so many documents were queued already, by a process before this one.
+    /// Adds documents that an earlier process queued.
     pub(crate) fn with_queued(self, queued: u64) -> Self {
         Self { queued, ..self }
     }
 
-    /// The limit that forbids reading another document, if there is one.
+    /// The limit that forbids reading another document, if any.
     pub(crate) fn begin_document(&mut self, limits: &RunLimits) -> Option<LimitMet> {
         if self.documents >= limits.documents {
             return Some(LimitMet::Documents(limits.documents));
@@ -92,7 +92,7 @@ impl Spent {
         None
     }
 
-    /// How the next document is read: within what is left of the run's bytes.
+    /// Options for reading the next document: within the remaining bytes of the run.
     pub(crate) fn options(&self, limits: &RunLimits, mut options: Options) -> Options {
         let left = limits.document_bytes.saturating_sub(self.bytes);
         options.limits.max_document_bytes = Some(left);
@@ -100,13 +100,13 @@ impl Spent {
         options
     }
 
-    /// Counts a document of so many bytes.
+    /// Counts a document of `bytes` bytes.
     pub(crate) fn end_document(&mut self, bytes: u64) {
         self.documents += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Takes entries as far as there is room for them. The rest is dropped.
+    /// Takes entries up to the limit. The rest is dropped.
     pub(crate) fn take_entries<T>(&mut self, limits: &RunLimits, entries: &mut Vec<T>) -> Option<LimitMet> {
         let room = usize::try_from(limits.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
         let is_beyond = entries.len() > room;
@@ -115,7 +115,7 @@ impl Spent {
         is_beyond.then_some(LimitMet::Entries(limits.entries))
     }
 
-    /// How many of the documents that an index names may be queued. `above` is the number of indexes above that one.
+    /// How many of the documents that an index lists may be queued. `above` is the number of indexes above it.
     pub(crate) fn room_for(&self, limits: &RunLimits, above: u32, named: usize) -> (usize, Option<LimitMet>) {
         if named > 0 && above >= limits.index_levels {
             return (0, Some(LimitMet::IndexLevels(limits.index_levels)));
@@ -134,7 +134,7 @@ impl Spent {
 }
 
 impl LimitMet {
-    /// The problem that it is.
+    /// The problem reason for this limit.
     pub(crate) fn reason(self) -> ProblemReason {
         match self {
             Self::IndexLevels(_) => ProblemReason::LimitIndexLevels,
@@ -145,7 +145,7 @@ impl LimitMet {
         }
     }
 
-    /// The command line's option for it, and the field of `scheduler.limits`.
+    /// The command-line option, and the field of `scheduler.limits`.
     fn settings(self) -> (&'static str, &'static str) {
         match self {
             Self::IndexLevels(_) => ("--max-index-levels", "index_levels"),

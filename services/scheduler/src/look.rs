@@ -1,11 +1,11 @@
-//! What a person should hear of a discovery is kept in the catalog, so that nobody has to ask the Source again to tell it.
+//! Keeps the report of a discovery in the catalog, so that showing it needs no request to the Source.
 
 use jiff::Timestamp;
 use model::{LookRecord, LookedAt, Remark};
 
 use crate::discover::{Discovery, Hint, Route, Visited};
 
-/// The record of a discovery that ended at `at`. Its parts are as bounded as the discovery's.
+/// The report of a discovery that ended at `at`. Its parts have the same bounds as the discovery's.
 pub(crate) fn record(found: &Discovery, at: Timestamp) -> LookRecord {
     let well_known_missing =
         found.tried.iter().find(|tried| tried.route == Route::WellKnown).map(|tried| tried.url.clone());

@@ -1,4 +1,4 @@
-//! Lost messages: a bus whose server has lost its disk has lost jobs, and nobody will ever answer for them.
+//! Lost jobs: a bus whose server lost its disk has lost jobs, and no outcome will arrive for them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::window::Window;
 
-/// How long nothing may come back before the bus is asked whether it still has what was sent: as long as it takes to hand
-/// out again what a dead worker held, so that an ordinary restart asks for nothing.
+/// Silence after which the scheduler asks the bus whether it still has the jobs. It is as long as the redelivery of a
+/// dead worker's jobs takes, so an ordinary restart causes no resend.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How often in a row all jobs may vanish. A bus that keeps nothing must not be fed for ever.
+/// Consecutive times that all jobs may vanish. A bus that keeps nothing must not be refilled for ever.
 const MOST: u32 = 5;
 
 impl Harvest {
-    /// After a long silence: whether the jobs that are out have vanished from the bus. Then the window forgets them, and their
-    /// pending records are to be scanned again.
+    /// After a long silence: returns whether the outstanding jobs have vanished from the bus. Then the window forgets
+    /// them, and their pending records must be scanned again.
     ///
-    /// The bus is asked for the messages of this Source alone, so it matters not how much others have there. As long as one is
-    /// under way, somebody will answer for it, or a letter will: a large resource takes its time. Should a job that was
-    /// forgotten be answered for all the same, its outcomes settle the plans whose numbers they carry, and its successor's
-    /// settle nothing.
+    /// The scheduler asks only for messages of this Source, so the load of other Sources does not matter. As long as
+    /// one message is in progress, an outcome or a dead letter will arrive: a large resource takes its time. If a
+    /// forgotten job is answered after all, its outcomes settle the plans whose numbers they carry. Those of its
+    /// successor then settle nothing.
     pub(crate) async fn look_for_lost(
         &mut self,
         window: &mut Window,
@@ -32,7 +32,7 @@ impl Harvest {
         if !self.is_nothing_under_way(&window.lanes_out(), heard_at).await? {
             return Ok(false);
         }
-        // A letter is written before its message goes.
+        // A dead letter is written before its message is removed.
         if self.take_letters(window).await? {
             return Ok(false);
         }
@@ -44,7 +44,7 @@ impl Harvest {
         Ok(true)
     }
 
-    /// After a long silence: whether the bus has no message of this Source any more.
+    /// After a long silence: whether the bus has no message of this Source.
     pub(crate) async fn is_nothing_under_way(
         &self,
         lanes: &HashSet<Lane>,
@@ -57,17 +57,17 @@ impl Harvest {
         if self.bus.under_way(&self.source).await? == 0 {
             return Ok(true);
         }
-        // Where the list of lanes was lost, no fetcher would find them.
+        // If the list of origin queues was lost, no fetcher would find them.
         for lane in lanes {
             self.open_lane(lane).await?;
         }
         Ok(false)
     }
 
-    /// Notes that all jobs have vanished once more.
+    /// Counts that all jobs have vanished once more.
     ///
     /// # Errors
-    /// When that was once too often.
+    /// When that happened too often.
     pub(crate) fn note_vanished(&mut self, jobs: usize) -> Result<(), HarvestError> {
         self.vanished += 1;
         if self.vanished >= MOST {

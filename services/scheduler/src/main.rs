@@ -1,4 +1,4 @@
-//! The scheduler as a daemon: owns Sources, discovers, plans, dispatches and settles.
+//! The scheduler daemon. It owns Sources: it discovers, plans, dispatches and settles.
 
 use std::process::ExitCode;
 

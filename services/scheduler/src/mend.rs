@@ -1,5 +1,5 @@
-//! Mending: what is held of some resources is not to be relied on, so it is fetched and judged like anything else, and what comes
-//! takes its place even if it is the same bytes.
+//! Repair: stored bytes of some resources are unreliable. They are fetched and verified like any others, and replace
+//! the stored bytes even if they are equal.
 
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
@@ -12,27 +12,28 @@ use crate::error::HarvestError;
 use crate::harvest::{Harvest, Parts, Report};
 use crate::settle::subject;
 
-/// Resources that are queued in one batch.
+/// Resources queued per batch.
 const BATCH: usize = 500;
 
-/// What was queued to be mended.
+/// Result of queueing repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mends {
-    /// Resources that the next harvest fetches, judges and takes.
+    /// Resources that the next harvest fetches, verifies and replaces.
     pub queued: u64,
-    /// Resources that cannot be mended: nothing is held of them (a tombstone's bytes are nobody's to give any more), or their URI is
-    /// none that can be asked for.
+    /// Resources that cannot be repaired: they have no stored bytes (a tombstone's bytes are no longer served), or
+    /// their URI cannot be requested.
     pub passed_over: u64,
 }
 
-/// Queues held resources, so that the next harvest of the Source replaces what is held of them, even by the same bytes. What was declared of each,
-/// and the document that lists it, are those of its record; where a newer entry has ended as a problem, those of the problem, since
-/// that is the version which the Source has.
+/// Queues stored resources, so that the next harvest of the Source replaces their bytes, even by equal ones. The
+/// declaration and the listing document of each come from its record. If a newer entry ended as a problem, they come
+/// from the problem, because the Source has that version.
 ///
-/// They belong to the run that was interrupted, if there is one, else to a run of their own ([`Mode::Mend`]). Nothing is written where
-/// nothing is queued. After a crash it may be repeated: what is queued already stays queued once. A resource that was replaced is noted as
-/// [`Healed`](model::ChangeEvent::Healed) in the change log, and its problem is gone; one that could not be is a problem, keeps what is
-/// held, and is tried again by the next run, in the same way.
+/// The repairs belong to the interrupted run, if there is one, otherwise to a run of their own ([`Mode::Mend`]). If
+/// no resource is queued, nothing is written. The call may be repeated after a crash: queued resources stay queued
+/// once. A replaced resource is recorded as [`Healed`](model::ChangeEvent::Healed) in the change log, and its problem
+/// is removed. One that could not be replaced is a problem and keeps its stored bytes. The next run retries it in the
+/// same way.
 ///
 /// # Errors
 /// When the catalog fails, or `uris` does.
@@ -57,7 +58,7 @@ pub async fn queue_mends(
     Ok(queue.mends)
 }
 
-/// What is being queued.
+/// State of the queueing.
 struct MendQueue<'a> {
     catalog: &'a Catalog,
     clock: &'a dyn Clock,
@@ -76,9 +77,9 @@ impl MendQueue<'_> {
         let mut fresh = 0;
         for (((uri, record), pending), problem) in uris.iter().zip(records).zip(pending).zip(problems) {
             let plan = match (pending, record) {
-                // It goes, or is queued to be mended.
+                // It is to be deleted, or already queued for repair.
                 (Some(pending), _) if pending.action == Action::Delete || pending.mend => continue,
-                // An outcome of the plan so far, which may say "not modified", does not settle this one.
+                // An outcome of the old plan, which may be "not modified", does not settle this one.
                 (Some(pending), _) => Some(PendingRecord { mend: true, ..pending }),
                 (None, Some(record)) if record.is_present() => {
                     let plan = plan(uri, record, problem);
@@ -109,7 +110,7 @@ impl MendQueue<'_> {
         Ok(self.catalog.commit(batch).await?)
     }
 
-    /// A run that has nothing to read. Documents were read as they were by the run before, and the view is as it left it.
+    /// A run without documents to read. The run before has read them, and the view is as that run left it.
     async fn begin(&self) -> Result<RunRecord, HarvestError> {
         let last = self.catalog.last_run().await?;
         Ok(RunRecord {
@@ -126,7 +127,7 @@ impl MendQueue<'_> {
     }
 }
 
-/// The plan that mends a resource.
+/// The plan that repairs a resource.
 fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord>) -> Option<PendingRecord> {
     let lane = uri.lane().ok()?;
     let (declaration, listing, candidate) = match problem {
@@ -149,13 +150,13 @@ fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord
 }
 
 impl Harvest {
-    /// Queues held resources ([`queue_mends`]) and harvests until each of them is mended or a problem. None where there was nothing to
-    /// queue: then nobody was asked for anything.
+    /// Queues stored resources ([`queue_mends`]) and harvests until each of them is repaired or a problem. Returns
+    /// none if no resource was queued; then no request was made.
     ///
-    /// An interrupted run is brought to its end on the way.
+    /// An interrupted run is finished on the way.
     ///
     /// # Errors
-    /// As [`Harvest::run`]; what is queued stays so, and the next harvest of the Source goes on with it.
+    /// As [`Harvest::run`]. Queued repairs stay queued, and the next harvest of the Source does them.
     pub async fn mend(
         parts: Parts,
         uris: impl Stream<Item = Result<ResourceUri, HarvestError>>,

@@ -1,10 +1,11 @@
-//! Changes that a hub should have told of, and did not.
+//! Missed changes: a hub should have reported them, and did not.
 //!
-//! A change that a list tells first is **untold**: nothing that is held, planned or recorded as a problem speaks of it or of a later moment, and
-//! it was made since the channel of its set works. It is noted with its set. A notification whose interval it lies in takes it back, however
-//! late it comes. What is still untold a while after it was made, when no notification waits to be read, was **missed**.
+//! A change that a list shows first is **untold**. That means: no stored record, plan or problem has this change or a
+//! later one, and it was made after the channel of its set became active. It is recorded with its set. A notification
+//! whose interval contains it removes it again, however late the notification arrives. A change that is still untold
+//! some time later, with no notification waiting to be read, was **missed**.
 //!
-//! What has no moment that is certain cannot be missed, and neither can what only a Resource List tells.
+//! A change without a certain time cannot be missed, and neither can one that only a Resource List shows.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,14 +21,14 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::lag::PushLag;
 
-/// The channels that hubs should tell of changes by.
+/// The channels by which hubs should report changes.
 #[derive(Debug, Clone)]
 pub struct Channels {
-    /// Since when that of each set works.
+    /// Since when the channel of each set is active.
     pub since: HashMap<SetId, Timestamp>,
-    /// How long a notification may be under way.
+    /// How long a notification may be in transit.
     pub patience: Duration,
-    /// How late what they tell is held.
+    /// Push lag of the reported changes.
     pub lag: PushLag,
 }
 
@@ -38,8 +39,8 @@ impl Default for Channels {
 }
 
 impl Channels {
-    /// Whether a change of this moment should be told by the channel of its set. Clocks differ, and a hub that has just verified a subscription
-    /// may still be about to begin.
+    /// Whether the channel of its set should report a change of this time. Clocks differ, and a hub that has just
+    /// verified a subscription may not deliver yet.
     fn tells(&self, set: &SetId, change: Timestamp) -> bool {
         self.since.get(set).is_some_and(|since| is_past(*since, self.patience, change))
     }
@@ -50,7 +51,7 @@ fn is_past(then: Timestamp, patience: Duration, now: Timestamp) -> bool {
     then.saturating_add(patience).is_ok_and(|end| end < now)
 }
 
-/// With one more change.
+/// Adds one change.
 fn with(untold: Option<Untold>, change: Timestamp) -> Untold {
     let before = untold.unwrap_or(Untold { changes: 0, oldest: change, latest: change });
     Untold {
@@ -60,8 +61,8 @@ fn with(untold: Option<Untold>, change: Timestamp) -> Untold {
     }
 }
 
-/// What is left when a notification of an interval with so many entries was read. One that begins later tells nothing of the oldest; one that ends
-/// sooner leaves what is later, one change at least.
+/// The rest after a notification with this interval and number of entries was read. A notification that begins later
+/// does not contain the oldest change. One that ends earlier leaves the later changes, at least one.
 fn without(untold: Untold, from: Timestamp, until: Timestamp, entries: u64) -> Option<Untold> {
     if from > untold.oldest || until < untold.oldest {
         Some(untold)
@@ -73,7 +74,7 @@ fn without(untold: Untold, from: Timestamp, until: Timestamp, entries: u64) -> O
     }
 }
 
-/// Whether nothing that is held or planned speaks of the moment of a change, or of a later one.
+/// Whether no stored record or plan has this time of a change, or a later one.
 fn is_news(
     change: Timestamp,
     decision: Decision,
@@ -86,7 +87,7 @@ fn is_news(
 }
 
 impl Harvest {
-    /// The moment of a change that its channel should have told, and that is news.
+    /// The time of a change that is news and that its channel should have reported.
     pub(crate) fn untold(
         &self,
         planned: &Planned,
@@ -104,7 +105,7 @@ impl Harvest {
         })
     }
 
-    /// Notes untold changes with their sets, beside what is planned of them.
+    /// Records untold changes with their sets, beside their plans.
     pub(crate) async fn note_untold(
         &mut self,
         batch: &mut Batch,
@@ -115,7 +116,7 @@ impl Harvest {
             let problems = self.problems_of(&uris).await?;
             let Some(record) = self.sets.get_mut(&set) else { continue };
             for ((_, change), problem) in found.into_iter().zip(problems) {
-                // It was told, and could not be done.
+                // A notification reported it, and it failed.
                 let known = problem.and_then(|problem| problem.listing).and_then(|listing| listing.as_of);
                 if known.is_none_or(|known| known < change) {
                     record.untold = Some(with(record.untold, change));
@@ -126,7 +127,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// A notification was read: what it told is untold no longer.
+    /// A notification was read: its changes are no longer untold.
     pub(crate) async fn take_back_untold(&mut self, notice: &DocumentRecord) -> Result<(), HarvestError> {
         let Some(set) = self.sets.get_mut(&notice.set) else { return Ok(()) };
         let end = notice.until_latest.max(notice.until).max(notice.latest_change);
@@ -144,7 +145,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// At the end of a run: what was missed is counted, and what no channel has to tell any more is forgotten.
+    /// At the end of a run: counts the missed changes, and forgets those that no channel has to report any more.
     pub(crate) async fn judge_untold(&mut self) -> Result<(), HarvestError> {
         let now = self.clock.now();
         let channels = &self.options.channels;
@@ -152,7 +153,7 @@ impl Harvest {
         if !self.sets.values().any(|set| set.untold.is_some_and(is_over)) {
             return Ok(());
         }
-        // What waits to be read may tell it.
+        // A waiting notification may contain it.
         let waiting = self.bus.depth(&Filter::Notices(self.source.clone())).await?;
         if waiting.waiting + waiting.in_flight > 0 {
             return Ok(());

@@ -1,8 +1,9 @@
-//! Notices: what hubs delivered about the Source's changes (CN-4, CN-5).
+//! Change Notifications: what hubs delivered about the Source's changes (CN-4, CN-5).
 //!
-//! A notification is a change document like any other: it is read by the same reader, its entries are planned like those of a Change List, and
-//! whether it joins on to what is synchronized is judged together with the Change Lists (`continuity`). The only differences are where it comes
-//! from, and that nobody can ask for it again: its message is acknowledged when its entries are durable, and not before.
+//! A notification is a change document like any other. The same reader reads it, and its entries are planned like
+//! those of a Change List. Whether it joins the synchronized time is decided together with the Change Lists
+//! (`continuity`). There are two differences. It comes from a hub, and it cannot be requested again. So its message
+//! is acknowledged only when its entries are durable.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,37 +21,40 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::{continuity, queue, read};
 
-/// Notices in hand at a time. Each may have 750 KiB.
+/// Notifications in memory at a time. Each may have 750 KiB.
 const AT_A_TIME: usize = 16;
-/// How long one may be silent while it is planned. One that an owner had in hand who died is planned so much later.
+/// How long a notification may be silent while it is planned. If its owner died, it is planned this much later.
 const ACK_WAIT: Duration = Duration::from_secs(15);
-/// Deliveries of one before it is given up as poison: a look whether there is any counts too.
+/// Deliveries before a notification counts as poison. A check for waiting notifications counts as a delivery too.
 const MAX_DELIVER: u32 = 1_000;
-/// How long one that is missing between others is waited for, before the Change Lists are asked for what it told. Those that a hub sends at once
-/// arrive within that; one that it sends again comes minutes later, and is not waited for.
+/// How long a run waits for a notification that is missing between others, before it reads the Change Lists instead.
+/// Notifications that a hub sends together arrive within this time. A redelivery by the hub comes minutes later, and
+/// the run does not wait for it.
 const LATE: Duration = Duration::from_millis(300);
-/// How long notices are taken up before what they ask for is fetched. What comes after that is for the next run.
+/// How long notifications are planned before their resources are fetched. The next run takes later ones.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How the notices of a Source are handed out.
+/// Consumer for the notifications of a Source.
 pub(crate) fn consumer(filter: Filter) -> ConsumerSpec {
     ConsumerSpec::new(filter, AT_A_TIME, ACK_WAIT, MAX_DELIVER)
 }
 
-/// How long a run stays for more, when all is done that was told: to open the catalog for each would take longer than to fetch what it tells.
+/// How long a run waits for more notifications when all reported changes are done. Opening the catalog for each would
+/// take longer than fetching.
 const STAYS: Duration = Duration::from_secs(1);
-/// How long a run goes on, however many come. Then others have their turn.
+/// Maximum time that a run goes on while notifications keep coming. Then other Sources have their turn.
 pub(crate) const LONGEST_STAY: Duration = Duration::from_secs(30);
 
 impl Harvest {
-    /// Plans what hubs delivered. Returns whether documents are to be read too: because none waited, or what came does not join on to what
-    /// is synchronized. They are queued then.
+    /// Plans the delivered notifications. Returns whether documents must be read too: because no notification waited,
+    /// or because they do not join the synchronized time. The documents are queued then.
     pub(crate) async fn plan_notices(&mut self) -> Result<bool, HarvestError> {
         let filter = Filter::Notices(self.source.clone());
         self.bus.open(consumer(filter.clone())).await?;
         let mut taken = 0;
         let begun = Instant::now();
-        // Whether something is missing, as long as nothing has come since that was found out.
+        // Since when something is missing, and whether it still is, as long as no notification has come since that
+        // check.
         let (mut missing_since, mut lacks) = (None, None);
         while begun.elapsed() < LONGEST {
             self.check_stop()?;
@@ -72,7 +76,7 @@ impl Harvest {
             if !told_elsewhere.is_empty() {
                 self.begin_beside(taken).await?;
             }
-            // The lists that tell the same are queued: whoever goes on with this run reads them.
+            // The lists with the same changes are queued; this run, or the owner that resumes it, reads them.
             for delivery in told_elsewhere {
                 delivery.ack().await?;
             }
@@ -85,11 +89,11 @@ impl Harvest {
                 if !lacks_now {
                     break;
                 }
-                // Counted from the first look on: where many come, one of them would always be on its way.
+                // Counted from the first check on. With many notifications, one would always be on its way.
                 missing_since.get_or_insert_with(Instant::now);
             }
         }
-        // What an earlier process has taken up is not known whole.
+        // What an earlier process has planned is not known in full.
         let may_be_enough = taken > 0 && !self.has_begun && !self.is_resumed;
         let is_enough = may_be_enough
             && match lacks {
@@ -102,7 +106,8 @@ impl Harvest {
         Ok(!is_enough)
     }
 
-    /// Queues the Source's documents, unless that is done: something is missing between the notices, or one cannot be read, or tells of what is not known.
+    /// Queues the Source's documents, if not yet done. Reasons: a notification is missing between others, one cannot
+    /// be read, or one is about an unknown set.
     async fn begin_beside(&mut self, notices: usize) -> Result<(), HarvestError> {
         if self.has_begun {
             return Ok(());
@@ -111,8 +116,9 @@ impl Harvest {
         self.begin().await
     }
 
-    /// Plans what hubs deliver while this run, which notices alone have asked for, is under way. Returns whether it stays for more: not where
-    /// nothing comes for a while, and not where what comes does not join on. That is left where it is too, and asks for the next run.
+    /// Plans notifications that arrive during a run that only notifications asked for. Returns whether to wait for
+    /// more: not if none comes for a while, and not if one does not join. The latter is left in the queue too, and
+    /// causes the next run.
     pub(crate) async fn plan_later_notices(&mut self, until: Instant) -> Result<bool, HarvestError> {
         if Instant::now() >= until {
             return Ok(false);
@@ -137,12 +143,12 @@ impl Harvest {
         Ok(true)
     }
 
-    /// Plans one, and says whether that was all there is to it. Whoever asks acknowledges it.
+    /// Plans one notification. Returns whether it was complete. The caller acknowledges it.
     async fn plan_notice(&mut self, delivery: &Delivery) -> Result<bool, HarvestError> {
         let notice: Notice = match delivery.payload.read() {
             Ok(notice) => Arc::unwrap_or_clone(notice),
             Err(error) => {
-                // Only a gateway writes here: somebody should see that.
+                // Only a gateway writes here, so an operator should see this.
                 DeadLetter::bury(&*self.bus, delivery, &error.to_string()).await?;
                 return Ok(false);
             }
@@ -150,7 +156,8 @@ impl Harvest {
         let base = Url::parse(&notice.topic).ok();
         let is_known = self.sets.get(&notice.set).is_some_and(|set| set.has_baseline);
         let (Some(base), true) = (base, is_known) else {
-            // Nothing is held that it could be a change of; the lists that are read instead tell what it told.
+            // Its set has no stored resource that could have changed. The lists, which are read instead, contain its
+            // changes.
             return Ok(false);
         };
         let uri = uri_of(&notice, delivery.id.as_str());
@@ -160,11 +167,11 @@ impl Harvest {
     async fn read_notice(&mut self, uri: &str, notice: Notice, base: Url) -> Result<bool, HarvestError> {
         let before = self.catalog.document(uri).await?;
         if let Some(known) = before.as_ref().filter(|known| known.is_read_whole()) {
-            // It was read, and not acknowledged.
+            // It was read, but not acknowledged.
             return self.is_told_whole(known).await;
         }
         let mut record = queue::queued(self.run.id, &notice.set, &Capability::ChangeNotification, before);
-        // The channel leads to it; to ask the Source whether it still offers it would be of no use.
+        // The channel leads to it. Asking the Source whether it still offers it would be useless.
         record.parent = Some(notice.topic.clone());
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
@@ -172,7 +179,8 @@ impl Harvest {
         self.read_document(uri, record, stream, horizon).await?;
         let Some(mut record) = self.catalog.document(uri).await? else { return Ok(false) };
         if record.state == DocumentState::Done && record.until.is_none() {
-            // Nothing is added to a notification, whatever it says: it tells up to its latest change for certain.
+            // A notification is never extended, whatever it says. It covers the time up to its latest change for
+            // certain.
             record.until = record.latest_change.or(record.from);
             let mut batch = Batch::new();
             batch.put_document(uri, &record);
@@ -181,7 +189,7 @@ impl Harvest {
         self.is_told_whole(&record).await
     }
 
-    /// Whether a notice that was read tells all that it should. Then that is untold no longer.
+    /// Whether a notification that was read is complete. If so, its changes are no longer untold.
     async fn is_told_whole(&mut self, notice: &DocumentRecord) -> Result<bool, HarvestError> {
         let is_whole = notice.is_read_whole() && notice.bad == 0;
         if is_whole {
@@ -190,12 +198,12 @@ impl Harvest {
         Ok(is_whole)
     }
 
-    /// Whether a document of this URI came by a channel.
+    /// Whether the document with this URI came by a channel.
     pub(crate) fn came_by_channel(&self, document: &str) -> bool {
         document.split_once('#').is_some_and(|(topic, _)| self.topics.contains(topic))
     }
 
-    /// Whether something is missing between what is synchronized and the notices that were planned.
+    /// Whether a change is missing between the synchronized time and the planned notifications.
     async fn lacks_notices(&self) -> Result<bool, HarvestError> {
         let notices = queue::notices(&self.catalog).await?;
         let lacks = |(id, set): (&SetId, &SetRecord)| {
@@ -216,12 +224,13 @@ fn topic_of(uri: &str) -> &str {
     uri.split('#').next().unwrap_or_default()
 }
 
-/// Whether a document came by a channel: nobody can ask for it.
+/// Whether a document came by a channel, so that it cannot be requested.
 pub(crate) fn is_notice(record: &DocumentRecord) -> bool {
     record.capability == Capability::ChangeNotification
 }
 
-/// What a notice is known by: its channel, and the name of its message, which is the same for what is delivered twice.
+/// Identity of a notification: its channel and the name of its message. The name is the same for a duplicate
+/// delivery.
 fn uri_of(notice: &Notice, message: &str) -> String {
     format!("{}#{message}", topic_of(&notice.topic))
 }

@@ -1,4 +1,4 @@
-//! Harvests of a Source whose catalog is laid down by hand, and notices on a bus.
+//! Harvests of a Source whose catalog the test writes by hand, with notifications on a bus.
 
 use bus::{Bus, MemoryBus, MessageId, Payload, Queue};
 use catalog::{Catalog, CatalogConfig};
@@ -28,7 +28,7 @@ fn id() -> SetId {
     SetId::new("http://h/capabilitylist.xml")
 }
 
-/// A document that tells of the changes between two moments.
+/// A document with the changes between two times.
 fn changes(capability: &str, from: i64, until: i64, entries: &str) -> String {
     let (from, until) = (at(from), at(until));
     format!(
@@ -37,10 +37,10 @@ fn changes(capability: &str, from: i64, until: i64, entries: &str) -> String {
     )
 }
 
-/// An entry that is of no use.
+/// A bad entry.
 const BAD: &str = "<url><rs:md change=\"updated\"/></url>";
 
-/// A Source with a Change List and a channel, which is held up to moment 0.
+/// A Source with a Change List and a channel, synchronized up to time 0.
 struct Case {
     _folder: TempDir,
     store: Store,
@@ -93,7 +93,7 @@ impl Case {
         catalog.close().await.unwrap();
     }
 
-    /// As it is when a run was interrupted while notices were planned.
+    /// The state after a run that was interrupted while it planned notifications.
     async fn interrupted(&self) {
         let mut batch = Batch::new();
         batch.put_run(&RunRecord {
@@ -132,7 +132,7 @@ impl Case {
         Box::pin(self.open(notified).await.unwrap().run()).await.unwrap();
     }
 
-    /// A hub has delivered what tells of the changes between two moments.
+    /// Delivers, as a hub, the changes between two times.
     async fn deliver(&self, name: &str, from: i64, until: i64, entries: &str) {
         let notice = Notice {
             source: self.source.clone(),
@@ -146,7 +146,7 @@ impl Case {
         self.bus.publish(queue, MessageId::new(name), Payload::of(Arc::new(notice))).await.unwrap();
     }
 
-    /// How many notices nobody has acknowledged.
+    /// Number of notifications that are not acknowledged.
     async fn left(&self) -> usize {
         let depth = self.bus.depth(&Filter::Notices(self.source.clone())).await.unwrap();
         depth.waiting + depth.in_flight
@@ -188,7 +188,7 @@ async fn a_run_that_was_interrupted_among_notices_reads_the_lists_whoever_goes_o
 async fn what_lists_have_to_tell_instead_is_acknowledged_once_these_are_queued() {
     let case = Case::new().await;
     let mut batch = Batch::new();
-    // The Source has to be asked what it offers, and does not answer.
+    // Discovery is necessary, and the Source does not answer.
     batch.put_discovery(&DiscoveryRecord {
         entry: "http://elsewhere/".to_owned(),
         looked_up_at: at(0),
@@ -214,14 +214,14 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
     case.bus.open(consumer(filter.clone())).await.unwrap();
     let pull = async || case.bus.pull(&filter, 1, Duration::ZERO).await.unwrap().remove(0);
     for time in 1..=2 {
-        // Dropped without a word, it is handed out again.
+        // Dropped without acknowledgement, it is delivered again.
         assert!(!harvest.plan_notice(&pull().await).await.unwrap(), "the {time}. time");
     }
     pull().await.ack().await.unwrap();
 
     case.deliver("good", 5, 9, "").await;
     for time in 1..=2 {
-        // As it is after a crash between the two batches.
+        // The state after a crash between the two batches.
         let untold = Untold { changes: 1, oldest: at(7), latest: at(7) };
         harvest.sets.get_mut(&id()).unwrap().untold = Some(untold);
         assert!(harvest.plan_notice(&pull().await).await.unwrap());

@@ -1,5 +1,5 @@
-//! What the Source offers: as it was found out before, as long as nothing speaks against that, so that a run with nothing
-//! new costs the requests of its Change Lists and no others.
+//! Starts a run from cached discovery, unless it expired or a document moved. So an idle run costs only the requests
+//! for its Change Lists.
 
 use catalog::Batch;
 use jiff::SignedDuration;
@@ -37,18 +37,18 @@ impl Harvest {
         self.requeue_problems().await
     }
 
-    /// Whether a document that cannot be had is offered no longer. The Source is asked for that, once in a run that went
-    /// by what was found out before; what it offers instead is queued.
+    /// Whether the Source no longer offers an unavailable document. A run from cached discovery rediscovers once to
+    /// find that out, and queues what the Source offers instead.
     ///
     /// # Errors
-    /// When the Source does not answer, or offers nothing any more: then the run goes on another time.
+    /// When the Source does not answer, or offers nothing any more. A later run continues then.
     pub(crate) async fn is_offered_no_more(
         &mut self,
         uri: &str,
         record: &DocumentRecord,
         reason: ProblemReason,
     ) -> Result<bool, HarvestError> {
-        // What an index names is known from the index, which was read just now.
+        // The index was read just now, so its list of parts is current.
         if self.has_looked || record.parent.is_some() || !may_have_moved(reason) {
             return Ok(false);
         }
@@ -59,7 +59,7 @@ impl Harvest {
         );
         let known = self.catalog.discovery().await?;
         let sets = self.look(known).await?;
-        // The run is in the middle of something, and may ask for other things first.
+        // The run is in progress, and may make other requests first.
         self.begun = None;
         let is_offered = sets
             .iter()
@@ -68,7 +68,7 @@ impl Harvest {
         Ok(!is_offered)
     }
 
-    /// Forgets a document that the Source offers no longer, and what was wrong with it.
+    /// Forgets a document that the Source no longer offers, and its problems.
     pub(crate) async fn forget_document(&mut self, uri: &str) -> Result<(), HarvestError> {
         self.forget_entry_problems(uri).await?;
         let mut batch = Batch::new();
@@ -77,16 +77,16 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Whether what was found out may still be gone by.
+    /// Whether the cached discovery is still usable.
     fn is_current(&self, known: &DiscoveryRecord) -> bool {
         let age = self.clock.now().duration_since(known.looked_up_at);
         let most = SignedDuration::try_from(self.options.rediscover_after).unwrap_or(SignedDuration::MAX);
         let is_asked = self.options.rediscover || self.options.mode == Some(Mode::Baseline);
-        // A clock that was put back says nothing of the age.
+        // A clock that was set back gives no age.
         !is_asked && known.failures == 0 && !age.is_negative() && age < most
     }
 
-    /// Asks the Source, and queues what brings its sets in step. Gives the sets.
+    /// Runs discovery, and queues the documents that sync the Source. Returns the sets.
     async fn look(&mut self, known: Option<DiscoveryRecord>) -> Result<Vec<SetId>, HarvestError> {
         let looked_up_at = self.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Harvest {
         }
         let mut sets = Vec::new();
         for (id, set) in &found.sets {
-            // What is known of the sets is kept; what they offer is taken from the Source.
+            // The state of the sets is kept; their capabilities are replaced.
             let known = self.sets.entry(id.clone()).or_default();
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
@@ -131,7 +131,7 @@ impl Harvest {
         ways::choose(sets, self.options.mode, self.options.prefer, !self.may_trust_validators, &self.again)
     }
 
-    /// Queues documents that are not of this run yet.
+    /// Queues documents that are not yet part of this run.
     async fn queue(&mut self, batch: &mut Batch, ways: Ways) -> Result<(), HarvestError> {
         for (id, set) in &mut self.sets {
             set.partly_held = !set.has_baseline && !self.is_bare;
@@ -155,7 +155,7 @@ impl Harvest {
     }
 }
 
-/// Whether a failure may come from a document's having moved, or from nobody's being there any more.
+/// Whether a failure may mean that a document moved, or that its server is gone.
 fn may_have_moved(reason: ProblemReason) -> bool {
     use ProblemReason::{Connect, Dns, HttpClientError, Redirect, Timeout, Tls, WrongKind};
     matches!(reason, HttpClientError | WrongKind | Redirect | Dns | Connect | Tls | Timeout)

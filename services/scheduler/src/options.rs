@@ -1,4 +1,4 @@
-//! What the operator may choose for a run.
+//! Options that the operator may set for a run.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,56 +9,56 @@ use regex::Regex;
 use crate::limits::RunLimits;
 use crate::missed::Channels;
 
-/// What the operator may choose for a run.
+/// Options that the operator may set for a run.
 #[derive(Debug, Clone)]
 pub struct HarvestOptions {
-    /// The way to go; chosen by what is known where the operator leaves it open.
+    /// The mode; chosen by the state of the sets if the operator sets none.
     pub mode: Option<Mode>,
-    /// Whether lists or dumps are read, where a Source offers both.
+    /// Whether to read lists or dumps, if a Source offers both.
     pub prefer: Option<Prefer>,
-    /// Whether an audit queues what differs, to put it right.
+    /// Whether an audit queues the differences for repair.
     pub repair: bool,
-    /// Refuse what is tolerated by default.
+    /// Reject deviations that are tolerated by default.
     pub strict: bool,
-    /// Which resources to take.
+    /// Which resources to harvest.
     pub filter: Filter,
     /// Fetch jobs in flight for one origin.
     pub jobs_per_lane: NonZeroUsize,
-    /// How much of a run is in memory and at the bus at a time.
+    /// Bounds on the part of a run that is in memory and at the bus.
     pub window: WindowLimits,
-    /// When to try again.
+    /// When to retry.
     pub retries: RetryPolicy,
-    /// Ask the Source anew what it offers, however short a time ago it was asked.
+    /// Run discovery even if cached discovery has not expired.
     pub rediscover: bool,
-    /// For how long it is gone by what the Source offered when it was last asked.
+    /// Age at which cached discovery expires.
     pub rediscover_after: Duration,
-    /// How the Source is asked for its resources.
+    /// Request limits and identity towards the Source.
     pub terms: Terms,
-    /// What becomes of resources that a list does not name any more.
+    /// What to do with absent resources: those that a list no longer contains.
     pub absent: AbsentPolicy,
-    /// The most resources deleted for their absence in one run, in percent of what is held of a set.
+    /// Maximum deletions of absent resources in one run, in percent of a set's stored resources.
     pub max_deletes_percent: u8,
-    /// How many versions of each resource are kept beside the one that is held; as before where the operator does not say.
+    /// Number of earlier versions to keep of each resource; unchanged if the operator sets none.
     pub history: Option<u32>,
-    /// Go by what hubs have delivered, and read the Source's documents only where that does not do.
+    /// Plan from Change Notifications, and read the Source's documents only if those are not enough.
     pub notified: bool,
-    /// The channels that hubs should tell of changes by.
+    /// The channels by which hubs should report changes.
     pub channels: Channels,
-    /// How much the run reads of the Source's documents at most.
+    /// Limits on how much the run reads of the Source's documents.
     pub limits: RunLimits,
 }
 
 /// Pending records that a run reads ahead of its jobs, over all origins.
 pub(crate) const READ_AHEAD: usize = 4_096;
-/// Origins that have a queue of jobs at a time.
+/// Maximum number of origin queues of a run.
 pub(crate) const ORIGINS_AT_A_TIME: usize = 1_000;
 
-/// How much of a run is in memory and at the bus at a time, however much its documents name.
+/// Bounds on the part of a run that is in memory and at the bus, whatever its documents list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowLimits {
-    /// Resources that are ready to go out.
+    /// Resources that are ready to be sent.
     pub resources: NonZeroUsize,
-    /// Origins that have a queue of jobs. The others wait for their turn in the catalog.
+    /// Origins with a queue. The pending records of other origins wait in the catalog.
     pub origins: NonZeroUsize,
 }
 
@@ -69,49 +69,49 @@ impl Default for WindowLimits {
     }
 }
 
-/// What is read where a Source offers both.
+/// What to read if a Source offers both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefer {
-    /// Resource Lists and Change Lists, with a request for each resource.
+    /// Resource Lists and Change Lists, with one request per resource.
     List,
-    /// Resource Dumps and Change Dumps, with a request for each package.
+    /// Resource Dumps and Change Dumps, with one request per package.
     Dump,
 }
 
-/// What becomes of resources that a Resource List does not name any more.
+/// What to do with resources that a Resource List no longer contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AbsentPolicy {
-    /// They are deleted when a second list, of a later moment, does not name them either.
+    /// Delete them when a second list, of a later time, omits them too.
     #[default]
     Confirm,
-    /// They are deleted at the first sighting.
+    /// Delete them when the first list omits them.
     Delete,
-    /// They are kept.
+    /// Keep them.
     Keep,
 }
 
-/// Which resources to take, by their URI.
+/// Which resources to harvest, by URI.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only those that match.
+    /// Only matching URIs.
     pub include: Option<Regex>,
-    /// Not those that match.
+    /// No matching URIs.
     pub exclude: Option<Regex>,
-    /// Only those of this site, the one that the Source is entered at.
+    /// Only URIs of this site, the site of the entry URL.
     pub only_of: Option<HomeSite>,
 }
 
-/// When a resource that failed is tried again within a run. What is left then is a problem, which the next run takes up.
+/// When a failed resource is retried within a run. One that still fails becomes a problem, which the next run
+/// retries.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
-    /// Attempts in one run.
+    /// Attempts per run.
     pub attempts: u32,
-    /// Attempts in one run that get other bytes than declared: one damaged on its way is told from one that has changed
-    /// since it was listed.
+    /// Attempts per run that get other bytes than declared. They tell damage in transit from a change since the list.
     pub mismatches: u32,
-    /// The wait before the second attempt; doubled before each further one.
+    /// Wait before the second attempt; doubled before each further one.
     pub first_wait: Duration,
-    /// A server that asks for more patience than this is left to the next run.
+    /// If a server requests a longer wait than this, the next run continues.
     pub longest_wait: Duration,
 }
 
@@ -151,11 +151,12 @@ impl Default for RetryPolicy {
 }
 
 impl HarvestOptions {
-    /// A text that differs when other entries would be taken: documents read with another must be read again.
+    /// A text that changes when other entries would be selected. Documents that were read with another text must be
+    /// read again.
     pub(crate) fn fingerprint(&self) -> String {
         let text = |regex: &Option<Regex>| regex.as_ref().map_or(String::new(), |r| r.as_str().to_owned());
         let Filter { include, exclude, only_of } = &self.filter;
-        // Nothing is added where all sites are wanted, as before there was a choice.
+        // If all sites are wanted, nothing is added, so that the text is the same as before this option existed.
         let origins = if only_of.is_some() { " origins same" } else { "" };
         format!("include {:?} exclude {:?} strict {}{origins}", text(include), text(exclude), self.strict)
     }
@@ -172,7 +173,7 @@ impl Filter {
         self.matches(uri) && !self.leaves_out_as_foreign(uri)
     }
 
-    /// Whether a resource would be wanted, were it not of another site.
+    /// Whether a resource is excluded only because it belongs to another site.
     pub(crate) fn leaves_out_as_foreign(&self, uri: &str) -> bool {
         self.only_of.as_ref().is_some_and(|home| home.is_foreign(uri)) && self.matches(uri)
     }
@@ -183,25 +184,25 @@ impl Filter {
     }
 }
 
-/// What follows a failed attempt.
+/// What to do after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another attempt in this run.
+    /// Retry in this run.
     Again {
-        /// Not before this time has passed.
+        /// Minimum wait.
         wait: Duration,
     },
-    /// The origin asks for more patience than a run has.
+    /// The origin requests a longer wait than a run allows.
     Patience {
-        /// How much.
+        /// Requested wait.
         wait: Duration,
     },
-    /// No other attempt in this run.
+    /// No retry in this run.
     Problem,
 }
 
 impl Next {
-    /// The wait before it, if there is one.
+    /// The wait before the retry, if any.
     pub(crate) fn wait(self) -> Option<Duration> {
         match self {
             Self::Again { wait } | Self::Patience { wait } => Some(wait),
@@ -211,7 +212,7 @@ impl Next {
 }
 
 impl RetryPolicy {
-    /// What follows when `attempts` have failed, the last one so.
+    /// Decides after `attempts` failed attempts, the last one with `failure`.
     pub(crate) fn after(&self, failure: &Failure, attempts: u32) -> Next {
         let Disposition::Retry { after } = failure.disposition else { return Next::Problem };
         let asked = after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
@@ -220,9 +221,9 @@ impl RetryPolicy {
         }
         let most = match failure.reason {
             ProblemReason::DigestMismatch | ProblemReason::LengthMismatch => self.mismatches,
-            // It would be the same bytes.
+            // The bytes would be the same.
             ProblemReason::ChangedAgain => 1,
-            // The origin is left alone from now on.
+            // The origin is skipped from now on.
             ProblemReason::Challenged => 1,
             _ => self.attempts,
         };

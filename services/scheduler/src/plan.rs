@@ -1,4 +1,4 @@
-//! Planning: the documents of a run are read once, and what they ask for becomes pending records.
+//! Planning: reads the documents of a run once, and turns their entries into pending records.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::queue;
 use crate::read::{self, Opened};
 
 impl Harvest {
-    /// Reads every document of the run. Where changes do not join on to what is synchronized, the lists are read too. Returns whether notices alone
-    /// told all of it.
+    /// Reads every document of the run, and the lists too if changes do not join the synchronized time. Returns
+    /// whether Change Notifications alone were enough.
     pub(crate) async fn plan(&mut self) -> Result<bool, HarvestError> {
         if self.options.notified && !Box::pin(self.plan_notices()).await? {
             return Ok(true);
@@ -38,16 +38,17 @@ impl Harvest {
         Ok(false)
     }
 
-    /// Reads every queued document and the packages that they name; where packages cannot be read, the lists that say the same.
+    /// Reads every queued document and its packages. If packages cannot be read, reads the lists with the same
+    /// content.
     async fn read_all(&mut self) -> Result<(), HarvestError> {
         self.read_queued().await?;
-        // Boxed: in one piece with all that a run may do, these futures overflow the stack of a debug build's worker.
+        // Boxed: these futures, inlined into all others of a run, overflow the stack of a debug build's worker.
         Box::pin(self.choose_dumps()).await?;
         Box::pin(self.work_packages()).await?;
         self.read_queued().await
     }
 
-    /// Reads every queued document, in the order of time. A document that cannot be read costs its own entries only.
+    /// Reads every queued document, in chronological order. An unreadable document affects only its own entries.
     pub(crate) async fn read_queued(&mut self) -> Result<(), HarvestError> {
         loop {
             let spool = &self.spool;
@@ -80,7 +81,7 @@ impl Harvest {
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
         let held = match record.state {
-            // The packages of a dump that were not all settled are planned anew.
+            // The packages of a dump that were not all settled are planned again.
             DocumentState::Queued
                 if self.may_trust_validators && (record.packages == 0 || record.unpacked.is_some()) =>
             {
@@ -114,8 +115,9 @@ impl Harvest {
         }
     }
 
-    /// What a first list names is asked for next, mostly of the list's own origin: what that one asks for between two requests is found out while the
-    /// list is read, and not when the first resource waits for it.
+    /// Starts to measure which delay the origin wants between two requests while a first list is read. The resources
+    /// of a first list are requested next, mostly from the list's own origin. So the first of them need not wait for
+    /// the measurement.
     fn look_ahead(&mut self, record: &DocumentRecord, url: &Url) {
         let has_baseline = self.sets.get(&record.set).is_some_and(|set| set.has_baseline);
         let Ok(lane) = Lane::of(url) else { return };
@@ -126,17 +128,17 @@ impl Harvest {
         }
     }
 
-    /// Counts the requests that were made to find out what an origin asks for.
+    /// Counts the requests of that measurement.
     pub(crate) async fn looked_ahead(&mut self) {
         let Some(asked) = self.spacing.take() else { return };
         tokio::select! {
             requests = asked => self.run.counters.requests += u64::from(requests.unwrap_or_default()),
-            // Nobody who stops a harvest waits for that.
+            // Stopping a harvest must not wait for that.
             () = self.stop.cancelled() => {}
         }
     }
 
-    /// Nothing in it has changed since it was read whole, so nothing is asked for that was not asked for then.
+    /// Settles an unmodified document: it lists no more than when it was read whole.
     async fn document_unchanged(
         &mut self,
         uri: &str,
@@ -147,7 +149,7 @@ impl Harvest {
         self.unmodified.insert(uri.to_owned());
         let mut batch = Batch::new();
         if record.leads_to_documents() {
-            // The index is the same; the documents it names may have changed all the same.
+            // The index is unmodified; the documents that it lists may have changed.
             for (child, mut known) in queue::children(&self.catalog, uri).await? {
                 if !queue::is_settled_child(&known, known.until) {
                     known.state = DocumentState::Queued;
@@ -162,7 +164,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// What an unmodified document says is as it was.
+    /// Counts the content of an unmodified document from its record.
     fn count_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
         if !record.leads_to_documents() {
             let requeued = self.requeued.get(uri).copied().unwrap_or_default();
@@ -173,7 +175,7 @@ impl Harvest {
         self.run.counters.add_quirks(&record.quirks);
     }
 
-    /// It is read nevertheless, and counted then.
+    /// Reverts that count: the document is read after all, and counted then.
     pub(crate) fn uncount_unmodified(&mut self, uri: &str, record: &DocumentRecord) {
         let counters = &mut self.run.counters;
         if !record.leads_to_documents() {
@@ -189,12 +191,12 @@ impl Harvest {
     }
 }
 
-/// Resources that a document that was read whole tells of, by itself or in the packages that it names.
+/// Number of resources in a document that was read whole, directly or in its packages.
 fn listed_in(record: &DocumentRecord) -> u64 {
     record.entries.saturating_sub(record.packages) + record.unpacked.unwrap_or_default()
 }
 
-/// Quirks by their names.
+/// Quirks by name.
 pub(crate) fn names(quirks: &Quirks) -> BTreeMap<String, u64> {
     quirks.iter().map(|(quirk, count)| (quirk.as_str().to_owned(), count)).collect()
 }

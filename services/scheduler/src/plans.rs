@@ -1,4 +1,4 @@
-//! What is planned of the resources that a batch of entries names, while it is decided about them.
+//! Plans for the resources of a batch of entries, while these are decided.
 
 use catalog::Batch;
 use foldhash::fast::RandomState;
@@ -7,19 +7,20 @@ use model::{PendingRecord, ResourceUri};
 use crate::by_uri::ByUri;
 use crate::fresh::Fresh;
 
-/// Plans by their resources. Several entries may speak of one resource: each sees what the one before it planned, and only what the last one leaves is written.
+/// Plans by resource. Several entries may be about one resource. Each sees the plan of the one before it, and only
+/// the last plan is written.
 #[derive(Debug, Default)]
 pub(crate) struct Plans(ByUri<Slot>);
 
 #[derive(Debug)]
 struct Slot {
-    /// In a place of its own, where it stays until it is settled: it is large, and is handed on from here to the window.
+    /// Boxed until it is settled: it is large, and is passed from here to the window.
     plan: Option<Box<PendingRecord>>,
     is_changed: bool,
 }
 
 impl Plans {
-    /// What is planned already; with room for as many plans as entries may ask for.
+    /// The existing plans, with capacity for one plan per entry.
     pub(crate) fn of(
         known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>,
         entries: usize,
@@ -36,32 +37,32 @@ impl Plans {
         self.0.get(uri).and_then(|slot| slot.plan.as_deref())
     }
 
-    /// The plan for a resource, to be changed.
+    /// The plan for a resource, mutable.
     pub(crate) fn get_mut(&mut self, uri: &ResourceUri) -> Option<&mut PendingRecord> {
         let slot = self.0.get_mut(uri)?;
         slot.is_changed = true;
         slot.plan.as_deref_mut()
     }
 
-    /// Whether there is or was a plan for a resource.
+    /// Whether a resource has or had a plan.
     pub(crate) fn has_met(&self, uri: &ResourceUri) -> bool {
         self.0.contains_key(uri)
     }
 
-    /// Plans something. Returns whether it takes the place of another plan.
+    /// Sets a plan. Returns whether it replaces another plan.
     pub(crate) fn put(&mut self, uri: ResourceUri, plan: Box<PendingRecord>) -> bool {
         let before = self.0.insert(uri, Slot { plan: Some(plan), is_changed: true });
         before.is_some_and(|slot| slot.plan.is_some())
     }
 
-    /// Plans nothing any more. Returns whether there was a plan.
+    /// Removes a plan. Returns whether there was one.
     pub(crate) fn give_up(&mut self, uri: &ResourceUri) -> bool {
         let Some(slot) = self.0.get_mut(uri) else { return false };
         slot.is_changed = true;
         slot.plan.take().is_some()
     }
 
-    /// Writes what has changed, in the order of URIs.
+    /// Writes the changed plans, in the order of URIs.
     pub(crate) fn write(self, batch: &mut Batch, fresh: &mut Fresh) {
         let mut changed: Vec<_> = self.0.into_iter().filter(|(_, slot)| slot.is_changed).collect();
         changed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));

@@ -1,4 +1,4 @@
-//! Problems of documents and entries: said once, kept until they are settled.
+//! Problems of documents and entries: recorded once, kept until they are settled.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,13 +18,13 @@ use crate::settle::{boxed, subject};
 
 /// Problems shown at the end of a run.
 const SHOWN: usize = 5;
-/// Problems with entries of one document of which is remembered since when they are known; of more, each counts as new.
+/// Problems with entries of one document whose start time is remembered. Beyond that, each counts as new.
 const REMEMBERED: usize = 10_000;
-/// Records that travel in one batch.
+/// Records per batch.
 const BATCH: usize = 500;
 
 impl Harvest {
-    /// What discovery could not read is a problem of this run; what an earlier one could not read is settled by this look.
+    /// Records as problems what this discovery could not read, and settles those of earlier discoveries.
     pub(crate) async fn record_undiscovered(
         &mut self,
         batch: &mut Batch,
@@ -62,7 +62,7 @@ impl Harvest {
         self.fail_document(uri, record, error.to_failure()).await
     }
 
-    /// Gives a document up for this run. What was planned of it stays planned.
+    /// Gives a document up for this run. Its planned records stay planned.
     pub(crate) async fn fail_document(
         &mut self,
         uri: &str,
@@ -139,7 +139,7 @@ impl Harvest {
         }
     }
 
-    /// The problem with each resource, if there is one, in the order asked.
+    /// The problem with each resource, if any, in the order of the arguments.
     pub(crate) async fn problems_of(
         &self,
         uris: &[ResourceUri],
@@ -151,7 +151,7 @@ impl Harvest {
         Ok(boxed(self.catalog.problems_many(&subjects).await?))
     }
 
-    /// What was known of the problem with a document before this run read it.
+    /// The problem with a document before this run read it, if any.
     pub(crate) async fn problem_before(
         &mut self,
         subject: &Subject,
@@ -162,8 +162,8 @@ impl Harvest {
         }
     }
 
-    /// A document that was read is no problem any more. Where it is the one that tells of a gap, or for which the guard stepped in, that may
-    /// come again in this very run, and is the same problem then.
+    /// Settles the problem of a document that was read. A gap or a stop by the deletion guard may occur again for the
+    /// same document in this run, and is then the same problem.
     pub(crate) async fn settle_document_problem(
         &mut self,
         batch: &mut Batch,
@@ -180,8 +180,9 @@ impl Harvest {
         Ok(())
     }
 
-    /// Remembers what is known of the problems with entries of a document that is about to be read. Of more than can be remembered, each
-    /// counts as new; they are forgotten where it is read from its `beginning`, since all that are left will be met again.
+    /// Remembers the known problems with entries of a document that is about to be read. Those beyond the limit count
+    /// as new. If the document is read from its `beginning`, these are removed: every remaining problem will occur
+    /// again.
     pub(crate) async fn remember_entry_problems(
         &mut self,
         uri: &str,
@@ -207,7 +208,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Forgets the problems with entries of a document that is of no use any more.
+    /// Removes the problems with entries of a document that is no longer used.
     pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
@@ -225,7 +226,7 @@ impl Harvest {
     }
 }
 
-/// Whether there are problems, and whether any of them is ignored.
+/// Whether problems exist, and whether any is ignored.
 pub(crate) async fn look(catalog: &Catalog) -> Result<(bool, bool), HarvestError> {
     let mut problems = catalog.scan_problems().await?;
     let mut any = false;
@@ -238,17 +239,17 @@ pub(crate) async fn look(catalog: &Catalog) -> Result<(bool, bool), HarvestError
     Ok((any, false))
 }
 
-/// The problems at the end of a run.
+/// Problems at the end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct OpenProblems {
     pub(crate) by_reason: BTreeMap<ProblemReason, u64>,
     pub(crate) ignored: u64,
-    /// The first few of those that are open.
+    /// The first few open problems.
     pub(crate) first: Vec<(Subject, ProblemRecord)>,
 }
 
 impl OpenProblems {
-    /// Those of a catalog.
+    /// Reads the problems of a catalog.
     pub(crate) async fn of(catalog: &Catalog) -> Result<Self, HarvestError> {
         let mut counted = Self::default();
         let mut problems = catalog.scan_problems().await?;

@@ -1,4 +1,4 @@
-//! The documents of a run, in the order they are to be read. The queue is the catalog itself, so a crash loses nothing.
+//! The documents of a run, in reading order. The queue is in the catalog, so a crash loses nothing.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use resourcesync::Capability;
 use crate::error::HarvestError;
 use crate::notices::is_notice;
 
-/// The documents to read next, but for those that are read and not planned yet: lists before changes, changes in the order of time, whatever order an index
-/// has. To be asked again when these are read, since an index queues more.
+/// The documents to read next, without those that are read and not planned yet. Lists come before changes, changes in
+/// chronological order, whatever order an index has. Call it again when these are read, because an index queues more.
 pub(crate) async fn next_documents(
     catalog: &Catalog,
     run: RunId,
@@ -22,7 +22,7 @@ pub(crate) async fn next_documents(
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
-        // What a hub delivered is delivered again, and cannot be asked for.
+        // A hub delivery is redelivered by the bus, and cannot be requested.
         if record.run == run && waiting && !is_notice(&record) && !is_read(&uri) {
             let queue = if record.tells_changes() { &mut changes } else { &mut lists };
             queue.push((uri, record));
@@ -33,7 +33,7 @@ pub(crate) async fn next_documents(
     Ok(next)
 }
 
-/// A document to be read by `run`, with what is known of it from before.
+/// Record of a document that `run` is to read, with its known state.
 pub(crate) fn queued(
     run: RunId,
     set: &SetId,
@@ -73,8 +73,8 @@ pub(crate) fn queued(
     }
 }
 
-/// Whether a closed change document (RS-5) was read whole, without a doubt about any entry, and its index still names
-/// the same end for it.
+/// Whether a closed change document (RS-5) was read whole, without a doubtful entry, and its index still states the
+/// same end.
 pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Timestamp>) -> bool {
     known.tells_changes()
         && known.is_read_whole()
@@ -83,7 +83,7 @@ pub(crate) fn is_settled_child(known: &DocumentRecord, until_in_index: Option<Ti
         && known.bad == 0
 }
 
-/// How many documents of a run were queued. What hubs have delivered is not queued.
+/// Number of queued documents of a run. Hub deliveries are not queued.
 pub(crate) async fn count(catalog: &Catalog, run: RunId) -> Result<u64, HarvestError> {
     let mut documents = catalog.scan_documents().await?;
     let mut queued = 0;
@@ -93,7 +93,7 @@ pub(crate) async fn count(catalog: &Catalog, run: RunId) -> Result<u64, HarvestE
     Ok(queued)
 }
 
-/// Every document that is known, by its URI.
+/// All known documents, by URI.
 pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
     Ok(catalog.scan_documents().await?.try_collect().await?)
 }
@@ -101,12 +101,12 @@ pub(crate) async fn documents(catalog: &Catalog) -> Result<Vec<(String, Document
 /// The documents of each set.
 pub(crate) type BySet = HashMap<SetId, Vec<DocumentRecord>>;
 
-/// What is known of each set's documents.
+/// The known documents of each set.
 pub(crate) async fn by_set(catalog: &Catalog) -> Result<BySet, HarvestError> {
     Ok(by_set_with_notices(catalog).await?.0)
 }
 
-/// The same, and beside it what came by channels, by its URI.
+/// The same, plus what came by channels, by URI.
 pub(crate) async fn by_set_with_notices(
     catalog: &Catalog,
 ) -> Result<(BySet, Vec<(String, DocumentRecord)>), HarvestError> {
@@ -122,7 +122,7 @@ pub(crate) async fn by_set_with_notices(
     Ok((sets, notices))
 }
 
-/// What came by channels.
+/// Documents that came by channels.
 pub(crate) async fn notices(catalog: &Catalog) -> Result<Vec<DocumentRecord>, HarvestError> {
     let mut notices = Vec::new();
     let mut documents = catalog.scan_documents().await?;
@@ -132,7 +132,7 @@ pub(crate) async fn notices(catalog: &Catalog) -> Result<Vec<DocumentRecord>, Ha
     Ok(notices)
 }
 
-/// The documents that an index named when it was last read.
+/// The documents that an index listed when it was last read.
 pub(crate) async fn children(
     catalog: &Catalog,
     index: &str,

@@ -1,32 +1,32 @@
-//! How far plans reach: what is known of pending records without asking the catalog.
+//! Bound on pending records: answers from memory whether a resource may have one.
 
 use model::ResourceUri;
 
-/// For which resources something may be planned. Lists name resources in the order of their URIs more often than not, so what a run has
-/// planned already tells nothing of the entries that follow, and nobody looks in vain.
+/// For which resources pending records may exist. Most lists are in the order of URIs. So the plans of this run do
+/// not concern the entries that follow, and those need no lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Reach {
     /// For none.
     #[default]
     Nowhere,
-    /// For none whose URI comes after this one, in the order of their bytes.
+    /// For none whose URI sorts after this one, by bytes.
     UpTo(String),
     /// For any: an earlier process planned.
     Anywhere,
 }
 
 impl Reach {
-    /// What an earlier process left is not known.
+    /// The bound at the start of a run. The plans of an earlier process are unknown.
     pub(crate) fn after(is_interrupted: bool) -> Self {
         if is_interrupted { Self::Anywhere } else { Self::Nowhere }
     }
 
-    /// Whether anything may be planned at all.
+    /// Whether any pending record may exist.
     pub(crate) fn is_anything_planned(&self) -> bool {
         *self != Self::Nowhere
     }
 
-    /// Whether something may be planned for a resource.
+    /// Whether a resource may have a pending record.
     pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
         match self {
             Self::Nowhere => false,
@@ -35,12 +35,12 @@ impl Reach {
         }
     }
 
-    /// Something is planned for a resource.
+    /// Extends the bound to a planned resource.
     pub(crate) fn note(&mut self, uri: &ResourceUri) {
         match self {
             Self::Nowhere => *self = Self::UpTo(uri.as_str().to_owned()),
             Self::UpTo(last) if uri.as_str() > last.as_str() => {
-                // Its room is used again: nothing is allocated for each entry of a sorted list.
+                // Reuses the allocation: entries of a sorted list need no new one.
                 last.clear();
                 last.push_str(uri.as_str());
             }

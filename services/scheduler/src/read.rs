@@ -1,5 +1,5 @@
-//! A document as a stream: bytes from the network on one side, batches of entries on the other, and never more of it
-//! in memory than a few chunks and one batch.
+//! Reads a document as a stream: bytes from the network go in, batches of entries come out. Memory holds only a few
+//! chunks and one batch.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,83 +17,83 @@ use web::{Client, GetRequest, Response, WebError};
 
 use crate::entry::Horizon;
 
-/// Entries that travel together.
+/// Entries per batch.
 const BATCH: usize = 500;
-/// Chunks of the network that may wait for the parser.
+/// Network chunks that may wait for the parser.
 const CHUNKS_AHEAD: usize = 8;
 /// Batches that may wait for the planner.
 const BATCHES_AHEAD: usize = 2;
 
-/// The answer to a request for a document.
+/// Response to a request for a document.
 pub enum Opened {
     /// Unchanged since the version with the given validators.
     NotModified {
-        /// Requests it took, redirects and retries included.
+        /// Requests made, redirects and retries included.
         requests: u32,
     },
-    /// The document, as it comes in.
+    /// The document, as a stream.
     Document(DocumentStream),
 }
 
 /// A document that is being received and parsed.
 pub struct DocumentStream {
-    /// The URL that answered, after redirects: relative references are resolved against it.
+    /// The final URL, after redirects. Relative references are resolved against it.
     pub url: Url,
     /// Validators of this version.
     pub validators: Validators,
-    /// Requests it took, redirects and retries included.
+    /// Requests made, redirects and retries included.
     pub requests: u32,
-    /// What a problem with it is to be judged by: where it came from, and what the server said of it.
+    /// Evidence for a problem with it: where it came from, and what the server said about it.
     pub evidence: Box<Evidence>,
-    /// When the server says that it sent it.
+    /// `Date` of the response.
     pub(crate) sent_at: Option<Timestamp>,
-    /// Bytes that were parsed so far, after decompression.
+    /// Bytes parsed so far, after decompression.
     bytes: Arc<AtomicU64>,
     parts: mpsc::Receiver<Part>,
 }
 
-/// A part of a document, in its order.
+/// A part of a document, in document order.
 #[derive(Debug)]
 pub enum Part {
     /// The root and its metadata; always first.
     Header(Header),
     /// Entries.
     Items(Vec<Item>),
-    /// The end: all of it was read.
+    /// The end: the document was read whole.
     End(Summary),
-    /// It could not be read further; what came before stays valid.
+    /// Reading stopped early; the parts before stay valid.
     Broken(DocumentError, Summary),
 }
 
-/// Why a document could not be read to its end.
+/// Why a document was not read to the end.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The document itself is at fault.
+    /// The document is invalid.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The connection is.
+    /// The connection failed.
     #[error(transparent)]
     Web(#[from] WebError),
-    /// The package that it is a member of is.
+    /// The package that contains it is invalid.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The server says "not modified" to a request that set no condition.
+    /// The server answered "not modified" to an unconditional request.
     #[error("the server answered 304 Not Modified to a request without conditions; it sent no document")]
     NothingSent,
-    /// The parser ended without a word: a defect of ours, not of the document.
+    /// The parser ended without a result: a bug of Thresher, not of the document.
     #[error("reading stopped without a result; this is a defect in the reader, please report the document")]
     Stopped,
 }
 
-/// How documents are read at this time of day: their times are measured by it.
+/// Options for reading a document at `now`: its times are checked against it.
 pub fn read_options(mode: Mode, now: Timestamp) -> Options {
     Horizon::at(now).options(mode)
 }
 
-/// Requests a document and begins to read it.
+/// Requests a document and starts to read it.
 ///
 /// # Errors
-/// When no attempt got an answer that carries a document.
+/// When no attempt got a response that contains a document.
 pub async fn open(
     client: &Client,
     url: &Url,
@@ -108,7 +108,7 @@ pub async fn open(
     Ok(Opened::Document(DocumentStream::of(response, Vec::new(), options)))
 }
 
-/// Begins to read a document that is a member of a package at `url`.
+/// Starts to read a document that is a member of a package at `url`.
 pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Options) -> DocumentStream {
     let options = Options { base: Some(url.clone()), ..options };
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
@@ -118,18 +118,18 @@ pub(crate) fn open_member(member: MemberReader<'static>, url: Url, options: Opti
     DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
-/// Begins to read a document that is here already, as it came from `url`.
+/// Starts to read a document that is already in memory, as received from `url`.
 pub(crate) fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> DocumentStream {
     let options = Options { base: Some(url.clone()), ..options };
     let (chunks_in, chunks_out) = mpsc::channel(1);
-    // There is room for it: nobody has sent anything yet.
+    // The channel has room: it is empty.
     let _ = chunks_in.try_send(Ok(bytes.into()));
     let (bytes, parts) = parts_of(chunks_out, options);
     let (validators, evidence) = (Validators::default(), Box::default());
     DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
-/// Parses chunks. Gives how many bytes were parsed, and the parts as they come.
+/// Parses chunks. Returns the number of parsed bytes, and the parts as a stream.
 fn parts_of(
     chunks: mpsc::Receiver<Result<Bytes, DocumentError>>,
     options: Options,
@@ -141,14 +141,14 @@ fn parts_of(
     (bytes, parts)
 }
 
-/// Where the parser leaves what it reads.
+/// Output side of the parser.
 struct PartsOut {
     parts: mpsc::Sender<Part>,
     bytes: Arc<AtomicU64>,
 }
 
 impl PartsOut {
-    /// Hands a part on, behind which so many bytes were read. Tells whether the planner is still there.
+    /// Sends a part; `bytes` were parsed up to its end. Returns whether the planner still listens.
     fn send(&self, part: Part, bytes: u64) -> bool {
         self.bytes.store(bytes, Ordering::Relaxed);
         self.parts.blocking_send(part).is_ok()
@@ -156,7 +156,7 @@ impl PartsOut {
 }
 
 impl DocumentStream {
-    /// The body of an answer, of which the first `pieces` have come.
+    /// The stream of a response of which the first `pieces` were received.
     pub(crate) fn of(response: Response, pieces: Vec<Bytes>, options: Options) -> Self {
         let url = response.final_url().clone();
         let validators = response.validators();
@@ -169,7 +169,7 @@ impl DocumentStream {
         Self { url, validators, requests, evidence, sent_at, bytes, parts }
     }
 
-    /// Bytes that were parsed so far, after decompression.
+    /// Bytes parsed so far, after decompression.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -180,8 +180,8 @@ impl DocumentStream {
     }
 }
 
-/// Hands the body on, chunk by chunk. Ends when the body does, or at once when nobody listens any more: an open response
-/// takes one of its origin's places.
+/// Forwards the body, chunk by chunk. Ends with the body, or at once when the receiver is dropped: an open response
+/// takes a permit of its origin.
 async fn receive(
     pieces: Vec<Bytes>,
     mut response: Response,
@@ -209,7 +209,7 @@ async fn receive(
     }
 }
 
-/// Hands a member on as it is inflated. That it is whole is known behind its last byte only.
+/// Forwards a member while inflating it. The check that it is intact comes after its last byte only.
 async fn inflate(mut member: MemberReader<'static>, chunks: mpsc::Sender<Result<Bytes, DocumentError>>) {
     loop {
         let chunk = match member.chunk().await {
@@ -227,12 +227,12 @@ async fn inflate(mut member: MemberReader<'static>, chunks: mpsc::Sender<Result<
 /// Parses on a thread of its own: the reader pulls, and may have to wait for the network.
 fn parse(source: ChunkReader, options: Options, out: &PartsOut) {
     let failure = Arc::clone(&source.failure);
-    // Where the network failed, that is the cause, not what the parser makes of the missing rest.
+    // If the network failed, that is the cause, not the parser's error about the missing rest.
     let cause = |error: ReadError| match lock(&failure).take() {
         Some(cause) => cause,
         None => DocumentError::Read(error),
     };
-    // A failed send means that the planner has gone; so may we.
+    // A failed send means that the planner is gone, so the parser ends too.
     match Reader::new(source, options) {
         Err(error) => {
             out.send(Part::Broken(cause(error), Summary::default()), 0);

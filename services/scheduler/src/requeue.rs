@@ -1,4 +1,4 @@
-//! What failed before is queued again when a run begins.
+//! Requeues earlier failures at the start of a run.
 
 use catalog::Batch;
 use futures::TryStreamExt;
@@ -7,18 +7,18 @@ use model::{Account, Action, PendingRecord, Subject, Why};
 use crate::error::HarvestError;
 use crate::harvest::{Harvest, Left};
 
-/// Pending records that travel in one batch.
+/// Pending records per batch.
 const BATCH: usize = 500;
 
 impl Harvest {
-    /// What failed before is tried again, unless the documents of this run say something newer of it, or notices have. What the operator ignores is left
-    /// alone (docs/adr/0021), and so is what a server asked not to be asked for yet.
+    /// Retries earlier failures, unless the documents of this run or notifications have newer entries. Ignored
+    /// problems are skipped (docs/adr/0021), and so are resources in a cooldown that a server requested.
     pub(crate) async fn requeue_problems(&mut self) -> Result<(), HarvestError> {
         if !self.has_problems {
             return Ok(());
         }
         let now = self.clock.now();
-        // Only what hubs have delivered is planned before.
+        // Only hub deliveries are planned before this.
         let may_be_planned = self.run.counters.planned > 0;
         let mut batch = Batch::new();
         let mut queued = 0;
@@ -63,7 +63,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// After a crash: what is pending of documents that are still to be read was queued again from problems.
+    /// After a crash: counts the pending records of unread documents that were requeued from problems.
     pub(crate) async fn count_requeued(&mut self) -> Result<(), HarvestError> {
         let mut pending = self.catalog.scan_pending(None).await?;
         self.left = Left { pending: 0, planned: self.run.counters.planned };

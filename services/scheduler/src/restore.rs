@@ -1,4 +1,4 @@
-//! Undoing a deletion: what was held before it becomes current again, as long as its bytes are kept.
+//! Undoes a deletion: the last stored version becomes current again, as long as its bytes are kept.
 
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
@@ -8,23 +8,23 @@ use store::{Store, View};
 
 use crate::error::HarvestError;
 
-/// What became of a resource that was to be restored.
+/// Result of restoring a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restored {
-    /// It is held again, and its bytes were compared with their digest.
+    /// It is stored again, and its bytes match their digest.
     Done,
     /// It was not deleted.
     NotDeleted,
-    /// Nothing is known of it, or nothing was held of it.
+    /// It is unknown, or it was never stored.
     NothingHeld,
-    /// Its bytes were collected as garbage, at this time after its deletion.
+    /// Garbage collection removed its bytes, at this time after its deletion.
     Collected(Timestamp),
 }
 
-/// Makes what was deleted current again. The same deletion, read again, does not delete it again; a later one does.
+/// Makes a deleted resource current again. The same deletion, read again, does not delete it again; a later one does.
 ///
 /// # Errors
-/// When its bytes are not there any more or are damaged, or the catalog or view cannot be written.
+/// When its bytes are gone or damaged, or the catalog or view cannot be written.
 pub async fn restore(
     catalog: &Catalog,
     store: &Store,
@@ -39,7 +39,7 @@ pub async fn restore(
     let Some(bitstream) = record.deleted.clone() else {
         return Ok(record.collected.map_or(Restored::NothingHeld, Restored::Collected));
     };
-    // Nothing unverified is served: the bytes are read to their end before anything is said of them.
+    // Unverified bytes are never served: all of them are read before the result is returned.
     if let Some(view) = view {
         store.lay_out(&bitstream, view, uri.clone()).await?;
     } else {
@@ -53,7 +53,7 @@ pub async fn restore(
     let mut batch = Batch::new();
     batch.put_resource(uri, &record);
     if let Some(versions) = catalog.versions(uri).await? {
-        // It was not held in between.
+        // The resource was not stored in between.
         batch.put_versions(uri, &Versions { since: Some(now), ..versions });
     }
     let event = ChangeEvent::Restored { sha256 };

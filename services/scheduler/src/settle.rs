@@ -1,4 +1,4 @@
-//! Settling: outcomes become records, one atomic batch at a time, and only then are they acknowledged.
+//! Settles outcomes: commits them as records in one atomic batch, and only then acknowledges them.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::window::Window;
 
-/// What a batch leaves to be looked at again.
+/// Follow-up work of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Again {
     pub(crate) any: bool,
     pub(crate) due: Option<Timestamp>,
-    /// Origins that asked for more patience than a run has, and until when.
+    /// Origins that requested a longer cooldown than a run allows, and its end.
     pub(crate) resting: Vec<(Lane, Timestamp)>,
 }
 
-/// What is known of a resource when its outcome comes. Records are large, most outcomes come with one of them, and all are passed on several times: so each
-/// has a place of its own.
+/// Prior records of a resource when its outcome arrives. Records are large, most outcomes have only one of them, and
+/// all are passed on several times. So each is boxed.
 pub(crate) struct Before {
     pub(crate) pending: Box<PendingRecord>,
     pub(crate) record: Option<Box<ResourceRecord>>,
@@ -37,7 +37,7 @@ pub(crate) struct Before {
 }
 
 impl Harvest {
-    /// Settles what came back. A message that was settled before a crash settles nothing twice: its plan is gone.
+    /// Settles outcomes. A message that was settled before a crash settles nothing again: its plan is gone.
     pub(crate) async fn settle(
         &mut self,
         deliveries: Vec<Delivery>,
@@ -72,7 +72,7 @@ impl Harvest {
         }
 
         let mut batch = Batch::new();
-        // The record, and the plan that is done.
+        // The record, and the completed plan.
         batch.reserve(2 * current.len());
         for (outcome, before) in current {
             self.settle_one(&mut batch, outcome, before, &mut again);
@@ -88,7 +88,7 @@ impl Harvest {
         Ok(again)
     }
 
-    /// Outcomes with what is known of their resources, but for those whose plans were settled or replaced since.
+    /// Outcomes with their prior records, without those whose plans were settled or replaced meanwhile.
     async fn known(
         &self,
         outcomes: Vec<Outcome>,
@@ -108,8 +108,8 @@ impl Harvest {
             .collect())
     }
 
-    /// The pending records of these resources. Most are in the window, which read them from the catalog that nobody else writes; of what an
-    /// earlier process sent, and of what comes a second time, the catalog tells.
+    /// The pending records of these resources. Most are in the window, which read them from the catalog; only this
+    /// process writes it. For jobs of an earlier process, and for duplicates, the catalog is read.
     async fn plans_of(
         &self,
         uris: &[ResourceUri],
@@ -125,7 +125,7 @@ impl Harvest {
         Ok(plans)
     }
 
-    /// What is held of these resources.
+    /// The stored records of these resources.
     pub(crate) async fn records_of(
         &self,
         uris: &[ResourceUri],
@@ -172,7 +172,7 @@ impl Harvest {
         self.take_verified(batch, uri, stored, assurance, before);
     }
 
-    /// A judged bitstream becomes what is held.
+    /// Stores a verified bitstream as the current version.
     pub(crate) fn take_verified(
         &mut self,
         batch: &mut Batch,
@@ -187,7 +187,7 @@ impl Harvest {
         let held = before.record.as_ref().and_then(|record| record.bitstream.as_ref());
         let known =
             before.record.as_ref().and_then(|record| record.bitstream.as_ref().or(record.deleted.as_ref()));
-        // A mended object lies under the name that it had.
+        // A repaired object keeps its name.
         let mut freed = known.map(|known| known.location.clone()).filter(|known| *known != stored.location);
         let mend = before.pending.mend;
         let event = match held.map(|held| held.computed.sha256()) {
@@ -198,11 +198,11 @@ impl Harvest {
         };
         let mut fresh = bitstream(stored, assurance, now);
         if let (None, Some(held)) = (&event, held) {
-            // The same bytes again: what is held stays where it lies; only what is said of it is new.
+            // The bytes are equal: the stored object stays at its location; only the metadata is new.
             fresh.location = held.location.clone();
             fresh.stored_at = held.stored_at;
         }
-        // No list has named a resource that was only mended.
+        // A repair is no evidence that a list contains the resource.
         let absent = before.record.as_ref().filter(|record| mend && record.listing == before.pending.listing);
         let (account, document) = told(&before.pending);
         let record = ResourceRecord {
@@ -226,7 +226,7 @@ impl Harvest {
                 let mut freed_versions = Vec::new();
                 if let (ChangeEvent::Updated { .. }, Some(ended)) = (&event, &before.record) {
                     freed_versions = self.end_version(batch, uri, ended, before.versions, now);
-                    // What is kept is not let go of.
+                    // Kept versions are not freed.
                     freed = freed.filter(|freed| freed_versions.contains(freed));
                     freed_versions.retain(|gone| Some(gone) != freed.as_ref());
                 }
@@ -261,7 +261,7 @@ impl Harvest {
         settled(batch, uri, before.problem.is_some());
     }
 
-    /// Settles deletions: nothing is to be fetched for them. Bytes stay until they are collected; the tombstone stays.
+    /// Settles deletions: they need no fetch. The bytes stay until garbage collection; the tombstone stays.
     pub(crate) async fn settle_deletions(
         &mut self,
         deletions: Vec<(ResourceUri, Box<PendingRecord>)>,
@@ -281,7 +281,7 @@ impl Harvest {
             let absent = pending.listing.change.is_none();
             if let Some(ended) = before.as_ref().filter(|record| record.is_present()) {
                 self.run.counters.deleted += 1;
-                // The tombstone keeps what was held, whether it is kept as a version too or not.
+                // The tombstone keeps the last version, whether that is a kept version too or not.
                 let held = ended.bitstream.as_ref().map(|held| &held.location);
                 let mut freed_versions = self.end_version(&mut batch, &uri, ended, versions, now);
                 freed_versions.retain(|location| Some(location) != held);
@@ -310,7 +310,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// What is held is what the Source has. That is worth a word where it was in doubt.
+    /// Confirms that the stored version is current. The change log records that if it was in doubt.
     fn confirm(
         &self,
         batch: &mut Batch,
@@ -339,19 +339,19 @@ impl Harvest {
     }
 }
 
-/// How it came to what is settled now, and the document that asked for it.
+/// Provenance of the settled state, and the document that asked for it.
 pub(crate) fn told(pending: &PendingRecord) -> (Account, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
     (Account { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
 }
 
-/// The outcomes in a message. One that cannot be read goes to the dead letters of its Source, since it would come back for
-/// ever; what it spoke of is still pending, and its letter tells of it.
+/// Decodes the outcomes of a message. An unreadable one goes to the dead letters of its Source, because it would be
+/// redelivered for ever. Its resources are still pending, and the dead letter names it.
 async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, HarvestError> {
     match delivery.payload.read() {
-        // All of it is needed. What came over a wire is nobody else's; what a bus keeps to hand it out again is copied.
+        // A payload from the network has one owner and is moved; one that a bus keeps for redelivery is copied.
         Ok(outcomes) => Ok(Some(Arc::unwrap_or_clone(outcomes))),
-        // Of a package that was settled meanwhile: its record says what is still to be done.
+        // An outcome of a package that was settled meanwhile: the package's record has the remaining work.
         Err(_) if delivery.payload.read::<PackageOutcome>().is_ok() => {
             delivery.ack().await?;
             Ok(None)
@@ -364,7 +364,7 @@ async fn decode(bus: &dyn Bus, delivery: &Delivery) -> Result<Option<Outcomes>, 
     }
 }
 
-/// Each in a place of its own.
+/// Boxes each.
 pub(crate) fn boxed<T>(found: Vec<Option<T>>) -> Vec<Option<Box<T>>> {
     found.into_iter().map(|found| found.map(Box::new)).collect()
 }
@@ -380,7 +380,8 @@ pub(crate) fn subject(uri: &ResourceUri) -> Subject {
     Subject::Resource(uri.as_str().to_owned())
 }
 
-/// A server that answers "not modified" to a request without conditions has sent nothing that could take the place of what is held.
+/// Failure of a server that answers "not modified" to an unconditional request: no bytes came to replace the stored
+/// ones.
 fn nothing_sent(uri: &ResourceUri) -> Failure {
     Failure {
         reason: ProblemReason::HttpUnexpected,
@@ -392,7 +393,7 @@ fn nothing_sent(uri: &ResourceUri) -> Failure {
     }
 }
 
-/// A deletion that nobody could date did not take place, or not last: what was known before stays what is known.
+/// A deletion without a date did not happen, or did not last: the known listing stays.
 fn there_after_all(listing: Listing, before: Option<&ResourceRecord>) -> Listing {
     if listing.change != Some(Change::Deleted) {
         return listing;
@@ -426,7 +427,7 @@ fn was_tried(outcome: &Outcome) -> bool {
     !matches!(outcome.result, OutcomeResult::Deferred)
 }
 
-/// Whether a server answered at all, with whatever status.
+/// Whether a server answered, with any status.
 fn was_answered(result: &OutcomeResult) -> bool {
     use ProblemReason::{Connect, Dns, Timeout, Tls};
     !matches!(result, OutcomeResult::Failed(Failure { reason: Dns | Connect | Tls | Timeout, .. }))

@@ -1,8 +1,10 @@
-//! Trouble of the store that waiting does not mend. The catalog's LSM tries for ever, so its owner must look itself.
+//! Store failures that waiting does not fix. The catalog's LSM tree retries for ever, so its owner must watch the
+//! store.
 
 use store::{Store, StoreTrouble, TroubleKind};
 
-/// Ends when the store is in trouble that somebody must put right: a full disk, a refused key. Never ends otherwise.
+/// Returns when the store has a failure that the operator must fix: a full disk, a refused key. Otherwise never
+/// returns.
 pub(crate) async fn lasting(store: &Store) -> StoreTrouble {
     let mut watched = store.trouble();
     let is_lasting = |trouble: &Option<StoreTrouble>| {
@@ -12,7 +14,7 @@ pub(crate) async fn lasting(store: &Store) -> StoreTrouble {
     };
     match watched.wait_for(is_lasting).await.map(|trouble| trouble.clone()) {
         Ok(Some(trouble)) => trouble,
-        // The store has gone, and with it all trouble.
+        // The store is gone, and its failures with it.
         Ok(None) | Err(_) => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! Versions that were held once, as many as the operator wants kept.
+//! Earlier versions of resources, as many as the operator keeps.
 
 use catalog::{Batch, Catalog, CatalogError};
 use jiff::Timestamp;
@@ -7,17 +7,17 @@ use model::{Location, ResourceRecord, ResourceUri, Version, Versions};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
-/// How many versions of each resource are kept.
+/// How many versions of each resource to keep.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
-    /// Beside the one that is held.
+    /// Versions to keep beside the current one.
     keep: u32,
-    /// Whether any may be kept already: lookups are saved where there are none.
+    /// Whether any version may be kept already; otherwise lookups are skipped.
     is_looked_up: bool,
 }
 
 impl History {
-    /// What was wanted last, or is from now on.
+    /// The last setting, or the new one from now on.
     pub(crate) async fn open(catalog: &Catalog, wanted: Option<u32>) -> Result<Self, CatalogError> {
         let noted = catalog.history().await?;
         let keep = wanted.or(noted).unwrap_or_default();
@@ -31,7 +31,7 @@ impl History {
 }
 
 impl Harvest {
-    /// The versions kept of these resources, in their order; nothing is looked up where there can be none.
+    /// The kept versions of these resources, in order. Skips the lookup if there can be none.
     pub(crate) async fn versions_of(
         &self,
         uris: &[ResourceUri],
@@ -42,8 +42,8 @@ impl Harvest {
         Ok(self.catalog.versions_many(uris).await?)
     }
 
-    /// What is held of a resource ends now: it is kept as a version, if any are. Gives where those lie that are kept no longer, what was held
-    /// among them if it is not kept at all.
+    /// Ends the current version of a resource: it becomes a kept version, if any are kept. Returns the locations that
+    /// are no longer kept, including the current one if it is not kept.
     pub(crate) fn end_version(
         &self,
         batch: &mut Batch,

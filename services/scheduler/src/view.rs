@@ -1,5 +1,5 @@
-//! The view's part of settling: files change only after their bytes were judged, and before the catalog says so, so that a
-//! crash in between is mended by doing it again.
+//! The view's part of settling. Files change only after their bytes were verified, and before the catalog records it.
+//! So a crash in between is repaired by repeating the step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use store::View;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
-/// Bytes of small resources held at once on their way into the view.
+/// Bytes of small resources in memory at once on their way into the view.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
-/// Resources laid out together.
+/// Resources written together.
 const BATCH: usize = 512;
-/// Those of them that are read, and then written, by one thread.
+/// Resources of them that one thread reads, and then writes.
 const SHARE: usize = 64;
-/// Shares on their way at the same time: while some are written, others are read.
+/// Concurrent shares: while some are written, others are read.
 const SHARES_AT_ONCE: usize = 4;
-/// Larger ones are copied, each by itself.
+/// Larger resources are copied, one by one.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
 impl Harvest {
-    /// Lays verified bitstreams out as files.
+    /// Writes verified bitstreams as files.
     pub(crate) async fn place_in_view(
         &self,
         verified: &[(ResourceUri, Bitstream)],
@@ -55,8 +55,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Lays small ones out, several shares side by side. All have ended when this does, also when one has failed: nothing is
-    /// written behind the back of whoever settles next.
+    /// Writes small resources, several shares in parallel. All shares have ended on return, even after a failure. So
+    /// no share writes files during the next settlement.
     async fn place_small(
         &self,
         view: &View,
@@ -89,7 +89,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Moves files that were laid out while fewer names were known to be dangerous, once for each Source.
+    /// Moves files that were written while fewer names were known as dangerous, once per Source.
     pub(crate) async fn put_view_right(&mut self) -> Result<(), HarvestError> {
         let Some(view) = self.view.clone() else { return Ok(()) };
         if self.run.mode == Mode::Audit || self.catalog.view_names().await? >= store::view::NAMES {
@@ -99,7 +99,7 @@ impl Harvest {
         let mut resources = catalog.scan_resources(None, None).await?;
         let mut uris = Vec::with_capacity(BATCH);
         while let Some((uri, _)) = resources.try_next().await? {
-            // A scan of all that is stored may take long: the Source is not kept waiting for it.
+            // A scan of the whole catalog may be slow: the open response is dropped first.
             self.begun = None;
             uris.push(uri);
             if uris.len() == BATCH {
@@ -113,7 +113,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Lays out what was harvested without a view, before this harvest goes on with one.
+    /// Writes resources that were harvested without a view, before this harvest continues with one.
     pub(crate) async fn catch_up_view(&mut self) -> Result<(), HarvestError> {
         if self.view.is_none() {
             self.run.view = false;
@@ -122,7 +122,7 @@ impl Harvest {
         if self.run.view {
             return Ok(());
         }
-        // Nobody keeps the Source waiting for as long as this may take.
+        // This may be slow: the open response is dropped first.
         self.begun = None;
         let mut resources = self.catalog.scan_resources(None, None).await?;
         let mut held = Vec::with_capacity(BATCH);
@@ -140,8 +140,8 @@ impl Harvest {
     }
 }
 
-/// What was verified of each resource last: a job that is delivered again may have found other bytes, and the catalog keeps the last, too.
-/// So no two that are written side by side are of one resource.
+/// The last verified version of each resource. A redelivered job may have found other bytes, and the catalog keeps
+/// the last version, too. So no two resources written in parallel are the same.
 fn last_of_each<T>(verified: &[(ResourceUri, T)]) -> Vec<(&ResourceUri, &T)> {
     let last: HashMap<&ResourceUri, usize> =
         verified.iter().enumerate().map(|(n, (uri, _))| (uri, n)).collect();

@@ -1,4 +1,4 @@
-//! Which way each set is brought in step, and how far it has come afterwards. Pure.
+//! Chooses the strategy of each set, and advances the set afterwards. Pure.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use resourcesync::Capability;
 use crate::continuity;
 use crate::options::Prefer;
 
-/// The documents of a run, before any index was opened.
+/// The documents of a run, before any index is opened.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ways {
-    /// What the run is called: a baseline as soon as one set needs one.
+    /// Mode of the run: a baseline as soon as one set needs one.
     pub(crate) mode: Mode,
-    /// Set, kind and URI of each.
+    /// Set, kind and URI of each document.
     pub(crate) documents: Vec<(SetId, Capability, String)>,
 }
 
-/// Chooses for each set: a baseline while it has none (or when asked for), else its changes. After a baseline the
-/// changes since its `at` are read too. `afresh` says that other resources are wanted than last time, so what is held
-/// says nothing about them; the sets of `again` have to be looked at as a whole once more (`again`). None when no set offers a document
-/// that can be used.
+/// Chooses for each set: a baseline if it has none (or on request), otherwise its changes. After a baseline, the
+/// changes since its `at` are read too. `afresh`: other resources are wanted than last time, so the stored ones say
+/// nothing about them. The sets of `again` need a full rescan (module `again`). None if no set offers a usable
+/// document.
 pub(crate) fn choose<'a>(
     sets: impl Iterator<Item = (&'a SetId, &'a SetRecord)>,
     asked: Option<Mode>,
@@ -52,12 +52,12 @@ pub(crate) fn choose<'a>(
     (!ways.documents.is_empty()).then_some(ways)
 }
 
-/// What a set's baseline is read from.
+/// The kind of document from which a set's baseline is read.
 pub(crate) fn baseline_kind(set: &SetRecord, prefer: Option<Prefer>) -> Option<Capability> {
     offered(set, [Capability::ResourceList, Capability::ResourceDump], prefer)
 }
 
-/// The one of a list and a dump that is read, of those that a set offers.
+/// The list or the dump of a set, whichever is preferred and offered.
 fn offered(set: &SetRecord, [list, dump]: [Capability; 2], prefer: Option<Prefer>) -> Option<Capability> {
     let order = match prefer {
         Some(Prefer::Dump) => [dump, list],
@@ -66,17 +66,17 @@ fn offered(set: &SetRecord, [list, dump]: [Capability; 2], prefer: Option<Prefer
     order.into_iter().find(|kind| set.documents(kind).next().is_some())
 }
 
-/// Whether a document of this kind tells all resources of its set.
+/// Whether a document of this kind contains all resources of its set.
 pub(crate) fn is_baseline(kind: &Capability) -> bool {
     matches!(kind, Capability::ResourceList | Capability::ResourceDump)
 }
 
-/// Whether a document of this kind tells the changes of its set.
+/// Whether a document of this kind contains changes of its set.
 pub(crate) fn is_changes(kind: &Capability) -> bool {
     matches!(kind, Capability::ChangeList | Capability::ChangeDump | Capability::ChangeNotification)
 }
 
-/// What the sets offer, in words.
+/// The capabilities of the sets, as text.
 pub(crate) fn offers(sets: &[(SetId, SetRecord)]) -> String {
     let mut names: Vec<_> =
         sets.iter().flat_map(|(_, set)| &set.capabilities).map(|link| link.capability.to_string()).collect();
@@ -85,8 +85,8 @@ pub(crate) fn offers(sets: &[(SetId, SetRecord)]) -> String {
     if names.is_empty() { "no capability at all".to_owned() } else { names.join(", ") }
 }
 
-/// Moves a set on after `run`. `documents` are all that are known of it. A document that was not read to its end moves nothing,
-/// and no change moves a set over a hole. Returns whether it moved.
+/// Advances a set after `run`. `documents` are all its known documents. An incompletely read document advances
+/// nothing, and no change advances a set past a gap. Returns whether it advanced.
 pub(crate) fn advance(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) -> bool {
     let before = set.clone();
     take_lists(set, run, documents);
@@ -99,29 +99,30 @@ pub(crate) fn advance(set: &mut SetRecord, run: RunId, documents: &[DocumentReco
     *set != before
 }
 
-/// Whether `run` read the set's Resource Lists whole, so that nothing of its dumps is missed any more.
+/// Whether `run` read the set's Resource Lists whole, so that its dumps are not needed any more.
 pub(crate) fn is_listed(run: RunId, documents: &[DocumentRecord]) -> bool {
     let mut lists = of_run(documents, run, |kind| *kind == Capability::ResourceList).peekable();
     lists.peek().is_some() && lists.all(DocumentRecord::is_read_whole)
 }
 
-/// Whether `run` read whole what says everything of a set: its lists, or its dumps.
+/// Whether `run` read the set's lists, or its dumps, whole.
 pub(crate) fn is_told_whole(run: RunId, documents: &[DocumentRecord]) -> bool {
     !whole_snapshots(run, documents).is_empty()
 }
 
-/// The Resource Lists of a set that `run` read, or else its Resource Dumps; none unless all of them were read whole.
+/// The Resource Lists of a set that `run` read, otherwise its Resource Dumps; none unless all of them were read
+/// whole.
 fn whole_snapshots(run: RunId, documents: &[DocumentRecord]) -> Vec<&DocumentRecord> {
     let snapshots: Vec<&DocumentRecord> = of_run(documents, run, is_baseline).collect();
-    // Where a dump was read in part only, the list that was read instead says it all.
+    // If a dump was read only in part, the list that was read instead is complete.
     let (dumps, lists): (Vec<_>, Vec<_>) =
         snapshots.into_iter().partition(|record| record.capability == Capability::ResourceDump);
     let lists = if lists.is_empty() { dumps } else { lists };
     if lists.iter().all(|record| record.is_read_whole()) { lists } else { Vec::new() }
 }
 
-/// Whether `run` read all changes of a set whole, and nothing is missing between them and what is synchronized: so whatever else
-/// tells of changes tells nothing new.
+/// Whether `run` read all changes of a set whole, without a gap to the synchronized time. Then other change documents
+/// contain nothing new.
 pub(crate) fn is_followed(set: &SetRecord, run: RunId, documents: &[DocumentRecord]) -> bool {
     let mut changes = of_run(documents, run, is_changes).peekable();
     changes.peek().is_some()
@@ -129,7 +130,7 @@ pub(crate) fn is_followed(set: &SetRecord, run: RunId, documents: &[DocumentReco
         && continuity::follow(set.synchronized_to, run, documents.iter()).holes.is_empty()
 }
 
-/// Moves a set on to the Resource Lists that `run` read, if it read all of them whole.
+/// Advances a set to the Resource Lists that `run` read, if all of them were read whole.
 pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord]) {
     let lists = whole_snapshots(run, documents);
     if lists.is_empty() {
@@ -137,11 +138,12 @@ pub(crate) fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentR
     }
     let before = std::mem::replace(&mut set.has_baseline, true);
     set.partly_held = false;
-    // With several lists, or an index and its parts, only the earliest `at` holds for all of them.
+    // With several lists, or an index and its parts, only the earliest `at` holds for all.
     let at = lists.iter().map(|record| record.at).min().flatten();
     set.baseline_at = at.or(set.baseline_at);
     let reached = lists.iter().map(|record| record.at_latest).min().flatten();
-    // Changes that were followed without a baseline say nothing of the time before them, which this one may be of.
+    // Changes that were followed without a baseline do not cover the time before them, and this baseline may be of
+    // that time.
     set.synchronized_to = if before { set.synchronized_to.max(reached) } else { reached };
 }
 

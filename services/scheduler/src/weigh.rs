@@ -1,33 +1,34 @@
-//! Which of two ways costs less: a request for each resource, or one for each package. Pure.
+//! Compares the cost of two strategies: one request per resource, or one per package. Pure.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a connection is taken to carry, in bytes a second, since nobody knows before the bytes flow: 10 MB, as over a good line.
+/// Assumed throughput of a connection in bytes per second, because it is unknown before bytes flow: 10 MB, a good
+/// line.
 const BYTES_PER_SECOND: u64 = 10_000_000;
-/// How long an answer is taken to need where none was waited for yet.
+/// Assumed latency if none was measured yet.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// What a way takes.
+/// Cost of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Cost {
     /// Requests.
     pub requests: u64,
-    /// Bytes to be received; none where not all lengths are declared.
+    /// Bytes to receive; none if a length is not declared.
     pub bytes: Option<u64>,
 }
 
-/// How fast a Source answers.
+/// Speed of a Source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// From a request to its answer's first byte.
+    /// Time from a request to the first byte of its response.
     pub(crate) wait: Duration,
-    /// Requests that may be open at once.
+    /// Maximum number of concurrent requests.
     pub(crate) at_once: usize,
 }
 
-/// How long answers were waited for.
+/// Measured latencies.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Waits {
     total: Duration,
@@ -35,37 +36,38 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Adds an answer.
+    /// Adds a latency.
     pub(crate) fn add(&mut self, wait: Duration) {
         self.total += wait;
         self.answers += 1;
     }
 
-    /// The mean of them.
+    /// Mean latency.
     pub(crate) fn mean(self) -> Duration {
         self.total.checked_div(self.answers).unwrap_or(WAIT)
     }
 }
 
 impl Cost {
-    /// Nothing at all.
+    /// No cost.
     pub(crate) const NOTHING: Self = Self { requests: 0, bytes: Some(0) };
 
-    /// One request more, of so many bytes if anybody knows.
+    /// Adds a request, with its number of bytes if known.
     pub(crate) fn add(&mut self, bytes: Option<u64>) {
         self.requests += 1;
         self.bytes = self.bytes.zip(bytes).map(|(all, one)| all.saturating_add(one));
     }
 
-    /// How long it takes; none where nobody can tell.
+    /// Estimated duration; none if unknown.
     pub(crate) fn duration(self, pace: Pace) -> Option<Duration> {
         let waits = pace.wait.mul_f64(self.requests as f64 / pace.at_once.max(1) as f64);
         Some(waits + Duration::from_secs_f64(self.bytes? as f64 / BYTES_PER_SECOND as f64))
     }
 }
 
-/// Whether a dump brings sooner what is wanted than the list does. `share` is the part of what the list names that is wanted: where
-/// the list declares no lengths, its bytes are taken for that part of the dump's. In doubt the list is the way.
+/// Whether a dump brings the wanted resources sooner than the list. `share` is the wanted part of the listed
+/// resources. If the list declares no lengths, its bytes are estimated as that part of the dump's. If in doubt, the
+/// list is chosen.
 pub(crate) fn is_dump_cheaper(dump: Cost, list: Cost, share: f64, pace: Pace) -> bool {
     let bytes = list.bytes.or_else(|| dump.bytes.map(|bytes| (bytes as f64 * share) as u64));
     let list = Cost { bytes, ..list };

@@ -1,18 +1,18 @@
-//! Who hears what a run has changed.
+//! Observer of the changes that a run made.
 
 use async_trait::async_trait;
 use model::RunRecord;
 
 use crate::error::HarvestError;
 
-/// Hears what a run has changed, when all of it is settled and before the run is over: so that no change is forgotten that somebody is to be
-/// told of. A run that is taken up again at its very end is heard of again.
+/// Observes the changes of a run, after all of them are settled and before the run ends. So no change that a receiver
+/// must be told of is forgotten. A run that is resumed at its very end is reported again.
 #[async_trait]
 pub trait Witness: Send + Sync {
-    /// Hears of a run, whose counters are those of its end.
+    /// Receives a run, with its final counters.
     ///
     /// # Errors
-    /// When that cannot be noted now: the run does not end then, and goes on as after any other fault.
+    /// When the report cannot be recorded now. The run does not end then, and is resumed as after any other fault.
     async fn hear(&self, run: &RunRecord) -> Result<(), HarvestError>;
 }
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::{Harvest, HarvestOptions, Parts, Progress};
 
-    /// One who can note nothing at first.
+    /// An observer that fails at first.
     #[derive(Default)]
     struct Forgetful(Mutex<Vec<RunId>>);
 

@@ -1,4 +1,4 @@
-//! The operator's word about problems: to be tried again, or to be left alone (docs/adr/0021).
+//! Problem actions of the operator: retry or ignore (docs/adr/0021).
 
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
@@ -6,25 +6,25 @@ use model::{ChangeEvent, ChangeLogEntry, Clock, Ignored, ProblemRecord, Resource
 
 use crate::error::HarvestError;
 
-/// Records that travel in one batch.
+/// Records per batch.
 const BATCH: usize = 500;
 
-/// What the operator wants of problems.
+/// Action on problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// They are queued again by the next run, whatever was said of them before.
+    /// The next run queues them again, whatever the earlier action.
     Retry,
-    /// Nothing is to be done about them.
+    /// No further attempts.
     Ignore {
-        /// Why.
+        /// Reason.
         note: String,
     },
-    /// They are not ignored any more.
+    /// No longer ignored.
     Undo,
 }
 
-/// Takes the operator's word about each problem that is `wanted`; returns what these are about. Where the word was given before, it is
-/// given anew. May be repeated after a crash.
+/// Applies the operator's action to each problem that is `wanted`; returns their subjects. A repeated action replaces
+/// the earlier one. May be repeated after a crash.
 ///
 /// # Errors
 /// When the catalog fails.
@@ -48,7 +48,7 @@ pub async fn tell(
             Word::Retry | Word::Undo => None,
         };
         if *word == Word::Retry {
-            // A document is asked for by the next run that needs it, however long it has failed.
+            // The next run that needs the document requests it, however long it has failed.
             problem.next_attempt_at = matches!(subject, Subject::Document(_)).then_some(now);
         }
         batch.put_problem(&subject, &problem);
@@ -61,7 +61,7 @@ pub async fn tell(
             };
             let document = listing.document.clone();
             batch.append_change(&ChangeLogEntry::new(uri.clone(), event, now, run, document));
-            // A run that was interrupted has it planned already.
+            // An interrupted run has planned it already.
             if problem.ignored.is_some()
                 && let Some(pending) = catalog.pending(&uri).await?
                 && !pending.mend

@@ -1,4 +1,4 @@
-//! Entries of a manifest, taken one by one: spooled, told from each other, and those that others overtake left out.
+//! Collects the entries of a manifest one by one: spools them, compares them, and leaves overtaken ones out.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -12,15 +12,15 @@ use store::Spool;
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
 use crate::trouble::Trouble;
 
-/// How far a Source's clock may be ahead of ours.
+/// How far a Source's clock may run ahead of the local clock.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
 
-/// The latest moment that a time can truly mean when it is read.
+/// The latest time that counts as plausible when a manifest is read.
 pub(crate) fn horizon(now: Timestamp) -> Timestamp {
     now.saturating_add(CLOCKS_DIFFER).unwrap_or(Timestamp::MAX)
 }
 
-/// Takes entries as they are read.
+/// Collects entries while they are read.
 pub(crate) struct Collector<F> {
     spool: Spool,
     limit: u64,
@@ -30,11 +30,11 @@ pub(crate) struct Collector<F> {
     tells_changes: bool,
     at: u64,
     rows: Vec<Row>,
-    /// For each resource, the entry that counts so far.
+    /// The entry that counts so far, for each resource.
     counts: HashMap<[u8; 16], u32>,
-    /// When the changes happened, as far as the manifest says.
+    /// Interval of the changes, if the manifest gives one.
     interval: Interval,
-    /// The first moment at which each entry's change may have happened, where that is known.
+    /// The earliest possible time of each entry's change, if known.
     firsts: Vec<Option<Timestamp>>,
     overtaken: u64,
 }
@@ -120,7 +120,8 @@ impl<F: FnMut(u32, &str)> Collector<F> {
             Slot::Occupied(mut slot) => {
                 self.overtaken += 1;
                 let before = *slot.get();
-                // The later in the manifest, unless its change certainly happened earlier: some write the newest first.
+                // The later one in the manifest counts, unless its change certainly happened earlier: some Sources
+                // list the newest first.
                 let first_before = self.firsts[before as usize];
                 if moment.last().zip(first_before).is_some_and(|(last, before)| last < before) {
                     kind = Kind::Overtaken;

@@ -1,25 +1,25 @@
-//! What can be set.
+//! Settings of unpack jobs.
 
 use packages::Limits;
 use serde::Deserialize;
 
-/// What can be set.
+/// Settings of unpack jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnpackerConfig {
-    /// Members of tar packages up to this many bytes travel in packs; 0 = each is an object of its own.
+    /// Members of tar packages up to this many bytes go into packs; 0 = each is an object of its own.
     pub small_bytes: usize,
-    /// Members, and entries of the manifest, that a package may have.
+    /// Maximum members, and entries of the manifest, of a package.
     pub members: u64,
-    /// Bytes of a ZIP's directory. It is held in memory.
+    /// Maximum bytes of a ZIP's directory. It is read into memory.
     pub directory_bytes: u64,
-    /// Bytes of one member once inflated.
+    /// Maximum bytes of one member once inflated.
     pub member_bytes: u64,
-    /// Bytes of all members once inflated.
+    /// Maximum bytes of all members once inflated.
     pub inflated_bytes: u64,
-    /// How many times larger than its stored bytes a member may be, or a compressed tar as a whole, beyond 64 MiB.
+    /// Maximum ratio of a member's size to its stored size, or of a compressed tar as a whole, beyond 64 MiB.
     pub ratio: u64,
-    /// Memory that the decoder of a compressed tar may take, in bytes.
+    /// Maximum memory of the decoder of a compressed tar, in bytes.
     pub decoder_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for UnpackerConfig {
 }
 
 impl UnpackerConfig {
-    /// The limits in the words of the reader of packages.
+    /// The same limits, for the package reader.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             members: self.members.min(u32::MAX.into()),

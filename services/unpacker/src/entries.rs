@@ -1,4 +1,4 @@
-//! The entries of a manifest, spooled to the disk as they are read: what is held of each in memory is a few numbers.
+//! The entries of a manifest, spooled to the disk as they are read. Only a few numbers per entry are in memory.
 
 use fixity::{Hasher, Sha256};
 use jiff::Timestamp;
@@ -13,25 +13,25 @@ use crate::collect::{self, Collector};
 use crate::manifest::{self, Part};
 use crate::trouble::Trouble;
 
-/// Bytes of memory that an entry takes while its package is opened, at most: its row, its place among the URIs, its moment.
+/// Maximum memory of an entry while its package is opened, in bytes: its row, its place among the URIs, its time.
 pub(crate) const ENTRY_BYTES: u64 = 192;
-/// Bytes of spooled entries that are read at once, if one alone is not longer.
+/// Bytes of spooled entries per read, unless a single one is longer.
 const READ: u64 = 1 << 20;
 
-/// What kind of entry a row stands for.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It names a member.
     Named,
-    /// It names none, as that of a deletion does.
+    /// It names none, for example that of a deletion.
     NoMember,
-    /// It cannot be used.
+    /// It is unusable.
     Bad,
-    /// A later one of the same resource counts.
+    /// A later entry of the same resource replaces it.
     Overtaken,
 }
 
-/// What is held of an entry.
+/// The part of an entry that stays in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) at: u64,
@@ -39,11 +39,11 @@ pub(crate) struct Row {
     pub(crate) kind: Kind,
 }
 
-/// An entry as it is spooled.
+/// An entry in the spool.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) entry: ManifestEntry,
-    /// Why it cannot be used.
+    /// Why it is unusable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bad: Option<String>,
 }
@@ -55,15 +55,16 @@ pub(crate) struct Entries {
     pub(crate) rows: Vec<Row>,
     pub(crate) header: ManifestHeader,
     pub(crate) overtaken: u64,
-    /// Bytes of the longest one that is not overtaken, as spooled.
+    /// Bytes of the longest spooled entry that counts.
     pub(crate) longest: u64,
 }
 
 impl Entries {
-    /// Reads the manifest that `source` gives. `named` is told the number and the path of each entry that names a member.
+    /// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a
+    /// member.
     ///
     /// # Errors
-    /// Whatever keeps it from being read to its end; more entries than the limit.
+    /// When the manifest cannot be read to its end, or has more entries than the limit.
     pub(crate) async fn read(
         store: &Store,
         package: &ResourceUri,
@@ -93,32 +94,32 @@ impl Entries {
             Err(Trouble::Ours("the reader of a manifest stopped without a word".to_owned()))
         };
         let (moved, taken) = tokio::join!(moving, taking);
-        // Where the archive failed, that is the cause, not what the parser makes of the missing rest.
+        // If the archive failed, that is the cause, not the parser's error about the missing rest.
         moved.map_err(PackageError::from_io)?;
         taken
     }
 
-    /// How many there are, whatever they are.
+    /// Number of entries of any kind.
     pub(crate) fn len(&self) -> u32 {
         self.rows.len() as u32
     }
 
-    /// What kind the entry of this number is.
+    /// Kind of the entry with this number.
     pub(crate) fn kind(&self, number: u32) -> Kind {
         self.rows[number as usize].kind
     }
 
-    /// How many are to be reported: all but those that others overtake.
+    /// Number of entries to report: all except the overtaken ones.
     pub(crate) fn live(&self) -> u64 {
         self.rows.len() as u64 - self.overtaken
     }
 
-    /// Counts what is odd about where the manifest lies.
+    /// Counts the quirk of a misplaced manifest.
     pub(crate) fn count_odd_place(&mut self) {
         *self.header.quirks.entry(Quirk::ManifestElsewhere.to_string()).or_default() += 1;
     }
 
-    /// The next entries from number `from` on: as many as one read gives. None at the end.
+    /// The entries from number `from` on, as many as one read returns. None at the end.
     pub(crate) async fn next(&self, from: u32) -> Result<Option<Vec<Line>>, Trouble> {
         let rows = &self.rows[from as usize..];
         let Some(first) = rows.first() else { return Ok(None) };
@@ -133,7 +134,7 @@ impl Entries {
         lines.collect::<Result<_, _>>().map(Some)
     }
 
-    /// The entry of this number.
+    /// The entry with this number.
     pub(crate) async fn get(&self, number: u32) -> Result<Line, Trouble> {
         let Row { at, length, .. } = self.rows[number as usize];
         line(&self.spooled.read_range(at..at + u64::from(length)).await?)
@@ -141,7 +142,7 @@ impl Entries {
 }
 
 impl Line {
-    /// What an entry without a member comes to.
+    /// Outcome of an entry without a member.
     pub(crate) fn without_member(self) -> MemberOutcome {
         let result = self.bad.map_or(MemberResult::NoMember, MemberResult::BadEntry);
         MemberOutcome { entry: self.entry, result }
@@ -153,7 +154,7 @@ fn line(bytes: &[u8]) -> Result<Line, Trouble> {
         .map_err(|error| Trouble::Ours(format!("a spooled entry cannot be read: {error}")))
 }
 
-/// Sixteen bytes that stand for a text: no two texts have the same.
+/// Sixteen bytes that identify a text: no two texts have the same.
 pub(crate) fn digest_of(text: &str) -> [u8; 16] {
     let digest = Sha256::of(text.as_bytes());
     let (first, _) = digest.as_bytes().split_at(16);

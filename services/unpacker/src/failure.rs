@@ -1,11 +1,11 @@
-//! What is said of packages and members that are not taken.
+//! Failures of packages and members that are not taken.
 
 use fixity::Mismatch;
 use model::{Disposition, Evidence, Failure, ManifestEntry, ProblemReason, ResourceUri, UnpackTask, bytes};
 use packages::PackageError;
 use resourcesync::ReadError;
 
-/// The package is not what its dump declares: another attempt receives it anew.
+/// The package is not what its dump declares: another attempt receives it again.
 pub(crate) fn package_mismatch(uri: &ResourceUri, what: &Mismatch) -> Failure {
     let (reason, noun, evidence) = seen(what);
     let message = format!(
@@ -22,7 +22,7 @@ pub(crate) fn missing(uri: &ResourceUri, why: &str) -> Failure {
     retried(ProblemReason::MissingBytes, message)
 }
 
-/// The package cannot be read. One that was proved to be what its dump declares would be the same if it were fetched again.
+/// The package cannot be read. If its bytes match the dump's digest, fetching them again would not help.
 pub(crate) fn of_package(
     uri: &ResourceUri,
     task: &UnpackTask,
@@ -59,7 +59,7 @@ pub(crate) fn refused(reason: ProblemReason, message: String) -> Failure {
     Failure { reason, message, disposition: Disposition::Refuse, evidence: Evidence::default() }
 }
 
-/// The member that an entry names is not there.
+/// The member that an entry names does not exist.
 pub(crate) fn no_such_member(package: &ResourceUri, entry: &ManifestEntry) -> Failure {
     let name = shown(entry.metadata.path.as_deref().unwrap_or_default());
     retried(
@@ -72,7 +72,7 @@ pub(crate) fn no_such_member(package: &ResourceUri, entry: &ManifestEntry) -> Fa
     )
 }
 
-/// The member is there, and cannot be taken.
+/// The member exists, but cannot be taken.
 pub(crate) fn of_member(package: &ResourceUri, entry: &ManifestEntry, error: &PackageError) -> Failure {
     let evidence = match error {
         PackageError::WrongCrc { declared, computed, .. } => Evidence {
@@ -94,7 +94,7 @@ pub(crate) fn of_member(package: &ResourceUri, entry: &ManifestEntry, error: &Pa
     Failure { evidence, ..retried(reason_of(error), message) }
 }
 
-/// The member is not what its entry declares.
+/// The member does not match its entry's declaration.
 pub(crate) fn member_mismatch(package: &ResourceUri, entry: &ManifestEntry, what: &Mismatch) -> Failure {
     let (reason, noun, evidence) = seen(what);
     let name = shown(entry.metadata.path.as_deref().unwrap_or_default());
@@ -106,7 +106,7 @@ pub(crate) fn member_mismatch(package: &ResourceUri, entry: &ManifestEntry, what
     Failure { evidence, ..retried(reason, message) }
 }
 
-/// The class of an error of a package or a member.
+/// Problem reason for an error of a package or a member.
 pub(crate) fn reason_of(error: &PackageError) -> ProblemReason {
     use PackageError as E;
     match error {
@@ -147,7 +147,7 @@ fn seen(what: &Mismatch) -> (ProblemReason, &'static str, Evidence) {
     (reason, noun, evidence)
 }
 
-/// A name for a message: no control characters, and not longer than a line.
+/// A name for use in a message: without control characters, and no longer than a line.
 pub(crate) fn shown(name: &str) -> String {
     const LONGEST: usize = 200;
     let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();

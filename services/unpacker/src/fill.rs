@@ -1,4 +1,4 @@
-//! The slices of a package that is read from its beginning, filled as its members come.
+//! Fills the slices of a package that is read from its beginning, as its members arrive.
 
 use bytes::Bytes;
 use fixity::Computed;
@@ -20,11 +20,11 @@ pub(crate) struct Content {
     /// Its length and digests.
     computed: Computed,
     kept: Kept,
-    /// Whether one entry alone names it, so that it may travel in a pack.
+    /// Whether only one entry names it, so that it may go into a pack.
     is_alone: bool,
 }
 
-/// Where a content is.
+/// Where a content is kept.
 enum Kept {
     /// In memory: it is small.
     Bytes(Bytes),
@@ -35,17 +35,17 @@ enum Kept {
 }
 
 impl Content {
-    /// A small one.
+    /// Content in memory.
     pub(crate) fn small(bytes: Bytes, computed: Computed, is_alone: bool) -> Self {
         Self { computed, kept: Kept::Bytes(bytes), is_alone }
     }
 
-    /// One on the disk.
+    /// Content on the disk.
     pub(crate) fn spooled(spooled: Spooled) -> Self {
         Self { computed: spooled.computed().clone(), kept: Kept::Spooled(Some(spooled)), is_alone: false }
     }
 
-    /// Makes it an object, the first time it is asked for.
+    /// Stores it as an object, on the first call.
     async fn location(&mut self, store: &Store) -> Result<Location, Trouble> {
         let location = match &mut self.kept {
             Kept::At(location) => return Ok(location.clone()),
@@ -60,26 +60,26 @@ impl Content {
     }
 }
 
-/// What waits in an open pack: its place in the slice, and what is said of it when its location is known.
+/// A content in an open pack: its position in the slice, and its outcome without the location.
 type Waiting = (usize, ManifestEntry, Computed, Assurance);
 
-/// How many slices there are, and how many of the first of them are settled.
+/// Number of slices, and how many of the first of them are settled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
     pub(crate) slices: u32,
     pub(crate) settled: u32,
 }
 
-/// A slice that is being filled, and those that will be.
+/// The slice that is being filled, and the later ones.
 pub(crate) struct Filling<'a> {
     store: &'a Store,
     source: &'a SourceId,
     now: Timestamp,
     per_slice: u64,
     progress: Progress,
-    /// Which slice it is.
+    /// Its number.
     number: u32,
-    /// Entries that are in it, also those that were passed over.
+    /// Number of entries in it, including those that were skipped.
     filled: u64,
     items: Vec<Option<MemberOutcome>>,
     packer: Packer<'a, Waiting>,
@@ -97,13 +97,13 @@ impl<'a> Filling<'a> {
         Self { store, source, now, per_slice, progress, number: 0, filled: 0, items: Vec::new(), packer }
     }
 
-    /// Whether the next `entries` all belong to slices that are settled.
+    /// Whether the next `entries` all belong to settled slices.
     pub(crate) fn would_pass_over(&self, entries: u64) -> bool {
         let last = u64::from(self.number) * self.per_slice + self.filled + entries.saturating_sub(1);
         last / self.per_slice < u64::from(self.progress.settled)
     }
 
-    /// Passes over entries of settled slices.
+    /// Skips entries of settled slices.
     pub(crate) async fn pass_over(&mut self, answers: &mut Answers<'_>, entries: u64) -> Result<(), Trouble> {
         for _ in 0..entries {
             self.step(answers).await?;
@@ -111,7 +111,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Judges a member for an entry that names it, and stores it if it is what the entry declares.
+    /// Judges a member for an entry that names it, and stores it if it matches the entry's declaration.
     pub(crate) async fn take(
         &mut self,
         answers: &mut Answers<'_>,
@@ -140,7 +140,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// An entry whose member is not taken.
+    /// Adds an entry whose member is not taken.
     pub(crate) async fn failed(
         &mut self,
         answers: &mut Answers<'_>,
@@ -150,7 +150,7 @@ impl<'a> Filling<'a> {
         self.push(answers, MemberOutcome { entry, result: MemberResult::Failed(failure) }).await
     }
 
-    /// The next entry of which all is known.
+    /// Adds the next complete entry.
     pub(crate) async fn push(
         &mut self,
         answers: &mut Answers<'_>,
@@ -162,7 +162,7 @@ impl<'a> Filling<'a> {
         self.step(answers).await
     }
 
-    /// Says what the last slice came to, and what of the package no entry names.
+    /// Reports the last slice, and the members without an entry.
     pub(crate) async fn finish(
         &mut self,
         answers: &mut Answers<'_>,
@@ -185,7 +185,7 @@ impl<'a> Filling<'a> {
     ) -> Result<(), Trouble> {
         let uri: ResourceUri = match entry.loc.parse() {
             Ok(uri) => uri,
-            // Nobody will ever look for it.
+            // Its bytes are never read.
             Err(error) => {
                 let result = MemberResult::BadEntry(format!("{error}"));
                 return self.push(answers, MemberOutcome { entry, result }).await;
@@ -207,7 +207,7 @@ impl<'a> Filling<'a> {
 
     async fn step(&mut self, answers: &mut Answers<'_>) -> Result<(), Trouble> {
         self.filled += 1;
-        // The last one is told when the package was read to its end, and not before.
+        // The last slice is reported only when the package was read to its end.
         let is_last = self.number + 1 >= self.progress.slices;
         if self.filled < self.per_slice || is_last {
             return Ok(());

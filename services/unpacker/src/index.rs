@@ -1,8 +1,10 @@
-//! The index of a package: the entries of its manifest in slices, each with what the directory says of its member, as an object beside the package.
+//! The index of a package: the entries of its manifest in slices, each with its member's data from the directory. It
+//! is an object beside the package.
 //!
-//! It has one line of JSON for each entry, and at its end a table with a row of 16 bytes for each slice, the last slice first: so the
-//! row of a slice is found by its number from the end. Slices are numbered in the order of the manifest, but for those that take
-//! much longer than others: they have the first numbers, so that they are begun first and nobody waits for a long one at the end.
+//! It has one line of JSON per entry, and at its end a table with a row of 16 bytes per slice, the last slice first.
+//! So a slice's row is found by its number, counted from the end. Slices are numbered in the order of the manifest,
+//! except those that take much longer than others. These have the first numbers, so that they are started first and
+//! no unpacker waits for a long one at the end.
 
 mod read;
 #[cfg(test)]
@@ -18,33 +20,34 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::read::{Remembered, read};
 pub(crate) use self::writer::Writer;
 
-/// Entries of a slice, at most.
+/// Maximum entries of a slice.
 pub(crate) const SLICE_ENTRIES: usize = 256;
-/// How much longer a byte takes that is inflated before it is hashed, than one that is only hashed.
+/// Cost of a byte that is inflated and hashed, compared with one that is only hashed.
 const INFLATED_BYTE: u64 = 4;
-/// Bytes of an outcome beside what stands in the entry: place, digests, and words when it failed.
+/// Bytes of an outcome beside those of its entry: location, digests, and an error message.
 const OUTCOME_BYTES: u64 = 1_536;
 
-/// The format. Rows begin with it, so that no other index is taken for one.
+/// Format version. Rows begin with it, so that no other index is mistaken for one.
 const VERSION: u16 = 2;
 const ROW: u64 = 16;
 
-/// Where a member lies in a ZIP, by the directory: compared with the member's own header when the member is read.
+/// Location of a member in a ZIP, from the directory. It is compared with the member's own header when the member is
+/// read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) header_offset: u64,
-    /// Where what follows the member begins.
+    /// Start of what follows the member.
     pub(crate) end: u64,
     pub(crate) stored_length: u64,
     pub(crate) method: Method,
-    /// Bytes of its content.
+    /// Length of its content in bytes.
     pub(crate) length: u64,
     pub(crate) crc32: u32,
-    /// The member's name, which its header has to give.
+    /// The member's name, which its header must match.
     pub(crate) name: Name,
 }
 
-/// The name of a member, which mostly is text.
+/// The name of a member, usually text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Name {
@@ -52,13 +55,13 @@ pub(crate) enum Name {
     Bytes(Vec<u8>),
 }
 
-/// What was found of an entry when the package was opened.
+/// Result for an entry when the package was opened.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Found {
-    /// Its member lies there.
+    /// Location of its member.
     Member(Place),
-    /// There is nothing to be read for it, and why.
+    /// No member is to be read, and why.
     Nothing(Box<MemberResult>),
 }
 
@@ -70,12 +73,12 @@ pub(crate) struct Line {
 }
 
 impl Found {
-    /// Something that keeps its member from being taken.
+    /// A failure that prevents taking its member.
     pub(crate) fn failed(failure: Failure) -> Self {
         Self::Nothing(Box::new(MemberResult::Failed(failure)))
     }
 
-    /// Where its member lies, if there is one to be read.
+    /// Location of its member, if one is to be read.
     pub(crate) fn place(&self) -> Option<&Place> {
         match self {
             Self::Member(place) => Some(place),
@@ -88,7 +91,7 @@ impl Found {
         self.place().map_or(0, |place| place.length)
     }
 
-    /// How long it takes to be judged, in bytes that are only hashed.
+    /// Cost of judging it, in bytes that are only hashed.
     fn work(&self) -> u64 {
         let each = match self.place().map(|place| place.method) {
             Some(Method::Deflated) => INFLATED_BYTE,
@@ -99,7 +102,7 @@ impl Found {
 }
 
 impl Place {
-    /// Of the member with this name.
+    /// Location of the member with this name.
     pub(crate) fn new(claim: Claim, name: &[u8]) -> Self {
         let Claim { header_offset, end, stored_length, method, length, crc32 } = claim;
         let method = match method {
@@ -109,7 +112,7 @@ impl Place {
         Self { header_offset, end, stored_length, method, length, crc32, name: Name::new(name) }
     }
 
-    /// What finds it.
+    /// The directory's data to find it by.
     pub(crate) fn claim(&self) -> Claim {
         let &Self { header_offset, end, stored_length, method, length, crc32, .. } = self;
         let method = match method {
@@ -119,7 +122,7 @@ impl Place {
         Claim { header_offset, end, stored_length, method, length, crc32 }
     }
 
-    /// Where its header and its data lie.
+    /// Range of its header and data.
     pub(crate) fn reach(&self) -> Range<u64> {
         self.claim().reach(self.name.bytes().len())
     }
@@ -141,8 +144,8 @@ impl Name {
     }
 }
 
-/// How many bytes the outcome of an entry takes on the bus, by a careful estimate: as spooled it has `line` bytes, and its URI is
-/// said again when it fails.
+/// Estimated maximum size of an entry's outcome on the bus: its spooled line has `line` bytes, and a failure repeats
+/// its URI.
 pub(crate) fn outcome_bytes(line: u64) -> u64 {
     2 * line + OUTCOME_BYTES
 }

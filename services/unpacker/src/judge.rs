@@ -1,4 +1,4 @@
-//! The judgement of a member: its bytes against what its entry declares.
+//! Judges a member: compares its bytes with its entry's declaration.
 
 use fixity::{Algorithm, Computed, Digest, Mismatch, Verdict};
 use model::{Assurance, Location, ManifestEntry, MemberResult, StoredBitstream, Validators, content_coding};
@@ -16,12 +16,12 @@ impl Declared {
         Self { digests: hashes.known, length: entry.metadata.length }
     }
 
-    /// The algorithms to be computed while the bytes pass.
+    /// The digest algorithms to compute while the bytes pass.
     pub(crate) fn algorithms(&self) -> impl Iterator<Item = Algorithm> + '_ {
         self.digests.iter().map(Digest::algorithm)
     }
 
-    /// How much the bytes prove; or how they differ.
+    /// How much the bytes prove, or how they differ.
     pub(crate) fn judge(&self, computed: &Computed) -> Result<Assurance, Mismatch> {
         match fixity::judge(&self.digests, self.length, computed) {
             Verdict::Verified { .. } => Ok(Assurance::Digest),
@@ -32,7 +32,7 @@ impl Declared {
     }
 }
 
-/// A member that was judged, where it lies. What a server would tell of it, the manifest tells.
+/// Result for a judged member in place. The manifest supplies what a server's response would.
 pub(crate) fn verified(
     entry: &ManifestEntry,
     computed: Computed,

@@ -1,24 +1,24 @@
-//! What a manifest names in a ZIP: its paths, and the members of exactly these names.
+//! Looks up the members of a ZIP by the exact paths in the manifest.
 
 use packages::Kind;
 use packages::zip::Directory;
 
 use crate::unlisted::Unlisted;
 
-/// What the manifest names in a ZIP.
+/// Members of a ZIP that the manifest names.
 pub(crate) struct Named {
     members: Vec<bool>,
-    /// By the number of the entry.
+    /// Member of each entry, by the entry's number.
     by_entry: Vec<Option<u32>>,
 }
 
 impl Named {
-    /// Nothing yet.
+    /// Starts with no member.
     pub(crate) fn new(directory: &Directory) -> Self {
         Self { members: vec![false; directory.len() as usize], by_entry: Vec::new() }
     }
 
-    /// Takes the path of an entry: the member of exactly this name is the one that is meant, give or take the slash that paths begin with.
+    /// Looks up the path of an entry: the member with exactly this name, except for the leading slash of a path.
     pub(crate) fn take(&mut self, directory: &Directory, entry: u32, path: &str) {
         let member = directory.find_path(path).map(|(member, _)| member.index);
         self.by_entry.resize(entry as usize, None);
@@ -28,12 +28,12 @@ impl Named {
         }
     }
 
-    /// The member that the entry of this number names.
+    /// The member of the entry with this number.
     pub(crate) fn of_entry(&self, entry: u32) -> Option<u32> {
         self.by_entry.get(entry as usize).copied().flatten()
     }
 
-    /// The files that no entry names, the manifest excepted.
+    /// The files without an entry, except the manifest.
     pub(crate) fn unlisted(&self, directory: &Directory, manifest: u32) -> Unlisted {
         let mut unlisted = Unlisted::default();
         for member in directory.members() {

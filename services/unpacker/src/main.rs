@@ -1,4 +1,4 @@
-//! The unpacker as a daemon: turns packages into stored bitstreams.
+//! The unpacker daemon: turns packages into stored bitstreams.
 
 use std::process::ExitCode;
 

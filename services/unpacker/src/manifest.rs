@@ -1,4 +1,4 @@
-//! A manifest as a stream: bytes of its member on one side, batches of entries on the other.
+//! Reads a manifest as a stream: bytes of its member go in, batches of entries come out.
 
 use std::future::Future;
 use std::io::{self, Read};
@@ -8,30 +8,30 @@ use resourcesync::{Header, Item, Options, ReadError, Reader, Summary};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 
-/// Entries that travel together.
+/// Entries per batch.
 const BATCH: usize = 500;
 /// Bytes of a chunk.
 const CHUNK: usize = 64 << 10;
 /// Chunks that may wait for the parser.
 const CHUNKS_AHEAD: usize = 8;
-/// Batches that may wait for whoever takes them.
+/// Batches that may wait for the consumer.
 const BATCHES_AHEAD: usize = 2;
 
-/// A part of a manifest, in its order.
+/// A part of a manifest, in document order.
 #[derive(Debug)]
 pub(crate) enum Part {
     /// The root and its metadata; always first.
     Header(Header),
     /// Entries.
     Items(Vec<Item>),
-    /// The end: all of it was read.
+    /// The end: the manifest was read whole.
     End(Summary),
-    /// It could not be read further.
+    /// Reading stopped early.
     Broken(ReadError),
 }
 
-/// Begins to read a manifest. Parts come only while the other half, which moves the bytes, is polled. That one ends behind the last
-/// byte, whatever becomes of the parts: the archive's own checks come last.
+/// Starts to read a manifest. Parts arrive only while the other half, which moves the bytes, is polled. That half
+/// ends after the last byte, even if the parts were dropped: the archive's own checks come last.
 pub(crate) fn begin<'a>(
     source: impl AsyncRead + Send + Unpin + 'a,
     options: Options,
@@ -52,7 +52,7 @@ async fn pump(
         let mut chunk = BytesMut::with_capacity(CHUNK);
         match source.read_buf(&mut chunk).await {
             Ok(0) => return Ok(()),
-            // A parser that needs no more has gone.
+            // A parser that needs no more bytes is gone.
             Ok(_) => drop(chunks.send(Some(chunk.freeze())).await),
             Err(error) => {
                 let _ = chunks.send(None).await;
@@ -72,7 +72,7 @@ fn parse(source: ChunkReader, options: Options, parts: &mpsc::Sender<Part>) {
             Err(error) => Part::Broken(error),
         },
     };
-    // A failed send means that whoever wanted the parts has gone; so may we.
+    // A failed send means that the consumer is gone, so the parser ends too.
     let _ = parts.blocking_send(end);
 }
 
@@ -98,7 +98,7 @@ fn parse_items(reader: &mut Reader<ChunkReader>, parts: &mpsc::Sender<Part>) -> 
     }
 }
 
-/// Chunks as a reader; a chunk that is none says that there could be no more.
+/// Chunks as a reader; an empty chunk (`None`) means that no more could be read.
 struct ChunkReader {
     chunks: mpsc::Receiver<Option<Bytes>>,
     current: Bytes,

@@ -1,4 +1,4 @@
-//! What an unpacker counts.
+//! Metrics of an unpacker.
 
 use model::{Assurance, MemberResult, PackageResult};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use service::Metrics;
 
-/// What an unpacker counts. Cheap to clone; counts nobody sees until it is registered.
+/// Metrics of an unpacker. Cheap to clone; not exported until registered.
 #[derive(Debug, Clone, Default)]
 pub struct UnpackerMetrics {
     packages: Family<PackageLabel, Counter>,
@@ -26,10 +26,10 @@ struct MemberLabel {
 }
 
 impl UnpackerMetrics {
-    /// Registers them with a service.
+    /// Registers the metrics with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
-        // Shown as zero before the first package comes.
+        // Initialized to zero before the first package.
         drop(counted.packages.get_or_create(&PackageLabel { result: "opened" }));
         drop(counted.members.get_or_create(&MemberLabel { verdict: "digest" }));
         metrics.register(|registry| {

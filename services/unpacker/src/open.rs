@@ -1,4 +1,4 @@
-//! A package that was fetched: judged, its manifest read, and what the manifest names divided into slices.
+//! Opens a fetched package: verifies it, reads its manifest, and divides the entries into slices.
 
 use fixity::Verdict;
 use model::{Contents, Location, PackageId, PackageResult, SourceId, UnpackJob};
@@ -13,7 +13,7 @@ use crate::source::{AHEAD, Stored};
 use crate::trouble::Trouble;
 use crate::unpacker::{Answers, Unpacker};
 
-/// Where a package lies as a whole. Members are adopted in it, so it has to be a package.
+/// Location of a whole package. Members are adopted in it, so it must be a package.
 pub(crate) fn package_of(job: &UnpackJob) -> Result<(SourceId, PackageId), Trouble> {
     match &job.stored.location {
         Location::Package { source, package, offset: 0, .. } => Ok((source.clone(), *package)),
@@ -81,7 +81,7 @@ impl Unpacker {
         })
     }
 
-    /// A manifest may name one member again and again: what there is to inflate for all of its entries is limited too.
+    /// A manifest may list one member many times: the total bytes to inflate for all entries are limited too.
     fn check_total(&self, directory: &Directory, entries: &Entries, named: &Named) -> Result<(), Trouble> {
         let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
         let sizes =
@@ -90,7 +90,7 @@ impl Unpacker {
         if bytes > limit { Err(PackageError::TooManyBytes { bytes, limit }.into()) } else { Ok(()) }
     }
 
-    /// Writes the index: each entry that counts, with what was found of it.
+    /// Writes the index: each entry that counts, with its result so far.
     async fn write_index(
         &self,
         job: &UnpackJob,

@@ -1,10 +1,10 @@
-//! Which entry names which member of a package without a directory.
+//! Maps the members of a package without a directory to entries.
 
 use packages::{PackageError, Place};
 
 use crate::entries::{Entries, Kind, digest_of};
 
-/// Which entry names which member: digests of the paths, in their order.
+/// Digests of the paths with their entries, sorted.
 #[derive(Default)]
 pub(crate) struct Paths(Vec<([u8; 16], u32)>);
 
@@ -13,7 +13,8 @@ pub(crate) struct Paths(Vec<([u8; 16], u32)>);
 pub(crate) struct Naming {
     /// Those that count, in the order of the manifest.
     pub(crate) entries: Vec<u32>,
-    /// Whether one does that a later entry of its resource has overtaken: its member is not unlisted, and nobody needs it.
+    /// Whether an overtaken entry names it: a later entry of the resource replaces that one. Then the member is not
+    /// unlisted, and is not needed.
     pub(crate) has_overtaken: bool,
 }
 
@@ -22,7 +23,7 @@ impl Paths {
         self.0.push((of_name(path), entry));
     }
 
-    /// Ready to be asked, now that all entries were taken.
+    /// Sorts the paths for lookups, after all entries were added.
     pub(crate) fn sorted(mut self) -> Self {
         self.0.sort_unstable();
         self
@@ -44,12 +45,12 @@ impl Paths {
     }
 }
 
-/// The very string, but for the slash at its beginning, which paths have and archives have not.
+/// Digest of the exact name, without the leading slash: paths have one, archives do not.
 fn of_name(name: &str) -> [u8; 16] {
     digest_of(name.strip_prefix('/').unwrap_or(name))
 }
 
-/// The name of a member that is refused, as far as it can be told.
+/// The name of a refused member, if known.
 pub(crate) fn refused_name(error: &PackageError) -> Option<&str> {
     use PackageError as E;
     let place: &Place = match error {

@@ -1,4 +1,4 @@
-//! The unpacker beside others: one of a fleet that shares a message bus and a store.
+//! The unpacker service, in a fleet with a message bus and a store.
 
 use std::sync::Arc;
 
@@ -26,21 +26,21 @@ pub struct Config {
     pub nats: NatsConfig,
     /// The store.
     pub store: StoreConfig,
-    /// What is the unpacker's own.
+    /// Settings of the unpacker itself.
     #[serde(default)]
     pub unpacker: Settings,
 }
 
-/// What is the unpacker's own.
+/// Settings of the unpacker itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Slices judged at a time. Each takes the memory of two messages at most, and 24 MiB that are read ahead.
+    /// Concurrent slices. Each takes the memory of two messages at most, and 24 MiB of read-ahead.
     pub jobs_at_a_time: usize,
-    /// Packages opened at a time beside them, and those unpacked from their beginning among them. Each may take the memory that the
-    /// limits of the jobs allow.
+    /// Packages opened concurrently in addition, including those unpacked from their beginning. Each may take the
+    /// memory that the limits of the jobs allow.
     pub opened_at_a_time: usize,
-    /// What of the jobs themselves can be set.
+    /// Settings of the jobs.
     pub jobs: UnpackerConfig,
 }
 
@@ -56,7 +56,7 @@ impl ServiceConfig for Config {
     }
 }
 
-/// Reads packages until the service is to stop; then it finishes what is in hand.
+/// Processes packages until the service stops; then finishes the jobs in progress.
 ///
 /// # Errors
 /// When the configuration is wrong.
@@ -67,7 +67,8 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, unpacker, .. } = &context.config;
     let slices = unpacker.jobs_at_a_time.max(1);
-    // The job that came, the outcome that goes; blocks of small members, one that lies in two of them, and a large one that is read.
+    // The received job and the outcome to send; blocks of small members, one member across two of them, and a large
+    // one that is read.
     let blocks = (Blocks::<()>::HELD + 1) * BLOCK;
     let job_bytes = 2 * bus::MAX_PAYLOAD + blocks + AHEAD.reads * AHEAD.chunk;
     context.metrics.bound_memory("unpacker-jobs", (slices * job_bytes) as u64);
@@ -76,7 +77,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     work_queues(&context, joined, unpacker).await
 }
 
-/// Works both queues of whoever has joined a fleet: a package that takes long to open holds up no slice.
+/// Processes both queues, as a member of a fleet: a package that takes long to open does not delay slices.
 ///
 /// # Errors
 /// When the bus refuses a consumer.
@@ -101,10 +102,10 @@ pub async fn work_queues<C: Sync>(
     tokio::try_join!(opening, slices).map(drop)
 }
 
-/// What packages that are being opened take at most: entries and members of all, beside it the directory of a ZIP, or the decoder and
-/// the open pack of a tar.
+/// Maximum memory of packages that are being opened: entries and members of all, plus the directory of a ZIP, or the
+/// decoder and the open pack of a tar.
 fn opened_bytes(Settings { opened_at_a_time, jobs, .. }: &Settings) -> u64 {
-    // Of each member, its record; of each record in a directory, its bytes are a bound for its name.
+    // For each member its record. The bytes of its record in the directory are a bound for its name.
     let Limits { members, directory_bytes, decoder_bytes, .. } = jobs.limits();
     let zip = directory_bytes.saturating_add(members.saturating_mul(32));
     let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.small_bytes) as u64);

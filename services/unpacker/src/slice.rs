@@ -1,4 +1,4 @@
-//! A slice of a package: its members read where they lie, and judged.
+//! Reads and judges the members of one slice of a package, in place.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ impl Unpacker {
         let (source, package) = package_of(answers.job)?;
         let lines = match index::read(&self.store, &source, index, number, &self.indexes).await {
             Err(error @ StoreError::NotFound { .. }) => {
-                // Mostly of a package that was settled by another delivery of this job: then its owner does not heed it.
+                // Usually the index of a package that another delivery of this job settled. The owner then ignores
+                // the outcome.
                 tracing::info!(package.uri = %answers.job.uri, number, "the index of a package is gone");
                 let failure = failure::missing(&answers.job.uri, &error.to_string());
                 return answers.say(PackageResult::Failed(failure)).await;
@@ -38,7 +39,7 @@ impl Unpacker {
         let whole = self.store.range_reader(&stored.location, stored.computed.length());
         let reading = Reading::of(whole, lines.iter().filter_map(|line| line.found.place()));
         let mut order: Vec<usize> = (0..lines.len()).collect();
-        // As they lie: what is read for one may hold the next.
+        // In storage order: a read for one member may contain the next.
         order.sort_by_key(|&n| lines[n].found.place().map(|place| place.header_offset));
         let mut results: Vec<Option<MemberResult>> = lines.iter().map(|_| None).collect();
         for n in order {
@@ -73,7 +74,7 @@ impl Unpacker {
         let declared = Declared::by(entry);
         let uri = &answers.job.uri;
         let source_of = reading.source_of(place);
-        // A header that contradicts the directory speaks against the whole package.
+        // A header that contradicts the directory condemns the whole package.
         let data = place.claim().locate(&source_of, place.name.bytes()).await?;
         let computed = match self.compute(source_of, entry, data, &declared).await {
             Ok(computed) => computed,
@@ -91,7 +92,7 @@ impl Unpacker {
         })
     }
 
-    /// Reads a member to its end; size and CRC-32 are compared by then.
+    /// Reads a member to its end, which checks its size and CRC-32.
     async fn compute(
         &self,
         source: Arc<dyn ReadAt>,
@@ -111,7 +112,7 @@ impl Unpacker {
     }
 }
 
-/// How the members of a slice are read: small ones that lie together by blocks, others by themselves.
+/// How the members of a slice are read: small ones close together in blocks, others one by one.
 struct Reading {
     whole: Arc<dyn ReadAt>,
     blocks: Option<Arc<dyn ReadAt>>,
@@ -126,10 +127,10 @@ impl Reading {
             end = end.max(reach.end);
             bytes = bytes.saturating_add(reach.end - reach.start);
         }
-        // Where they are scattered, most of a block would be read for nothing.
+        // If they are scattered, most of a block would be read for nothing.
         let span = end.saturating_sub(start);
         let are_together = span <= bytes.saturating_mul(4).saturating_add(BLOCK as u64);
-        // What two blocks would hold comes with one request.
+        // What two blocks would contain is read with one request.
         let block = if span <= 2 * BLOCK as u64 { span as usize } else { BLOCK };
         let blocks = are_together
             .then(|| Arc::new(Blocks::within(stored.clone(), start..end, block)) as Arc<dyn ReadAt>);

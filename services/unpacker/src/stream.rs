@@ -1,5 +1,6 @@
-//! A package that can only be read from its beginning: once for its manifest, which mostly lies at its top, and once for its members.
-//! Slices are answered for as they fill, the last one at the end: it tells what else was found in the package.
+//! A package that can only be read from its beginning: once for its manifest, which is usually at its start, and once
+//! for its members. Each slice is reported as it fills, the last one at the end, together with other findings about
+//! the package.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +25,10 @@ use crate::unpacker::{Answers, Unpacker};
 const TOP: &[u8] = b"manifest.xml";
 
 impl Unpacker {
-    /// Unpacks a tar. Slices before `settled` are passed over.
+    /// Unpacks a tar. Slices before `settled` are skipped.
     ///
-    /// Of a job that somebody else had begun, nobody here knows how far it came: what was said of it may be settled by now. Its owner
-    /// knows, and sends another one.
+    /// If another unpacker had begun the job, its progress is unknown here: its outcomes may be settled by now. The
+    /// owner of the Source knows, and sends a new job.
     pub(crate) async fn stream(
         &self,
         answers: &mut Answers<'_>,
@@ -40,7 +41,7 @@ impl Unpacker {
         }
         let (entries, paths, manifest) = self.tar_manifest(answers, stored).await?;
         let paths = paths.sorted();
-        // As many as go into one message, whichever they will be: their number has to be known now.
+        // As many as fit into one message, whichever they will be: the number of slices must be known now.
         let most = u64::from(u32::MAX).min(bus::MAX_PAYLOAD as u64 * 3 / 4 / outcome_bytes(entries.longest));
         let per_slice = most.clamp(1, SLICE_ENTRIES as u64);
         let slices = u32::try_from(entries.live().div_ceil(per_slice)).unwrap_or(u32::MAX);
@@ -98,7 +99,7 @@ impl Unpacker {
             }
         }
         if slices == 0 {
-            // No slice could tell of them.
+            // No slice could report them.
             (contents.unlisted, contents.unlisted_names) = (unlisted.count, unlisted.names);
             return answers.say(PackageResult::Opened(contents)).await;
         }
@@ -111,7 +112,7 @@ impl Unpacker {
         Ok(tar::Entries::open(reader, &self.config.limits()).await?)
     }
 
-    /// Reads the manifest, and tells which member it is.
+    /// Reads the manifest, and returns which member it is.
     async fn tar_manifest(
         &self,
         answers: &Answers<'_>,
@@ -129,7 +130,7 @@ impl Unpacker {
             }
             finder.see_at(member.index, &member.name());
         }
-        // Somewhere else, which is known only now that all of it was seen.
+        // It is further on, which is known only after reading the whole package.
         let manifest = finder.finish()?;
         let mut tar = self.tar(stored).await?;
         while let Some(item) = tar.next().await? {
@@ -154,7 +155,7 @@ impl Unpacker {
         Ok((entries, paths))
     }
 
-    /// Judges a member for each entry that names it. There may be many of these: one is held at a time.
+    /// Judges a member for each entry that names it. There may be many of these entries: one is in memory at a time.
     async fn member_of_tar(
         &self,
         answers: &mut Answers<'_>,
@@ -214,7 +215,7 @@ impl Unpacker {
         Ok(spool.finish().await?)
     }
 
-    /// Entries whose member never came, and those that name none.
+    /// Entries whose member was not found, and those without a member.
     async fn rest(
         &self,
         answers: &mut Answers<'_>,

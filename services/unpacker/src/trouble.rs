@@ -1,4 +1,4 @@
-//! What keeps a job from coming to its good end, as decisions.
+//! Errors of a job, and what they decide about it.
 
 use bus::BusError;
 use model::ProblemReason;
@@ -6,36 +6,36 @@ use packages::PackageError;
 use resourcesync::ReadError;
 use store::StoreError;
 
-/// What keeps a job from coming to its good end.
+/// Why a job did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// The store: bytes that are not there are an answer; all else is to be tried again.
+    /// The store: missing bytes give an outcome; all other errors are retried.
     #[error(transparent)]
     Store(StoreError),
-    /// The bus: what was to be said was not heard.
+    /// The bus: an outcome was not delivered.
     #[error(transparent)]
     Bus(#[from] BusError),
-    /// The package cannot be read: an answer.
+    /// The package cannot be read: this gives an outcome.
     #[error(transparent)]
     Package(PackageError),
-    /// Its manifest cannot be read: an answer.
+    /// Its manifest cannot be read: this gives an outcome.
     #[error(transparent)]
     Manifest(#[from] ReadError),
-    /// It is not to be worked on, for another reason: an answer.
+    /// It must not be processed, for another reason: this gives an outcome.
     #[error("{message}")]
     Refused {
-        /// The class of it.
+        /// The problem reason.
         reason: ProblemReason,
-        /// In words.
+        /// Explanation.
         message: String,
     },
-    /// Whoever runs this is to stop: another one goes on.
+    /// The service stops: another unpacker continues the job.
     #[error("the unpacker is to stop; another one goes on with the package")]
     Stopping,
-    /// The job makes no sense, now or later.
+    /// No retry can process the job.
     #[error("{0}")]
     Poison(String),
-    /// A defect or a shutdown of ours: to be tried again.
+    /// A bug or shutdown of this process: to be retried.
     #[error("{0}")]
     Ours(String),
 }

@@ -1,11 +1,12 @@
-//! Members that no entry of a manifest names: they are no resources, and their Source should know of them.
+//! Members without an entry in the manifest: they are no resources, but the operator of their Source should know of
+//! them.
 
 use crate::failure::shown;
 
-/// Names that are told.
+/// Maximum names reported.
 const TOLD: usize = 8;
 
-/// How many there are, and what the first of them are called.
+/// Their number, and the names of the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Unlisted {
     pub(crate) count: u64,

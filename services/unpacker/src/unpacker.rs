@@ -1,4 +1,4 @@
-//! A job: taken, worked, and answered for.
+//! An unpack job: received, processed, and answered with outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use crate::trouble::Trouble;
 use crate::{UnpackerConfig, UnpackerMetrics, failure, index};
 
-/// What is said last of a job of several parts: that it failed.
+/// Part number of the final failure of a job with several parts.
 const FAILED: u32 = u32::MAX;
-/// What is said of a job that somebody else had begun.
+/// Part number of the outcome for a job that another unpacker had begun.
 const INTERRUPTED: u32 = u32::MAX - 1;
 
-/// Works unpack jobs.
+/// Processes unpack jobs.
 #[derive(Debug, Clone)]
 pub struct Unpacker {
     pub(crate) store: Store,
@@ -30,37 +30,37 @@ pub struct Unpacker {
     stop: CancellationToken,
 }
 
-/// What is said of a job, in its order.
+/// Sends the outcomes of a job, in order.
 pub(crate) struct Answers<'a> {
     unpacker: &'a Unpacker,
     pub(crate) job: &'a UnpackJob,
-    /// Which delivery of the job this is, from 1.
+    /// Delivery count of the job, from 1.
     attempt: u32,
     started: Instant,
-    /// Whether anything was said yet.
+    /// Whether any outcome was sent.
     begun: bool,
 }
 
 impl Unpacker {
-    /// An unpacker of what lies in `store`, which reports on `bus`.
+    /// An unpacker of packages in `store` that reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, config: UnpackerConfig) -> Self {
         let (metrics, indexes, stop) = Default::default();
         Self { store, bus, clock, config: Arc::new(config), metrics, indexes, stop }
     }
 
-    /// Counts what it does.
+    /// Adds metrics.
     #[must_use]
     pub fn counted(self, metrics: UnpackerMetrics) -> Self {
         Self { metrics, ..self }
     }
 
-    /// Leaves long jobs to others once `stop` is cancelled: what is unpacked from its beginning may take hours.
+    /// Leaves long jobs to others once `stop` is cancelled: unpacking from the beginning may take hours.
     #[must_use]
     pub fn stopped_by(self, stop: CancellationToken) -> Self {
         Self { stop, ..self }
     }
 
-    /// Works one message, which was handed out for the `attempt`th time. It may be acknowledged when this says so.
+    /// Processes one message, in its `attempt`th delivery. The returned value says whether it may be acknowledged.
     pub async fn work(&self, payload: Payload, attempt: u32) -> Work {
         Work::from_result(self.try_work(&payload, attempt).await)
     }
@@ -82,17 +82,17 @@ impl Unpacker {
 }
 
 impl Answers<'_> {
-    /// Whether somebody else had this very job before, and did not come to its end.
+    /// Whether another unpacker had this job before, and did not finish it.
     pub(crate) fn is_begun_already(&self) -> bool {
         self.attempt > 1
     }
 
-    /// Whether to go on with a long job.
+    /// Checks whether to continue a long job.
     pub(crate) fn go_on(&self) -> Result<(), Trouble> {
         if self.unpacker.stop.is_cancelled() { Err(Trouble::Stopping) } else { Ok(()) }
     }
 
-    /// Waits until what was said could not get lost any more, should this process end now. Then a slice may be stored.
+    /// Waits until no sent outcome could be lost if this process ended now. Then a slice may be stored.
     pub(crate) async fn caught_up(&self) -> Result<(), Trouble> {
         let outcomes = Filter::Outcomes(self.job.source.clone());
         tokio::select! {
@@ -101,22 +101,22 @@ impl Answers<'_> {
         }
     }
 
-    /// Says what came of the whole job.
+    /// Sends the outcome of the whole job.
     pub(crate) async fn say(&mut self, result: PackageResult) -> Result<(), Trouble> {
         self.publish(None, result).await
     }
 
-    /// Says what came of a part of the job that has several. Whoever works the job again numbers them alike.
+    /// Sends the outcome of one of several parts of the job. A repetition of the job uses the same numbers.
     pub(crate) async fn say_part(&mut self, part: u32, result: PackageResult) -> Result<(), Trouble> {
         self.publish(Some(part), result).await
     }
 
-    /// Says that somebody else had begun this job.
+    /// Reports that another unpacker had begun this job.
     pub(crate) async fn say_interrupted(&mut self, settled: u32) -> Result<(), Trouble> {
         self.publish(Some(INTERRUPTED), PackageResult::Interrupted { settled }).await
     }
 
-    /// Some troubles are answers; after others the job is to be done again.
+    /// Turns some errors into outcomes; after others the job must be repeated.
     async fn fail(&mut self, trouble: Trouble) -> Result<(), Work> {
         let uri = &self.job.uri;
         let failure = match trouble {
@@ -143,7 +143,7 @@ impl Answers<'_> {
         self.publish(part, PackageResult::Failed(failure)).await.map_err(Work::later)
     }
 
-    /// Whether the bytes are certainly those that the dump declares.
+    /// Whether the bytes are proved to be those that the dump declares.
     fn is_proved(&self) -> bool {
         let UnpackJob { declaration, stored, .. } = self.job;
         let verdict = fixity::judge(&declaration.digests, declaration.length, &stored.computed);

@@ -1,9 +1,9 @@
-//! What is said of bytes that are not what was declared.
+//! Failures of bytes that do not match their declaration.
 
 use fixity::Mismatch;
 use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri, StoredBitstream, Validators, bytes};
 
-/// It may have been damaged on its way, or the Source lists or serves it wrongly: another attempt can tell.
+/// The bytes may be damaged in transit, or the Source lists or serves them wrongly: another attempt can tell.
 pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
     let (noun, evidence) = seen(what, &stored);
     let reason = match what {
@@ -21,7 +21,7 @@ pub(crate) fn mismatch(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstre
     }
 }
 
-/// A later version than the one listed. Asking again would give the same bytes; a later list will declare them.
+/// A later version than the listed one. A retry would get the same bytes; a later list will declare them.
 pub(crate) fn changed_again(uri: &ResourceUri, what: &Mismatch, stored: StoredBitstream) -> Failure {
     let (noun, evidence) = seen(what, &stored);
     let modified = stored.modified.map_or(String::new(), |time| format!(" (last modified {time})"));
@@ -60,7 +60,7 @@ fn seen(what: &Mismatch, stored: &StoredBitstream) -> (&'static str, Evidence) {
     (noun, evidence)
 }
 
-/// Bytes that are not in the store, or not those that were put there.
+/// The bytes are missing in the store, or are not those that were stored.
 pub(crate) fn not_there(uri: &ResourceUri) -> Failure {
     Failure {
         reason: ProblemReason::MissingBytes,

@@ -1,4 +1,4 @@
-//! The judgement.
+//! Judges bitstreams: compares them with their declarations.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
 use crate::seen::SeenPacks;
 
-/// Works verify jobs.
+/// Processes verify jobs.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     store: Store,
@@ -30,18 +30,18 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier of what lies in `store`, which reports on `bus`.
+    /// A verifier of bitstreams in `store` that reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>) -> Self {
         Self { store, bus, metrics: VerifierMetrics::default(), seen: SeenPacks::default() }
     }
 
-    /// Counts what it does.
+    /// Adds metrics.
     #[must_use]
     pub fn counted(self, metrics: VerifierMetrics) -> Self {
         Self { metrics, ..self }
     }
 
-    /// Works one message. It may be acknowledged when this says so.
+    /// Processes one message. The returned value says whether it may be acknowledged.
     pub async fn work(&self, payload: Payload) -> Work {
         Work::from_result(self.try_work(&payload).await)
     }
@@ -58,7 +58,7 @@ impl Verifier {
     /// Judges the bitstreams of a job.
     ///
     /// # Errors
-    /// Only when the store cannot be asked: then nothing is judged, and the job is to be done again.
+    /// Only when the store fails: then no bitstream is judged, and the job must be repeated.
     pub async fn judge(&self, job: &VerifyJob) -> Result<Outcomes, StoreError> {
         let VerifyJob { id, source, run, lane, items, requests, elapsed_ms } = job;
         let mut judged = Vec::with_capacity(items.len());
@@ -96,8 +96,8 @@ impl Verifier {
         Ok(Outcomes { id: *id, source, run: *run, lane, items: judged, requests, elapsed_ms })
     }
 
-    /// Whether a candidate's bytes are still those that were received. It lay in the store since an earlier run, and what was
-    /// computed then says nothing of what happened to it meanwhile: it is read to its end.
+    /// Whether a candidate's stored bytes are still those that were received. It was stored by an earlier run, and
+    /// the digests of that time do not exclude later damage. So it is read to its end.
     async fn is_whole(&self, stored: &StoredBitstream) -> Result<bool, StoreError> {
         let read = async {
             let mut bytes = self.store.open_verified(&as_received(stored)).await?;
@@ -112,7 +112,7 @@ impl Verifier {
     }
 }
 
-/// What the store is asked for to read a bitstream that nobody judged yet against its own digest.
+/// The bitstream as the store reads it for a check against its own digest, before it is judged.
 fn as_received(stored: &StoredBitstream) -> Bitstream {
     Bitstream {
         location: stored.location.clone(),

@@ -1,4 +1,4 @@
-//! The verifier as a daemon: judges stored bitstreams against what was declared.
+//! The verifier daemon: compares stored bitstreams with their declarations.
 
 use std::process::ExitCode;
 

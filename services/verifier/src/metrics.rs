@@ -1,4 +1,4 @@
-//! What a verifier counts.
+//! Metrics of a verifier.
 
 use model::{Assurance, OutcomeResult, Outcomes};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use service::Metrics;
 
-/// What a verifier counts. Cheap to clone; counts nobody sees until it is registered.
+/// Metrics of a verifier. Cheap to clone; not exported until registered.
 #[derive(Debug, Clone, Default)]
 pub struct VerifierMetrics {
     jobs: Counter,
@@ -19,7 +19,7 @@ struct VerdictLabel {
 }
 
 impl VerifierMetrics {
-    /// Registers them with a service.
+    /// Registers the metrics with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
         metrics.register(|registry| {

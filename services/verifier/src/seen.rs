@@ -1,15 +1,17 @@
-//! Which packs were seen lately, and how long they are: jobs that end at about the same time share a pack, and one question is enough for all, those that come
-//! while it is asked too.
+//! Cache of recently seen packs and their lengths. Jobs that end at about the same time share a pack. One request to
+//! the store is enough for all of them, even for those that arrive while it is open.
 //!
-//! What was seen once may be relied on for as long as it is remembered here:
+//! A cached result may be trusted:
 //!
-//! - A pack is written whole, by one PUT, under a name that is given once. Nothing appends to it or overwrites it, so its length is what it was.
-//! - Garbage collection removes a pack only when no record points to it and when it is older than the beginning of any run that is not finished
-//!   (ADR 0019). A job whose outcomes still count belongs to a run that is not finished, and its packs were stored by that run.
-//! - What is there and is lost the moment after was never seen by a question either: it is found when it is read, or by a scrub (ADR 0003). Remembering makes that moment
-//!   longer, and a bound on how many are remembered keeps it to what is under way.
+//! - A pack is written whole, by one PUT, under a name that is used once. Nothing appends to it or overwrites it, so
+//!   its length is constant.
+//! - Garbage collection removes a pack only if no record points to it and it is older than the beginning of any
+//!   unfinished run (ADR 0019). A job whose outcomes still count belongs to an unfinished run, and its packs were
+//!   stored by that run.
+//! - A pack that exists and is lost a moment later is not noticed by a request either. It is found when it is read,
+//!   or by a scrub (ADR 0003). The cache makes that moment longer; its bounded size limits it to what is in progress.
 //!
-//! Candidates of earlier runs are not asked for here: they are read to their end. What was not there is not remembered.
+//! Candidates of earlier runs do not use this cache: they are read to their end. A missing pack is not cached.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +21,17 @@ use model::{Location, PackId, SourceId};
 use store::{Store, StoreError};
 use tokio::sync::OnceCell;
 
-/// Packs that are remembered: several times as many as there are in the jobs under way.
+/// Packs in the cache: several times as many as there are in the jobs in progress.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// The packs that were seen lately. Cheap to clone; all clones remember the same.
+/// The recently seen packs. Cheap to clone; all clones share one cache.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenPacks(Arc<Mutex<LruCache<(SourceId, PackId), Length>>>);
 
-/// The length of a pack in bytes, as soon as the store has told it: whoever asks meanwhile waits for the same answer.
+/// The length of a pack in bytes, once the store has returned it. Concurrent callers wait for the same response.
 type Length = Arc<OnceCell<u64>>;
 
-/// No length was told.
+/// No length was returned.
 enum Unknown {
     NotThere,
     Failed(StoreError),
@@ -42,10 +44,10 @@ impl Default for SeenPacks {
 }
 
 impl SeenPacks {
-    /// Whether a bitstream of this length lies at its location. The store is asked, unless the pack was seen.
+    /// Whether a bitstream of this length is at its location. Requests it from the store, unless the pack is cached.
     ///
     /// # Errors
-    /// What the store says.
+    /// Those of the store.
     pub(crate) async fn have(
         &self,
         store: &Store,

@@ -1,4 +1,4 @@
-//! The verifier beside others: one of a fleet that shares a message bus and a store.
+//! The verifier service, in a fleet with a message bus and a store.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ pub struct Config {
     pub nats: NatsConfig,
     /// The store.
     pub store: StoreConfig,
-    /// What is the verifier's own.
+    /// Settings of the verifier itself.
     #[serde(default)]
     pub verifier: Settings,
 }
 
-/// What is the verifier's own.
+/// Settings of the verifier itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Jobs worked on at a time. Each takes the memory of two messages at most.
+    /// Concurrent jobs. Each takes the memory of two messages at most.
     pub jobs_at_a_time: usize,
 }
 
@@ -46,7 +46,7 @@ impl ServiceConfig for Config {
     }
 }
 
-/// Judges what is fetched until the service is to stop; then it finishes what is in hand.
+/// Judges fetched bitstreams until the service stops; then finishes the jobs in progress.
 ///
 /// # Errors
 /// When the configuration is wrong.
@@ -57,7 +57,7 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, verifier, .. } = &context.config;
     let jobs_at_a_time = verifier.jobs_at_a_time.max(1);
-    // The job that came, and the outcomes that go.
+    // The received job, and the outcomes to send.
     context.metrics.bound_memory("verifier-jobs", (jobs_at_a_time * 2 * bus::MAX_PAYLOAD) as u64);
     let counted = VerifierMetrics::register(&context.metrics);
 

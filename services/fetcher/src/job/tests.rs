@@ -16,7 +16,7 @@ fn source() -> SourceId {
     "case".parse().expect("a source id")
 }
 
-/// A job of some small resources, whose bodies name it.
+/// A job of some small resources, whose bodies contain its name.
 fn job(server: &ScriptedServer, name: usize) -> FetchJob {
     let item = |n| {
         let path = format!("/{name}/{n}");
@@ -43,7 +43,7 @@ fn body(job: usize, n: usize) -> String {
     format!("body {n} of job {job}")
 }
 
-/// A fetcher whose store waits at the gate.
+/// A fetcher whose store waits at a gate.
 fn gated() -> (Fetcher, Arc<Gate>) {
     let (objects, gate) = GatedObjects::closed();
     let store = Store::over_objects(objects, "memory", std::env::temp_dir());
@@ -52,7 +52,7 @@ fn gated() -> (Fetcher, Arc<Gate>) {
     (Fetcher::new(client, store, bus, clock, FetcherConfig::default()), gate)
 }
 
-/// The packs in which the resources of a job lie, each of which has its own bytes.
+/// The packs with the resources of a job, each with its own bytes.
 async fn packs_of(store: &Store, name: usize, done: VerifyJob) -> BTreeSet<PackId> {
     let mut packs = BTreeSet::new();
     for (n, fetched) in done.items.into_iter().enumerate() {
@@ -73,7 +73,7 @@ async fn jobs_that_end_while_a_pack_is_stored_share_the_next_one_and_end_with_it
     let fetcher = fetcher.counted(FetcherMetrics::register(&metrics));
     let begin = |name| {
         let (job, fetcher) = (job(&server, name), fetcher.clone());
-        // Each asks as its own terms say, and all of them share.
+        // Each uses its own terms, and all share the packs.
         tokio::spawn(async move { fetcher.on(&job.terms).expect("terms").fetch(&job).await })
     };
     let mut jobs = vec![begin(0)];

@@ -1,4 +1,4 @@
-//! The body of one answer, as far as it is wanted and the job has time.
+//! The body of one response, as far as it is wanted and the job has time.
 
 use std::future::Future;
 
@@ -12,17 +12,17 @@ use super::piece::Piece;
 use super::receive::{End, Receiving};
 use crate::resource;
 
-/// How the body of an answer ended.
+/// How the body of a response ended.
 #[expect(clippy::large_enum_variant, reason = "there is one for each answer, and it is gone at once")]
 pub(super) enum Ended {
-    /// What was wanted of it has come.
+    /// All wanted bytes were received.
     Come,
-    /// So did receiving.
+    /// Receiving ended too.
     With(End),
 }
 
 impl Receiving<'_> {
-    /// Takes what comes, up to the byte `to` if that is all that was asked for, or to the pieces that others bring.
+    /// Receives the body, up to the byte `to` if only that was requested, or up to the pieces that others receive.
     pub(super) async fn body(
         &mut self,
         response: &mut Response,
@@ -37,7 +37,7 @@ impl Receiving<'_> {
             }
             let end = to.or(self.pieces.front().map(|piece| piece.from));
             if end.is_some_and(|end| received >= end) {
-                // An answer that could go on is not given up for a piece that never comes.
+                // A response that can continue is not given up for a piece that never arrives.
                 if to.is_none()
                     && let Some(begun) = self.pieces.front_mut().and_then(Piece::begun)
                 {
@@ -66,7 +66,7 @@ impl Receiving<'_> {
             };
             if let Some(end) = end {
                 let wanted = usize::try_from(end - received).unwrap_or(usize::MAX).min(chunk.len());
-                // Of use if the piece behind it is given up.
+                // Needed if the next piece is given up.
                 rest = chunk.split_off(wanted);
             }
             let part = received / self.upload.part_bytes();
@@ -77,7 +77,7 @@ impl Receiving<'_> {
         }
     }
 
-    /// An answer that ends where it should, or before: a 206 may have announced no more.
+    /// A response that ends at its announced end, or before: a 206 may have announced no more.
     fn end_of_answer(&self, response: &Response) -> End {
         let received = self.upload.received();
         let Some(length) = self.upload.head().length.filter(|length| received < *length) else {
@@ -94,7 +94,7 @@ impl Receiving<'_> {
         })
     }
 
-    /// What comes of `work`, unless the job is over before.
+    /// The result of `work`, unless the job's time ends first.
     pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         match self.pieces.is_empty() {
             true => self.within(self.deadline, work).await,
@@ -102,7 +102,7 @@ impl Receiving<'_> {
         }
     }
 
-    /// The same for a part that several ranges bring, with as much time again: what came of it out of its order would be lost.
+    /// The same for a part with several ranges, with the same time again: bytes received out of order would be lost.
     pub(super) async fn in_more_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.within(self.deadline + self.fetcher.config.package_time(), work).await
     }

@@ -1,5 +1,6 @@
-//! Ranges beside the leading one: the present part is received in several pieces at a time, where the server and its origin's limit
-//! allow. Never more than one part is on its way, so a crash costs no more than it does with one range, and neither does memory.
+//! Parallel ranges: the current part is received in several pieces at a time, if the server and its origin's limit
+//! allow it. Never more than one part is in transit. So a crash costs no more than with one range, and memory is the
+//! same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +13,23 @@ use super::piece::{Asking, Piece};
 use super::receive::Receiving;
 use super::version::condition;
 
-/// Parts from which on several ranges are worth it.
+/// Number of parts from which several ranges are worth it.
 const SEVERAL: u64 = 2;
-/// The smallest piece, in bytes: what a request costs is little beside it.
+/// Minimum size of a piece, in bytes: the cost of a request is small compared with it.
 const SMALLEST: u64 = 1024 * 1024;
-/// The longest space between two requests of an origin that is asked for several ranges. One that wants more is better served by one
-/// request after which it is left alone.
+/// Maximum delay between two requests of an origin that gets several ranges. One that wants a longer delay is better
+/// served by one request at a time.
 const LONGEST_SPACE: Duration = Duration::from_millis(100);
 
 impl Receiving<'_> {
-    /// Gets company if there is any to be had, and asks for the pieces of the present part behind its front, which ends at `leading_to` where
-    /// that is asked for already. Does nothing while pieces are out.
+    /// Acquires spare permits, if any, and requests the pieces of the current part after its front. The front ends at
+    /// `leading_to` if that was already requested. Does nothing while pieces are out.
     pub(super) async fn spread(&mut self, leading_to: Option<u64>) {
         if !self.pieces.is_empty() {
             return;
         }
         if !self.may_spread() {
-            // Whoever works alone keeps no place from others, however long that takes.
+            // A job without parallel ranges takes no permit from others, however long it runs.
             self.company.part();
             return;
         }
@@ -53,7 +54,7 @@ impl Receiving<'_> {
         self.pieces.extend(pieces.into_iter().map(|(from, to)| Piece::ask(asking.clone(), from, to)));
     }
 
-    /// Whether several ranges make sense, and may be asked for.
+    /// Whether several ranges are useful and allowed.
     fn may_spread(&self) -> bool {
         let (received, part) = (self.upload.received(), self.upload.part_bytes());
         let head = self.upload.head();
@@ -64,7 +65,7 @@ impl Receiving<'_> {
             && expected <= self.fetcher.config.largest_package_bytes
             && self.limited
             && !self.is_plain
-            // Where it leads elsewhere, nobody has places.
+            // After a redirect to another origin, the job has no permits there.
             && head.final_url.is_none()
             && Instant::now() < self.deadline
             && !self.fetcher.loners.contains(&self.job.lane)
@@ -79,13 +80,14 @@ impl Receiving<'_> {
         space <= LONGEST_SPACE
     }
 
-    /// Where the first range of a package ends, of which only the declared length is known; none when it is received alone.
+    /// End of the first range of a package, if only the declared length is known; none if it is received alone.
     pub(super) fn first_end(&self) -> Option<u64> {
         let has_company = self.company.len() > 0 && self.may_spread();
         has_company.then(|| piece_bytes(self.upload.part_bytes(), self.company.len() as u64 + 1))
     }
 
-    /// Where the leading range ends: before the pieces that others bring, or with the part where parts are asked for one by one.
+    /// End of the leading range: before the pieces that others receive, or at the end of the part if parts are
+    /// requested one by one.
     pub(super) fn leading_end(&self) -> Option<u64> {
         let part = self.upload.part_bytes();
         let part_end = (self.upload.received() / part + 1) * part;
@@ -94,7 +96,7 @@ impl Receiving<'_> {
         self.pieces.front().map(|piece| piece.from).or(part_end)
     }
 
-    /// The piece whose turn it is.
+    /// The piece that is next.
     pub(super) fn next_piece(&mut self) -> Option<Piece> {
         let received = self.upload.received();
         match self.pieces.front() {
@@ -108,14 +110,14 @@ impl Receiving<'_> {
         self.upload.append(bytes).await
     }
 
-    /// A piece whose turn it was did not come: the leading range brings it, once nothing is open beside it any more. None if there is no
-    /// time for that.
+    /// The next piece was not received. The leading range receives it, once no other range is open. None if there is
+    /// no time for that.
     pub(super) async fn lose_piece(&mut self, why: &str) -> Option<()> {
         self.fetcher.metrics.count_range("dropped", 1);
         self.go_alone(why).await
     }
 
-    /// The next piece will not come, and the leading range, which is open, brings it and all behind it.
+    /// The next piece will not arrive. The leading range, which is open, receives it and all after it.
     pub(super) async fn give_up_pieces(&mut self) {
         let Some(mut piece) = self.pieces.pop_front() else { return };
         self.leave_origin_alone(&piece.come().await.err().unwrap_or_default());
@@ -124,14 +126,15 @@ impl Receiving<'_> {
         self.company.part();
     }
 
-    /// Whether an answer beside the leading range may still be open.
+    /// Whether a response in parallel with the leading range may still be open.
     pub(super) fn has_open_pieces(&self) -> bool {
         self.pieces.iter().any(Piece::is_coming)
     }
 
-    /// A range cannot be had beside the others: from now on there is only the leading one, which also finds out whether the package has
-    /// changed. It waits for the others to end: an origin that refuses several requests would refuse it, too, while it takes one that was
-    /// given up for open. What they bring is not asked for again. None if there is no time for that.
+    /// A range is not available in parallel. From now on there is only the leading one, which also finds out whether
+    /// the package has changed. It waits for the others to end: an origin that refuses several requests would refuse
+    /// it, too, while it still counts a dropped one as open. The bytes of the others are not requested again. None if
+    /// there is no time for that.
     pub(super) async fn go_alone(&mut self, why: &str) -> Option<()> {
         self.leave_origin_alone(why);
         for mut piece in std::mem::take(&mut self.pieces) {
@@ -144,7 +147,7 @@ impl Receiving<'_> {
         Some(())
     }
 
-    /// The origin is not asked for several ranges again for a while.
+    /// Excludes the origin from several ranges for a while.
     fn leave_origin_alone(&mut self, why: &str) {
         tracing::info!(
             uri = %self.job.uri, lane = %self.job.lane, why,
@@ -155,7 +158,7 @@ impl Receiving<'_> {
     }
 }
 
-/// Bytes of each of so many ranges, which together have `bytes`.
+/// Bytes of each of `ranges` ranges, which together have `bytes`.
 fn piece_bytes(bytes: u64, ranges: u64) -> u64 {
     bytes.div_ceil(ranges.max(1)).max(SMALLEST)
 }

@@ -1,4 +1,4 @@
-//! Places at an origin for ranges beside the leading one: only what can be spared, and never for long.
+//! Permits of an origin for ranges in parallel with the leading one: only spare permits, and never for long.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,16 @@ use bus::{Bus, Place};
 use model::Lane;
 use tokio::time::{Instant, timeout};
 
-/// How long places are kept in a row: then jobs that came meanwhile have a turn.
+/// How long permits are kept in a row: then jobs that arrived meanwhile have a turn.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How long it is left to them, and the wait before the bus is asked again that has nothing to spare.
+/// How long the jobs have their turn, and the wait before a bus without spare permits is asked again.
 const TURN: Duration = Duration::from_secs(1);
-/// How long the bus may take to say: the package does not wait for company.
+/// How long the bus may take to answer: the package does not wait for spare permits.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an origin is left alone that did not give a range as it was asked for.
+/// How long an origin gets no parallel ranges after it did not serve one as requested.
 const LEFT_ALONE: Duration = Duration::from_secs(600);
 
-/// The places of one job.
+/// The permits of one job.
 #[derive(Debug)]
 pub(super) struct Company {
     bus: Arc<dyn Bus>,
@@ -29,29 +29,29 @@ pub(super) struct Company {
     not_before: Instant,
 }
 
-/// Origins that are asked for one range of a package at a time, whatever could be spared. Cheap to clone.
+/// Origins that get one range of a package at a time, whatever is spare. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loners(Arc<Mutex<HashMap<Lane, Instant>>>);
 
 impl Company {
-    /// None yet, and never more than `most`.
+    /// No permit yet, and never more than `most`.
     pub(super) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
         let now = Instant::now();
         Self { bus, lane, most, places: Vec::new(), since: now, not_before: now }
     }
 
-    /// How many places there are.
+    /// Number of permits.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Gives all back: whoever works alone needs none.
+    /// Releases all permits: without parallel ranges the job needs none.
     pub(super) fn part(&mut self) {
         self.places.clear();
     }
 
-    /// Whether it is worth asking for more, now that nothing is open in these places. Places that were kept for long enough are
-    /// given back.
+    /// Whether to ask for more, now that these permits have no open request. Permits that were kept for long enough
+    /// are released.
     pub(super) fn wants_more(&mut self) -> bool {
         let now = Instant::now();
         if !self.places.is_empty() && now.duration_since(self.since) >= LONGEST {
@@ -61,7 +61,7 @@ impl Company {
         self.places.len() < self.most && now >= self.not_before
     }
 
-    /// Takes what can be spared.
+    /// Acquires the spare permits.
     pub(super) async fn gather(&mut self) {
         while self.places.len() < self.most {
             let spare = timeout(PATIENCE, self.bus.spare_place(&self.lane)).await;
@@ -85,7 +85,7 @@ impl Company {
 }
 
 impl Loners {
-    /// Leaves an origin alone for a while.
+    /// Excludes an origin from parallel ranges for a while.
     pub(super) fn add(&self, lane: &Lane) {
         let now = Instant::now();
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl Loners {
         lanes.insert(lane.clone(), now + LEFT_ALONE);
     }
 
-    /// Whether an origin is left alone.
+    /// Whether an origin is excluded.
     pub(super) fn contains(&self, lane: &Lane) -> bool {
         let lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.get(lane).is_some_and(|until| *until > Instant::now())

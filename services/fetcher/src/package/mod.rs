@@ -1,4 +1,4 @@
-//! A package of a dump: received part by part, in as many jobs as it takes.
+//! A package of a dump, received part by part in as many jobs as it takes.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use version::condition;
 use crate::Fetcher;
 
 impl Fetcher {
-    /// Fetches a package into the store, without regard to its terms, or goes on with it where an earlier job stopped. It ends after the time of a package's
-    /// job, or when the service is to stop, if the server lets another job go on.
+    /// Fetches a package into the store, without applying its terms, or continues where an earlier job stopped. It
+    /// ends after the time of a package's job, or when the service stops, if the server lets another job continue.
     ///
     /// # Errors
-    /// Only when the store fails, or another worker has this package in hand: then the job is to be done again.
+    /// Only when the store fails, or another worker has this package: then the job must be repeated.
     pub async fn fetch_package(&self, job: PackageJob) -> Result<PackageOutcome, StoreError> {
         let start = Instant::now();
         let algorithms: Vec<Algorithm> =
@@ -47,7 +47,7 @@ impl Fetcher {
                 PackageResult::NotModified
             }
             End::OutOfTime => PackageResult::Deferred { received: put_away(upload).await? },
-            // It goes forward, if slowly: no failure that would count.
+            // It makes progress, if slowly: this does not count as a failure.
             End::Broken(_) if has_come && condition(&upload.head().validators).is_some() => {
                 PackageResult::Deferred { received: put_away(upload).await? }
             }
@@ -66,7 +66,7 @@ impl Fetcher {
     }
 }
 
-/// Keeps what came, if anybody can go on with it.
+/// Keeps the received bytes, if a later job can continue.
 async fn put_away(upload: PackageUpload) -> Result<u64, StoreError> {
     if condition(&upload.head().validators).is_some() {
         return upload.keep().await;
@@ -75,14 +75,14 @@ async fn put_away(upload: PackageUpload) -> Result<u64, StoreError> {
     Ok(0)
 }
 
-/// What a package's result is called in metrics.
+/// Label of a package's result in metrics.
 pub(crate) fn label(result: &PackageResult) -> &'static str {
     match result {
         PackageResult::Stored(_) => "stored",
         PackageResult::NotModified => "not-modified",
         PackageResult::Deferred { .. } => "deferred",
         PackageResult::Failed(failure) => failure.reason.as_str(),
-        // Nothing that a fetcher says.
+        // Not a result of a fetcher.
         PackageResult::Opened(_) | PackageResult::Slice { .. } | PackageResult::Interrupted { .. } => {
             ProblemReason::WrongKind.as_str()
         }

@@ -1,4 +1,4 @@
-//! A piece of a package's part, received by a range of its own beside the leading one.
+//! A piece of a package's part, received by its own range in parallel with the leading one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use web::{Client, ContentRange, GetRequest, Range, Response};
 
 use super::version::is_same;
 
-/// A piece that is on its way, or has come, in memory. Dropped, its request ends.
+/// A piece in transit or received, in memory. Dropping it ends its request.
 #[derive(Debug)]
 pub(super) struct Piece {
     /// Its first byte.
@@ -22,35 +22,35 @@ pub(super) struct Piece {
     begun: Option<oneshot::Receiver<()>>,
 }
 
-/// What a piece is asked for with.
+/// Parameters of the request for a piece.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     pub(super) client: Client,
     pub(super) url: Url,
-    /// Which version it is to be of.
+    /// The version that it must have.
     pub(super) if_range: String,
     pub(super) head: PackageHead,
-    /// Requests that were made.
+    /// Number of requests made.
     pub(super) requests: Arc<AtomicU64>,
 }
 
 impl Piece {
-    /// Asks for the bytes from `from` to before `to`.
+    /// Requests the bytes from `from` to before `to`.
     pub(super) fn ask(asking: Asking, from: u64, to: u64) -> Self {
         let (begins, begun) = oneshot::channel();
         let task = tokio::spawn(receive(asking, from, to, begins));
         Self { from, come: None, task, begun: Some(begun) }
     }
 
-    /// Tells once that it has begun to come as it should; fails when it will not.
+    /// Resolves once when the response begins as it should; fails if it will not. Returned once.
     pub(super) fn begun(&mut self) -> Option<oneshot::Receiver<()>> {
         self.begun.take()
     }
 
-    /// Its bytes, all of them.
+    /// All of its bytes.
     ///
     /// # Errors
-    /// Why it cannot be had in this way; what it says of the package, the leading range will find out.
+    /// Why it cannot be received in this way. The leading range will find out what that means for the package.
     pub(super) async fn come(&mut self) -> Result<Bytes, String> {
         match self.come.take() {
             Some(bytes) => Ok(bytes),
@@ -58,13 +58,13 @@ impl Piece {
         }
     }
 
-    /// Whether it came, once that is known; then it is kept until its turn.
+    /// Whether it was received, once that is known; it is then kept until its turn.
     pub(super) async fn has_come(&mut self) -> bool {
         self.come = self.come().await.ok();
         self.come.is_some()
     }
 
-    /// Whether nobody has waited for its end yet.
+    /// Whether its end was not awaited yet.
     pub(super) fn is_coming(&self) -> bool {
         self.come.is_none()
     }
@@ -79,7 +79,7 @@ impl Drop for Piece {
 async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>) -> Result<Bytes, String> {
     let Asking { client, url, if_range, head, requests } = asking;
     let range = Some(Range { from, to: Some(to), if_range: Some(if_range) });
-    // No piece lies beyond the length of the whole, which was looked at.
+    // No piece lies beyond the length of the whole, which was checked.
     let request = GetRequest { range, largest: Some(to), ..GetRequest::new(url.clone()) };
     let count = |made: u32| requests.fetch_add(u64::from(made), Ordering::Relaxed);
     let mut response = client.get(request).await.map_err(|error| {
@@ -88,7 +88,7 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
     })?;
     count(response.requests());
     check(&response, &url, from, to, &head)?;
-    // Nobody may wait for it.
+    // The receiver may be gone.
     let _ = begins.send(());
     let length = usize::try_from(to - from).map_err(|error| error.to_string())?;
     let mut bytes = BytesMut::with_capacity(length);
@@ -104,7 +104,7 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
     }
 }
 
-/// Whether an answer is exactly the piece, of exactly this version, from the very origin that has the place for it.
+/// Whether a response is exactly the piece, of this version, from the origin that the permit is for.
 fn check(response: &Response, url: &Url, from: u64, to: u64, head: &PackageHead) -> Result<(), String> {
     let range = response.content_range();
     if response.status() != 206 {

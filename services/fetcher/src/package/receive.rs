@@ -1,4 +1,4 @@
-//! The leading range of a package: what it brings follows what came before, byte for byte.
+//! The leading range of a package: its bytes follow those received before.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::piece::Piece;
 use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
 use crate::{Fetcher, modified, page};
 
-/// A package that is being received by a job.
+/// A package that a job is receiving.
 pub(super) struct Receiving<'a> {
     pub(super) fetcher: &'a Fetcher,
     pub(super) job: &'a PackageJob,
     pub(super) upload: PackageUpload,
     pub(super) deadline: Instant,
-    /// Whether the job may end in the middle: only where another can go on.
+    /// Whether the job may end in the middle: only if another can continue.
     pub(super) limited: bool,
     pub(super) company: Company,
-    /// Pieces of the present part that are received beside its front, in their order and without a gap between them.
+    /// Pieces of the current part that are received in parallel with its front, in order and without gaps.
     pub(super) pieces: VecDeque<Piece>,
-    /// Whether parts are asked for one by one, so that no answer is longer than what is wanted of it.
+    /// Whether parts are requested one by one, so that no response is longer than needed.
     pub(super) by_parts: bool,
-    /// Whether the server does not give ranges that fit together: the whole is asked for, in one go.
+    /// Whether the server's ranges do not fit together, so that the whole is requested at once.
     pub(super) is_plain: bool,
     pub(super) requests: Arc<AtomicU64>,
     resumes: u32,
@@ -36,15 +36,15 @@ pub(super) struct Receiving<'a> {
 
 /// How receiving ended.
 pub(super) enum End {
-    /// All has come.
+    /// All bytes were received.
     Whole,
-    /// The job's time is over, or the service is to stop.
+    /// The job's time is over, or the service stops.
     OutOfTime,
     /// The known version is the current one.
     NotModified,
     /// The body broke off.
     Broken(Failure),
-    /// No answer of use.
+    /// No usable response.
     Failed(Failure),
 }
 
@@ -71,7 +71,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// The upload, and how many requests were made for it. Pieces that did not find their turn end here.
+    /// The upload, and the number of its requests. Unused pieces end here.
     pub(super) fn into_parts(self) -> (PackageUpload, u64) {
         (self.upload, self.requests.load(Ordering::Relaxed))
     }
@@ -103,13 +103,13 @@ impl<'a> Receiving<'a> {
                 Some(Err(error)) => {
                     self.count(error.requests());
                     if range.as_ref().is_some_and(|range| is_about_range(&error, range)) {
-                        // From the beginning, without a range: this cannot come twice.
+                        // From the beginning, without a range: this cannot happen twice.
                         self.is_plain = true;
                         self.begin(PackageHead::default()).await?;
                         continue;
                     }
                     if self.has_open_pieces() {
-                        // It may have been one request too many: that says nothing of the package yet.
+                        // It may have been one request too many, which says nothing about the package yet.
                         match self.go_alone(&error.to_string()).await {
                             None => return Ok(End::OutOfTime),
                             Some(()) => continue,
@@ -119,7 +119,7 @@ impl<'a> Receiving<'a> {
                 }
             };
             self.count(response.requests());
-            // An archive never begins as a page does.
+            // An archive never begins like a page.
             if response.is_html() {
                 let expected = self.job.declaration.media_type.as_deref().unwrap_or("an archive");
                 return Ok(End::Failed(page::unexpected(&response, expected, &self.fetcher.client)));
@@ -142,12 +142,12 @@ impl<'a> Receiving<'a> {
                 }
                 206 => {}
                 _ => {
-                    // Should the next answer be of another version again, this one is to be whole by then.
+                    // If the next response is of another version again, it must be received whole.
                     self.is_plain |= range.is_some();
                     self.begin_with(&response, range.is_some()).await?;
                 }
             }
-            // A server that sends the whole after all sends it in one go.
+            // A server that sends the whole after all sends it at once.
             let to = range.and_then(|range| range.to).filter(|_| response.status() == 206);
             if is_first || to.is_none() {
                 self.spread(to).await;
@@ -164,8 +164,8 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Asks for the rest, if the server can tell whether it is one of the same bytes, and for the whole otherwise. Beside others, for no
-    /// more than up to them.
+    /// Requests the rest if the server can tell whether it belongs to the same bytes, otherwise the whole. In
+    /// parallel with other pieces, requests only the bytes before them.
     fn request(&self) -> GetRequest {
         let url = self.job.uri.to_url();
         let (from, if_range) = (self.upload.received(), condition(&self.upload.head().validators));
@@ -184,13 +184,14 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Whether the first range can be gone on with.
+    /// Whether the first range can be continued.
     fn is_use(&self, response: &Response) -> bool {
         let total = response.content_range().and_then(|range| range.total);
         total.is_some() && condition(&response.validators()).is_some()
     }
 
-    /// The whole is sent, perhaps another version: what came before is not part of it. Or else a part, and nothing came before.
+    /// Starts with a new response. It may contain the whole, perhaps of another version, so earlier bytes do not
+    /// belong to it. Or it contains a part, and there are no earlier bytes.
     async fn begin_with(&mut self, response: &Response, had_range: bool) -> Result<(), StoreError> {
         let url = self.job.uri.to_url();
         let length = match response.status() {
@@ -210,7 +211,7 @@ impl<'a> Receiving<'a> {
         self.begin(head).await
     }
 
-    /// Nothing that came so far, or is on its way, belongs to what comes now.
+    /// Starts again: neither received bytes nor those in transit belong to the new response.
     async fn begin(&mut self, head: PackageHead) -> Result<(), StoreError> {
         self.pieces.clear();
         self.by_parts = false;
@@ -222,7 +223,7 @@ impl<'a> Receiving<'a> {
     }
 }
 
-/// Whether a request failed for its range alone, and the whole can be had. Some servers do not know what a range is.
+/// Whether a request failed only because of its range, and the whole is available. Some servers do not know ranges.
 fn is_about_range(error: &WebError, range: &Range) -> bool {
     let is_first = range.if_range.is_none();
     is_no_such_range(error) || (is_first && matches!(error.kind(), ErrorKind::Status(400 | 501)))

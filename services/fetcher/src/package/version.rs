@@ -1,38 +1,39 @@
-//! Which version of a package an answer belongs to, and whether parts of one can be put together.
+//! Which version of a package a response belongs to, and whether parts of one can be combined.
 
 use model::Validators;
 use store::PackageHead;
 use web::{ErrorKind, Response, WebError};
 
-/// What tells the server which version the rest is wanted of: a strong `ETag`, or a `Last-Modified` that no two versions can share
-/// (RFC 9110, 13.1.5).
+/// `If-Range` value for the version: a strong `ETag`, or a `Last-Modified` that no two versions can share (RFC 9110,
+/// 13.1.5).
 pub(super) fn condition(validators: &Validators) -> Option<String> {
     match &validators.etag {
         Some(etag) if !etag.starts_with("W/") => Some(etag.clone()),
-        // A weak one says that the server itself does not tell bytes apart.
+        // A weak one says that the server itself does not distinguish the bytes.
         Some(_) => None,
         None => validators.last_modified.clone(),
     }
 }
 
-/// Whether another request can go on with what came. Where it cannot, a job that ended in time would begin anew again and again, and never
-/// be done; so it would where the server answers each request for the rest with another version.
+/// Whether another request can continue the download. If not, a job that ended in time would start again each time,
+/// and never finish. The same would happen if the server answers each request for the rest with another version.
 pub(super) fn can_go_on(validators: &Validators, accepts_ranges: bool, refused_range: bool) -> bool {
     accepts_ranges && !refused_range && condition(validators).is_some()
 }
 
-/// Whether the server says, or shows, that it gives ranges (RFC 9110, 14.3).
+/// Whether the server announces, or shows, that it supports ranges (RFC 9110, 14.3).
 pub(super) fn accepts_ranges(response: &Response) -> bool {
     let says = response.header("accept-ranges");
     response.status() == 206 || says.is_some_and(|units| units.trim().eq_ignore_ascii_case("bytes"))
 }
 
-/// Whether the server cannot give the range that was asked for: there is no such one (any more), or it gives another.
+/// Whether the server cannot serve the requested range: it does not exist (any more), or the server sent another.
 pub(super) fn is_no_such_range(error: &WebError) -> bool {
     matches!(error.kind(), ErrorKind::Status(416) | ErrorKind::Unasked(206))
 }
 
-/// Whether a 206 is of the version that came so far, as far as it says. It should be by `If-Range`, which not every server heeds.
+/// Whether a 206 is of the version received so far, as far as it says. `If-Range` should ensure that, but not every
+/// server obeys it.
 pub(super) fn is_same(response: &Response, head: &PackageHead) -> bool {
     let total = response.content_range().and_then(|range| range.total);
     is_of(&response.validators(), total, head)
@@ -46,7 +47,7 @@ fn is_of(found: &Validators, total: Option<u64>, head: &PackageHead) -> bool {
     same_version && agree(total, head.length)
 }
 
-/// What is not said contradicts nothing.
+/// A missing value contradicts nothing.
 fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
     one.is_none() || other.is_none() || one == other
 }

@@ -1,8 +1,8 @@
-//! What several tests of packages need.
+//! Helpers for several tests of packages.
 
 use model::{Declaration, JobId, Lane, PackageJob, RunId, Seq, Terms, Validators};
 
-/// A job for the package at `uri`, of which nothing is declared.
+/// A job for the package at `uri`, without any declaration.
 pub(crate) fn package_job(uri: &str) -> PackageJob {
     let uri: model::ResourceUri = uri.parse().expect("an http URI");
     PackageJob {

@@ -1,4 +1,4 @@
-//! What failed before, and is in no list any more.
+//! Earlier failures that no list contains any more.
 
 use catalog::Batch;
 use model::SetId;
@@ -10,8 +10,8 @@ use crate::harvest::Harvest;
 use crate::settle::subject;
 
 impl Harvest {
-    /// What failed before, is not held, and is in no list any more is nobody's problem: the Source does not offer it. Nothing is lost with it, so
-    /// one list is enough; a list that names it again asks for it again.
+    /// Drops earlier failures of resources that are not stored and in no list any more: the Source does not offer
+    /// them. One list is enough, because no data is lost. A list that contains the resource again asks for it again.
     pub(super) async fn settle_unlisted_failures(
         &mut self,
         set: &SetId,

@@ -1,4 +1,4 @@
-//! The differences that an audit found, in a temporary file: there may be as many as there are resources.
+//! The differences of an audit, in a temporary file: there may be as many as resources.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
@@ -10,33 +10,33 @@ use serde::{Deserialize, Serialize};
 /// A resource that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// How.
+    /// Kind of the difference.
     pub difference: DifferenceKind,
     /// The resource.
     pub uri: ResourceUri,
-    /// The same in words.
+    /// Explanation, as text.
     pub why: String,
-    /// The document that speaks of it last.
+    /// The last document that lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// Why nothing is to be done about it, in the operator's words.
+    /// Why the operator ignores it, in the operator's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
 }
 
-/// A difference, and what would put it right.
+/// A difference, and its repair.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     #[serde(flatten)]
     pub(super) difference: Difference,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<PendingRecord>,
-    /// The set whose lists do not name it, by its number.
+    /// The set whose lists omit it, by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) absent_from: Option<usize>,
 }
 
-/// Differences as they are found.
+/// Writer for differences as they are found.
 pub(super) struct Notes(BufWriter<File>);
 
 /// All differences of an audit, in the order of URIs.
@@ -59,10 +59,10 @@ impl Notes {
 }
 
 impl Differences {
-    /// Each of them, from the first one on. One reading at a time.
+    /// Iterates over all differences, from the first on. One iterator at a time.
     ///
     /// # Errors
-    /// When the file cannot be read; so may each of them.
+    /// When the file cannot be read. Each item may fail too.
     pub fn iter(&self) -> io::Result<impl Iterator<Item = io::Result<Difference>> + use<>> {
         Ok(self.found()?.map(|found| Ok(found?.difference)))
     }

@@ -1,5 +1,5 @@
-//! What the manifests of a dump's packages say (RS-33), each read where that costs least, and no package received for it
-//! (docs/adr/0026): from the package that is held, from a copy of the manifest, or from the package at the Source by ranges.
+//! Reads the manifests of a dump's packages (RS-33) without receiving the packages (docs/adr/0026). Each comes from
+//! the cheapest place: the stored package, a copy of the manifest, or ranges of the package at the Source.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::packages::{Said, is_manifest_of, is_same, manifest_context};
 use crate::plan::names;
 use crate::read::{self, DocumentStream, Opened, Part};
 
-/// Bytes of a directory, and of a manifest, that are asked for at most: what is larger is no look any more.
+/// Maximum bytes of a directory, or of a manifest, that are requested. A larger one is not worth a look.
 const MOST: u64 = 64 << 20;
-/// How a manifest is read: one request after the other.
+/// Read-ahead for a manifest: one request after the other.
 const AHEAD: ReadAhead = ReadAhead { chunk: 1 << 20, reads: 1 };
 
-/// Entries of a manifest that was read; or, in words, why it was not.
+/// Number of entries of a manifest that was read, or why it was not.
 type Manifest = Result<u64, String>;
 
 impl Harvest {
-    /// Hears what the packages of a dump hold. Where all of them could be heard, the dump counts as read whole.
+    /// Reads the manifests of a dump's packages. If all could be read, the dump counts as read whole.
     pub(super) async fn hear_packages(
         &mut self,
         heard: &mut Heard,
@@ -63,7 +63,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// The cheapest evidence first.
+    /// Reads one package's manifest, from the cheapest place.
     async fn hear_package(
         &mut self,
         heard: &mut Heard,
@@ -114,7 +114,7 @@ impl Harvest {
         }
     }
 
-    /// The manifest in the package that is held.
+    /// Reads the manifest in the stored package.
     async fn hear_held(
         &mut self,
         heard: &mut Heard,
@@ -142,7 +142,7 @@ impl Harvest {
         }
     }
 
-    /// The copy of the manifest that the dump names.
+    /// Reads the copy of the manifest that the dump links to.
     async fn hear_contents(
         &mut self,
         heard: &mut Heard,
@@ -171,7 +171,7 @@ impl Harvest {
         Ok(manifest)
     }
 
-    /// The manifest in the package at the Source.
+    /// Reads the manifest in the package at the Source.
     async fn hear_elsewhere(
         &mut self,
         heard: &mut Heard,
@@ -194,7 +194,7 @@ impl Harvest {
         }
     }
 
-    /// The entries of a manifest are words as those of a list are.
+    /// Spools the entries of a manifest like those of a list.
     async fn hear_manifest(
         &mut self,
         heard: &mut Heard,
@@ -250,7 +250,7 @@ impl Harvest {
         Ok(Err("reading its manifest stopped without a result".to_owned()))
     }
 
-    /// Takes back what the manifest has said where it was read first, and broke off: now it is said again, and counts once.
+    /// Discards the entries of a manifest whose reading broke off. It is read again elsewhere, and counts once.
     fn hear_anew(&mut self, heard: &mut Heard, reading: &mut Reading<'_>, named: &Named) {
         let Before { listed, unread, remarks, told } = reading.before;
         if self.run.counters.listed == listed {
@@ -264,7 +264,7 @@ impl Harvest {
         reading.told = told;
     }
 
-    /// How the next document is read: within what is left of the run's limits.
+    /// Options for reading the next document: within what is left of the run's limits.
     pub(super) fn options_within_limits(&self, heard: &Heard) -> resourcesync::Options {
         self.spent.options(&self.options.limits, heard.horizon.options(self.read_mode()))
     }
@@ -274,13 +274,13 @@ impl Harvest {
     }
 }
 
-/// Where a package is held as a whole, and what its server gave with it.
+/// Location of a package that is stored whole, and the validators of its response.
 fn held(known: &PackageRecord) -> Option<(Location, Validators)> {
     let settled = known.settled.as_ref()?;
     Some((settled.location.clone()?, settled.validators.clone()))
 }
 
-/// The manifest in a ZIP, ready to be read; of another package in words why it is not looked at.
+/// The manifest in a ZIP, ready to be read; for another package the reason why it is not read.
 async fn manifest<R: ReadAt + Clone + 'static>(
     package: R,
     limits: &Limits,
@@ -307,8 +307,8 @@ async fn manifest<R: ReadAt + Clone + 'static>(
     Ok(reader)
 }
 
-/// A manifest must be that of the kind of dump that names its package. Where a Change List names packages, nobody knows what their
-/// manifests are called.
+/// Checks that a manifest matches the kind of the dump that lists its package. For packages of a Change List, the
+/// kind of the manifest is undefined.
 fn expect_manifest(header: &Header, dump: &Capability) -> Result<(), String> {
     let is_any = *dump == Capability::ChangeList;
     let found = header.capability.as_ref();

@@ -1,4 +1,4 @@
-//! A package that lies at the Source, read here and there by ranges: its end, its directory and its manifest, and nothing else of it.
+//! A package at the Source, of which only ranges are read: its end, its directory and its manifest.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,9 +12,9 @@ use packages::{ReadAt, SNIFF_BYTES};
 use url::Url;
 use web::{Client, GetRequest, Range, Response, WebError};
 
-/// The least that is asked for at a time: a member's header, and mostly what follows it.
+/// Minimum bytes per request: a member's header, and usually what follows it.
 const LEAST: usize = 64 << 10;
-/// Answers that are kept: what lies in them is not asked for again.
+/// Responses kept, so that their bytes are not requested again.
 const KEPT: usize = 3;
 
 /// A package at the Source.
@@ -27,26 +27,26 @@ pub(super) struct Elsewhere {
     kept: Mutex<VecDeque<(u64, Bytes)>>,
 }
 
-/// What a Source answers to whoever wants the beginning of a package.
+/// The Source's response to a request for the beginning of a package.
 pub(super) enum Approach {
-    /// It is the version that is known.
+    /// It is the known version.
     Known {
-        /// Requests it took.
+        /// Requests made.
         requests: u32,
     },
-    /// It can be read by ranges.
+    /// Ranges work.
     Ranges(Elsewhere),
-    /// It cannot: in words, why.
+    /// Ranges do not work.
     Closed {
         /// Why.
         why: String,
-        /// Requests it took.
+        /// Requests made.
         requests: u32,
     },
 }
 
 impl Elsewhere {
-    /// Asks for the first bytes of a package, unless it is the version of these validators.
+    /// Requests the first bytes of a package, unless it is the version with these validators.
     pub(super) async fn approach(client: &Client, url: &Url, known: Validators) -> Approach {
         let range = Some(Range { from: 0, to: Some(SNIFF_BYTES as u64), if_range: None });
         let request = GetRequest { validators: known, range, ..GetRequest::new(url.clone()) };
@@ -61,7 +61,7 @@ impl Elsewhere {
         let closed = |why: &str| Approach::Closed { why: why.to_owned(), requests };
         let range = response.content_range().filter(|range| range.from == 0);
         let (206, Some(range)) = (response.status(), range) else {
-            // The body is not read: dropped, the answer ends.
+            // The body is not read: dropping it ends the response.
             return closed("its server gives no ranges of it, so it would have to be received as a whole");
         };
         let Some(length) = range.total else {
@@ -113,7 +113,7 @@ impl Elsewhere {
         body(&mut response, (to - from) as usize).await.map_err(io::Error::other)
     }
 
-    /// What tells the server which version is meant (RFC 9110, 13.1.5).
+    /// `If-Range` value for the version that is meant (RFC 9110, 13.1.5).
     fn condition(&self) -> Option<String> {
         match &self.version.etag {
             Some(etag) => Some(etag.clone()).filter(|etag| !etag.starts_with("W/")),
@@ -121,7 +121,7 @@ impl Elsewhere {
         }
     }
 
-    /// Whether an answer is exactly that part, of the version of which the beginning was.
+    /// Whether a response is exactly that range, of the version whose beginning was read.
     fn check(&self, response: &Response, from: u64, to: u64) -> Result<(), String> {
         let range = response.content_range();
         if response.status() != 206 || range.is_none_or(|range| (range.from, range.to) != (from, to)) {
@@ -163,7 +163,7 @@ impl ReadAt for Elsewhere {
     }
 }
 
-/// A body of so many bytes, no more and no less.
+/// Reads a body of exactly `length` bytes.
 async fn body(response: &mut Response, length: usize) -> Result<Bytes, Short> {
     let mut bytes = BytesMut::with_capacity(length);
     while let Some(chunk) = response.chunk().await? {
@@ -178,7 +178,7 @@ async fn body(response: &mut Response, length: usize) -> Result<Bytes, Short> {
     }
 }
 
-/// Why a part of a body did not come.
+/// Why a range was not received.
 #[derive(Debug, thiserror::Error)]
 enum Short {
     #[error(transparent)]

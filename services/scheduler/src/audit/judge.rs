@@ -1,4 +1,4 @@
-//! The comparison of what is held with the last word on it. Pure, so that every case is a test.
+//! Compares a stored record with the last entry about its resource. Pure, so that every case is a test.
 
 use fixity::{Computed, Verdict};
 use model::{Declaration, DifferenceKind, HeldBitstream, Location, Method, ResourceRecord, bytes};
@@ -7,27 +7,27 @@ use resourcesync::Change;
 use crate::decide::{Decision, Known, agree, decide};
 use crate::entry::Planned;
 
-/// What a comparison says.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Held as declared.
+    /// Stored as declared.
     InSync,
-    /// Nothing declared contradicts what is held, and no digest proves it.
+    /// No declaration contradicts the stored bytes, but no digest proves them.
     WithoutFixity,
-    /// What is known here is of a later moment.
+    /// The stored version is newer.
     Newer,
-    /// Neither held nor listed.
+    /// Neither stored nor listed.
     Nothing,
     /// It differs.
     Differs {
         kind: DifferenceKind,
-        /// What would put it right; none where nothing can be done by itself.
+        /// What would repair it; none if an audit cannot.
         decision: Option<Decision>,
         why: String,
     },
 }
 
-/// Compares what is held with the last word on it.
+/// Compares a stored record with the last entry about its resource.
 pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding {
     let known = Known { record, pending: None, baseline_at: None };
     let decision = decide(&word.declaration, &word.listing, word.moment, known);
@@ -65,7 +65,7 @@ pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding 
             let why = format!("the Source tells of a later version: {}", told(&what));
             differs(DifferenceKind::Stale, Some(Decision::Fetch), why)
         }
-        // With nothing at all to compare, a run asks the server; an audit asks for no resource.
+        // Without any declaration to compare, a run asks the server; an audit requests no resource.
         Verdict::LengthOnly | Verdict::NothingDeclared
             if decision == Decision::Fetch && tells_of_another(word, record) =>
         {
@@ -76,7 +76,7 @@ pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding 
     }
 }
 
-/// What a record says of itself that cannot be: an object is named by its content, and what is stored as it is has the length of it.
+/// Contradictions within a record: an object is named by its content, and unencoded bytes have the declared length.
 fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
     match location {
         Location::Object { sha256 } if *sha256 != computed.sha256() => Some(format!(
@@ -96,7 +96,7 @@ fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
     }
 }
 
-/// Whether a plain declaration is that of what is held, and the record holds together.
+/// Whether a plain declaration matches the stored version, and the record is consistent.
 pub(crate) fn is_plainly_held(
     sha256: fixity::Sha256,
     length: Option<u64>,
@@ -109,7 +109,8 @@ pub(crate) fn is_plainly_held(
     })
 }
 
-/// Whether the Source says of this version what it said when it was taken; or says the same last modification.
+/// Whether the Source declares the same about this version as when it was stored, or at least the same last
+/// modification.
 fn is_same_version(declared: &Declaration, before: &Declaration) -> bool {
     let is_said = |one: &Declaration| !one.digests.is_empty() || one.length.is_some();
     let same_said = declared.digests == before.digests
@@ -118,7 +119,7 @@ fn is_same_version(declared: &Declaration, before: &Declaration) -> bool {
     (same_said && is_said(declared)) || (declared.lastmod.is_some() && declared.lastmod == before.lastmod)
 }
 
-/// Whether a word without a digest to compare speaks of something else than the record.
+/// Whether an entry without a comparable digest is about another version than the record.
 fn tells_of_another(word: &Planned, record: &ResourceRecord) -> bool {
     let declared = &word.declaration;
     let has_other_digests = agree(&declared.digests, &record.bitstream.as_ref().expect("held").computed)
@@ -190,7 +191,7 @@ mod tests {
         Planned { uri: "http://h/a".parse().unwrap(), declaration, listing: listing(change, second), moment }
     }
 
-    /// Held since second 1, when this was declared.
+    /// Stored since second 1, the time of its declaration.
     fn held(content: &str, declaration: Declaration) -> ResourceRecord {
         let computed = Computed::of(content.as_bytes());
         ResourceRecord {

@@ -1,9 +1,9 @@
-//! An audit: what is held, compared with what the Source's documents say (RS-32). Documents are read, and of dumps the manifests in their
-//! packages (`dumps`); no resource is asked for, and no package received.
+//! An audit compares the catalog with the Source's documents (RS-32). It reads documents, and of dumps the manifests
+//! in their packages (`dumps`). It requests no resource, and receives no package.
 //!
-//! The words of all documents are put in the order of URIs on the disk (`words`) and laid beside the catalog, which has the same
-//! order. So each side is read once, whatever order documents have, and memory is flat. `judge` compares; what differs goes to a
-//! file (`differences`); `repair` queues it, where that is wished for.
+//! The entries of all documents are sorted by URI on the disk (`words`) and merge-joined with the catalog, which has
+//! the same order. So each side is read once, whatever the order of documents, and memory is constant. `judge`
+//! compares. Differences go to a file (`differences`); `repair` queues them, if requested.
 
 mod differences;
 mod dumps;
@@ -38,29 +38,29 @@ pub(crate) use judge::is_plainly_held;
 use judge::{Finding, judge};
 use read::{Audited, Heard};
 
-/// Differences of each kind that are kept to be shown.
+/// Differences of each kind that are kept for display.
 const SHOWN: u64 = 5;
-/// Resources that are compared before somebody may end it.
+/// Resources compared between two checks for cancellation.
 const AT_ONCE: usize = 512;
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    /// How many differ, and how.
+    /// Number of differences, by kind.
     pub counts: AuditCounts,
-    /// The first few of each kind, and of those that are ignored.
+    /// The first few of each kind, and of the ignored ones.
     pub first: Vec<Difference>,
-    /// All of them.
+    /// All differences.
     pub all: Arc<Differences>,
-    /// What could not be compared, and why: the first of it.
+    /// What could not be compared, and why: the first remarks.
     pub remarks: Vec<String>,
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 struct Comparison {
     sets: Vec<Audited>,
     documents: Vec<(Arc<str>, SetId)>,
-    /// Whether part of what the Source offers could not be found out.
+    /// Whether discovery of the Source's offer was incomplete.
     is_partial: bool,
     counts: AuditCounts,
     first: Vec<Difference>,
@@ -68,7 +68,7 @@ struct Comparison {
 }
 
 impl Harvest {
-    /// Compares, and queues what differs where that is wished for. The catalog is not written otherwise.
+    /// Compares, and queues the differences if requested. Writes nothing else to the catalog.
     pub(crate) async fn audit(&mut self) -> Result<Audit, HarvestError> {
         let horizon = Horizon::at(self.clock.now());
         let mut heard = Heard::new(horizon);
@@ -102,14 +102,14 @@ impl Harvest {
         Ok(audit)
     }
 
-    /// The end of an audit that puts nothing right: its record is all that is written.
+    /// Ends an audit without repair: only its record is written.
     pub(crate) async fn end_audit(&mut self) -> Result<(), HarvestError> {
         self.run.phase = Phase::Finished;
         self.run.finished_at = Some(self.clock.now());
         self.commit(Batch::new()).await
     }
 
-    /// Asks the Source what it offers. Tells too whether that is not all.
+    /// Runs discovery. Also returns whether its result is incomplete.
     async fn offered(&mut self, heard: &mut Heard) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
         let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
         let known = known.map(|known| known.documents).unwrap_or_default();
@@ -129,7 +129,7 @@ impl Harvest {
         Ok((found.sets, !found.failures.is_empty()))
     }
 
-    /// Times after the lists of which no Change List tells.
+    /// Number of gaps after the lists: times that no Change List covers.
     fn gaps_after(&self, sets: &[Audited], heard: &mut Heard) -> u64 {
         let mut gaps = 0;
         for set in sets {
@@ -147,7 +147,7 @@ impl Harvest {
         gaps
     }
 
-    /// Looks at what is laid beside each other.
+    /// Processes the merge join.
     async fn compare_all(&self, comparison: &mut Comparison, mut beside: Beside) -> Result<(), HarvestError> {
         let mut looked_at: usize = 0;
         while let Some(met) = beside.next().await? {
@@ -162,7 +162,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// What is ignored differs and is left alone, as long as the Source says the same of it.
+    /// Marks a difference as ignored, as long as the Source's declaration is unchanged.
     async fn left_alone(&self, mut found: Found) -> Result<Found, HarvestError> {
         let Some(plan) = found.plan.as_ref().filter(|_| self.has_ignored) else { return Ok(found) };
         let problem = self.catalog.problem(&subject(&found.difference.uri)).await?;
@@ -213,7 +213,7 @@ impl Harvest {
         Ok(None)
     }
 
-    /// What is held and no list names.
+    /// Handles a stored resource that no list contains.
     fn not_listed(
         &self,
         comparison: &mut Comparison,
@@ -250,12 +250,12 @@ impl Harvest {
 }
 
 impl Comparison {
-    /// The audited sets that a resource is of, by their numbers.
+    /// The audited sets of a resource, by number.
     fn sets_of(&self, record: &ResourceRecord) -> impl Iterator<Item = usize> {
         (0..self.sets.len()).filter(|n| record.sets.contains(&self.sets[*n].id))
     }
 
-    /// Counts a resource of these sets that is held.
+    /// Counts a stored resource of these sets.
     fn count_held(&mut self, sets: &[SetId]) {
         self.counts.held += 1;
         for set in self.sets.iter_mut().filter(|set| sets.contains(&set.id)) {
@@ -282,13 +282,13 @@ impl Comparison {
     }
 }
 
-/// Whether a set offers what tells everything of it.
+/// Whether a set offers documents that contain all its resources.
 fn tells_all(set: &SetRecord) -> bool {
     let kinds = [Capability::ResourceList, Capability::ResourceDump];
     kinds.iter().any(|kind| set.documents(kind).next().is_some())
 }
 
-/// What would put a difference right.
+/// The plan that repairs a difference.
 fn plan(
     word: Planned,
     kind: DifferenceKind,

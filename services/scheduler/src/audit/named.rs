@@ -1,5 +1,5 @@
-//! The packages that a dump names, in a temporary file: they are looked at when the dump is read to its end, so that no answer stays open
-//! meanwhile.
+//! The packages that a dump lists, in a temporary file. They are processed after the dump is read to its end, so that
+//! no response stays open meanwhile.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::packages;
 
-/// A package that a dump names.
+/// A package that a dump lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Named {
     pub(super) uri: String,
     pub(super) declaration: Declaration,
-    /// What the dump says of its moments.
+    /// Its times, from the dump.
     pub(super) metadata: Metadata,
-    /// Where a copy of its manifest is, if the dump says.
+    /// URL of a copy of its manifest, if the dump gives one.
     pub(super) contents: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Named {
 #[derive(Debug)]
 pub(super) struct NamedPackages {
     file: BufWriter<File>,
-    /// Where each lies, and since when it tells.
+    /// Start of its interval, and its place in the file.
     places: Vec<(Option<Timestamp>, u64, usize)>,
     end: u64,
 }
@@ -56,7 +56,7 @@ impl NamedPackages {
         Ok(())
     }
 
-    /// All of them, in the order of time, whatever order their dump has.
+    /// All packages in chronological order, whatever order their dump has.
     pub(super) fn all(self) -> io::Result<impl Iterator<Item = io::Result<Named>>> {
         let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let mut places = self.places;

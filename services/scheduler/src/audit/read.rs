@@ -1,4 +1,4 @@
-//! What the documents of a Source say, entry by entry.
+//! Reads the entries of a Source's documents.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -21,15 +21,15 @@ use crate::plan::names;
 use crate::queue;
 use crate::read::{self, Opened, Part};
 
-/// Remarks kept for a person to see.
+/// Remarks kept for display.
 const MOST_REMARKS: usize = 100;
 
-/// What was heard so far.
+/// State of the reading so far.
 pub(super) struct Heard {
     pub(super) words: Words,
-    /// The documents that words come from, with their sets.
+    /// The documents of the spooled entries, with their sets.
     pub(super) documents: Vec<(Arc<str>, SetId)>,
-    /// What could not be compared, and why: the first of them.
+    /// What could not be compared, and why: the first remarks.
     pub(super) remarks: Vec<String>,
     pub(super) unread: u64,
     pub(super) horizon: Horizon,
@@ -40,7 +40,7 @@ pub(super) struct Audited {
     pub(super) id: SetId,
     pub(super) lists: Lists,
     pub(super) at_latest: Option<Timestamp>,
-    /// Whether its lists were read whole and without a doubt, so that what they do not name is not there.
+    /// Whether its lists were read whole and without doubtful entries, so that a resource that they omit is absent.
     pub(super) is_whole: bool,
     /// Its change documents.
     pub(super) changes: Vec<DocumentRecord>,
@@ -48,38 +48,38 @@ pub(super) struct Audited {
     pub(super) to_delete: u64,
 }
 
-/// A document to be read.
+/// A document to read.
 struct Next {
     uri: String,
-    /// What its index says of its beginning.
+    /// Start of its interval, from its index.
     from: Option<Timestamp>,
     parent: Option<String>,
-    /// Indexes that lead to it, one above the other.
+    /// Nested indexes above it.
     above: u32,
 }
 
-/// A document that was read.
+/// A document that is being read.
 pub(super) struct Reading<'a> {
     pub(super) record: DocumentRecord,
     context: Option<Context>,
-    /// What is told up to this moment is in the lists.
+    /// The lists contain the changes up to this time.
     after: Option<Timestamp>,
     pub(super) told: Told,
     parts: Vec<Next>,
-    /// The document that words come from, by its number.
+    /// The document of the spooled entries, by number.
     pub(super) number: usize,
     pub(super) set: &'a SetId,
-    /// Indexes that lead to it, one above the other.
+    /// Nested indexes above it.
     above: u32,
-    /// The packages that it names.
+    /// The packages that it lists.
     packages: Option<NamedPackages>,
-    /// Whether something about their manifests casts doubt on what these do not say.
+    /// Whether a doubtful manifest makes it unclear what the manifests omit.
     pub(super) is_doubtful: bool,
-    /// How it stood before the package that is looked at.
+    /// State before the current package.
     pub(super) before: Before,
 }
 
-/// How things stand before a package is heard. Reading its manifest may break off, and begin anew elsewhere.
+/// State before a package is read. Reading its manifest may break off, and start again elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Before {
     pub(super) listed: u64,
@@ -93,13 +93,13 @@ impl Heard {
         Self { words: Words::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
     }
 
-    /// Takes down a document that words come from, and gives its number.
+    /// Registers a document whose entries are spooled, and returns its number.
     pub(super) fn begin(&mut self, document: &str, set: &SetId) -> usize {
         self.documents.push((document.into(), set.clone()));
         self.documents.len() - 1
     }
 
-    /// Notes that something could not be compared.
+    /// Records that something could not be compared.
     pub(super) fn miss(&mut self, what: impl FnOnce() -> String) {
         self.unread += 1;
         self.remark(what);
@@ -113,7 +113,7 @@ impl Heard {
 }
 
 impl Harvest {
-    /// Hears what a set's lists say, and the changes since.
+    /// Reads a set's lists, and the changes since.
     pub(super) async fn hear(
         &mut self,
         heard: &mut Heard,
@@ -171,7 +171,7 @@ impl Harvest {
             let mut parts: Vec<Next> =
                 parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
             self.spent.queue(parts.len());
-            // Changes in the order of time, whatever order an index has.
+            // Changes in chronological order, whatever order an index has.
             parts.sort_by_key(|part| part.from);
             queue.extend(parts);
         }
@@ -265,7 +265,7 @@ impl Harvest {
             }
         }
         self.spent.end_document(stream.bytes());
-        // Its answer takes a place of its origin, which the packages may need.
+        // Its response takes a permit of its origin, which the packages may need.
         drop(stream);
         if let Some(packages) = reading.packages.take() {
             Box::pin(self.hear_packages(heard, &mut reading, packages)).await?;
@@ -275,7 +275,7 @@ impl Harvest {
         Ok((reading.record, reading.parts))
     }
 
-    /// Leaves of the documents that one leads to what the run's limits allow. Tells the limit that forbids the rest.
+    /// Cuts the documents that an index leads to, to the run's limits. Returns the limit that excludes the rest.
     fn cut_parts(&self, reading: &mut Reading<'_>) -> Option<LimitMet> {
         let (room, met) = self.spent.room_for(&self.options.limits, reading.above, reading.parts.len());
         reading.parts.truncate(room);
@@ -307,7 +307,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// An entry about a resource is a word on it.
+    /// Spools an entry about a resource.
     pub(super) async fn hear_entry(
         &mut self,
         heard: &mut Heard,
@@ -322,7 +322,7 @@ impl Harvest {
         match context.read(entry) {
             Ok(word) => {
                 word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
-                // The lists know of it.
+                // The lists already contain it.
                 if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
                     heard.words.add(&word, reading.number)?;
                     heard.words.make_room().await?;
@@ -345,19 +345,19 @@ impl Reading<'_> {
         self.record.root == Some(Root::SitemapIndex)
     }
 
-    /// Whether an entry leads to a package: all those of a dump do, and those of a Change List that tell of no change.
+    /// Whether an entry leads to a package: every entry of a dump, and an entry of a Change List without a change.
     fn is_package(&self, context: &Context, entry: &Entry) -> bool {
         matches!(self.record.capability, Capability::ResourceDump | Capability::ChangeDump)
             || context.is_package(entry)
     }
 
-    /// Whether what an entry leads to tells only of what the lists contain.
+    /// Whether the target of an entry covers only changes that the lists contain.
     fn is_told(&self, entry: &Entry, horizon: Horizon) -> bool {
         let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
         until.zip(self.after).is_some_and(|(until, after)| until < after)
     }
 
-    /// A package that tells only of what the lists contain is not looked at.
+    /// Adds a package, unless it covers only changes that the lists contain.
     fn name_package(&mut self, entry: &Entry, horizon: Horizon) -> io::Result<()> {
         if self.is_told(entry, horizon) {
             return Ok(());
@@ -370,13 +370,13 @@ impl Reading<'_> {
         packages.add(&Named::of(entry))
     }
 
-    /// What the manifests told counts as told by the document that names them.
+    /// Attributes the changes in the manifests to the document that lists them.
     fn take_packages(&mut self) {
         self.record.doubtful |= self.is_doubtful;
         (self.record.oldest_change, self.record.latest_change) = (self.told.oldest, self.told.latest);
     }
 
-    /// A part that tells only of what the lists contain is not read.
+    /// Adds a part, unless it covers only changes that the lists contain.
     fn lead_to(&mut self, entry: Entry, horizon: Horizon) {
         self.record.documents += 1;
         if self.is_told(&entry, horizon) {

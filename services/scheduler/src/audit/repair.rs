@@ -1,4 +1,4 @@
-//! Putting right what an audit found: exactly that is queued, and goes the way of everything else.
+//! Repairs the differences of an audit: queues exactly these, and processes them like any other pending record.
 
 use catalog::Batch;
 use model::{PendingRecord, Phase};
@@ -11,14 +11,14 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::settle::subject;
 
-/// Records that travel in one batch.
+/// Records per batch.
 const BATCH: usize = 500;
 
 impl Harvest {
-    /// Queues what differs. What no list names goes by the rules for absent resources: it is noted, and deleted when that is confirmed, under
-    /// the same guard.
+    /// Queues the differences. Resources that no list contains follow the rules for absent resources: the absence is
+    /// recorded, and the resource is deleted when it is confirmed, under the same deletion guard.
     pub(super) async fn repair(&mut self, audit: &mut Audit, sets: &[Audited]) -> Result<(), HarvestError> {
-        // Whoever takes this run up after a crash works off what was queued; the next audit finds the rest.
+        // The owner that resumes this run after a crash works off what was queued; the next audit finds the rest.
         self.run.phase = Phase::Dispatching;
         let mut guarded = Vec::with_capacity(sets.len());
         for set in sets {
@@ -36,7 +36,7 @@ impl Harvest {
             let Found { difference, plan, absent_from } = found?;
             let uri = &difference.uri;
             if let Some(plan) = plan {
-                // What was received of a version that no list had declared may be the one that is declared now.
+                // A candidate that no list had declared may be what is declared now.
                 let candidate = match self.has_problems {
                     true => self.catalog.problem(&subject(uri)).await?,
                     false => None,

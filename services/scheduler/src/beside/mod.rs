@@ -1,5 +1,5 @@
-//! Words and records beside each other: what documents say and what the catalog has, both in the order of URIs, so that each is gone through once whatever
-//! order documents have, and memory is flat (docs/adr/0022, docs/adr/0038).
+//! Merge join of document entries ("words") and catalog records, both sorted by URI. Each side is read once whatever
+//! the order of documents, and memory is constant (docs/adr/0022, docs/adr/0038).
 
 mod silence;
 mod word;
@@ -20,72 +20,72 @@ pub(crate) use word::Word;
 use words::{BATCHES_AHEAD, Sorted};
 pub(crate) use words::{Counting, Words};
 
-/// Records that travel together.
+/// Records per batch.
 const BATCH: usize = 512;
-/// Words on one resource that are looked at together.
+/// Words on one resource that are returned together.
 const MOST_WORDS: usize = 256;
 
-/// Which records are laid beside the words.
+/// Which records are joined with the words.
 #[derive(Debug, Clone)]
 pub(crate) enum Records {
-    /// All that are wanted: what no word names is met too.
+    /// All wanted records, so that resources without a word are met too.
     All(Filter),
-    /// Those that words name.
+    /// Records of the resources that have a word.
     Named,
 }
 
-/// A record of the catalog, of which what is held was read.
+/// A catalog record, of which only the stored resource was read.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) unread: UnreadResource,
     pub(crate) holding: Holding,
 }
 
-/// A resource that is named, known, or both.
+/// A resource with words, a record, or both.
 #[derive(Debug)]
 pub(crate) struct Met {
-    /// What is said of it, in the order in which words count.
+    /// Its words, in the order in which they count.
     pub(crate) words: Said,
     pub(crate) known: Option<Known>,
-    /// The words go on with a resource that was met before: no record is met with them.
+    /// More words on the resource that was returned last. They come without records.
     pub(crate) goes_on: bool,
 }
 
-/// Words on one resource: mostly there is one.
+/// Words on one resource; usually one.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     first: Option<Word>,
     more: Vec<Word>,
 }
 
-/// Both sides, as far as they were not looked at yet.
+/// Both sides, as far as they are not processed yet.
 pub(crate) struct Beside {
     source: Source,
     words: Side<Word>,
     records: Side<Known>,
-    /// The resource whose words were too many to be looked at together.
+    /// The resource that has more words than are returned together.
     unfinished: Option<Vec<u8>>,
 }
 
-/// Words, with the records of the resources that they name.
+/// Words, with the records of their resources.
 type WordsAndRecords = Result<(Vec<Word>, Vec<Known>), HarvestError>;
 
-/// Where both sides come from, some at a time.
+/// Input of the join.
 enum Source {
-    /// Each by itself.
+    /// Two independent streams.
     Apart { words: Sorted, records: mpsc::Receiver<Result<Vec<Known>, CatalogError>> },
-    /// Words, with the records of the resources that they name.
+    /// Words, with the records of their resources.
     Together(mpsc::Receiver<WordsAndRecords>),
 }
 
-/// One side: what has come, and the first of it.
+/// One side: the received batch, and its first item.
 struct Side<T> {
     batch: vec::IntoIter<T>,
     next: Option<T>,
 }
 
 impl Beside {
-    /// Begins to lay words beside the records of a catalog, as these are now.
+    /// Starts to join words with the current records of a catalog.
     pub(crate) async fn begin(
         catalog: &Catalog,
         words: Sorted,
@@ -101,7 +101,8 @@ impl Beside {
     /// The next resource.
     ///
     /// # Errors
-    /// [`HarvestError::Temporary`] when words cannot be read back, [`HarvestError::Catalog`] when records cannot be read.
+    /// [`HarvestError::Temporary`] when words cannot be read back, [`HarvestError::Catalog`] when records cannot be
+    /// read.
     pub(crate) async fn next(&mut self) -> Result<Option<Met>, HarvestError> {
         self.fill_words().await?;
         self.fill_records().await?;
@@ -129,7 +130,7 @@ impl Beside {
         Ok(Some(Met { words, known, goes_on }))
     }
 
-    /// Has the next word at hand, if there is one.
+    /// Fetches the next word, if there is one.
     async fn fill_words(&mut self) -> Result<(), HarvestError> {
         while !self.words.is_filled() {
             let batch = match &mut self.source {
@@ -151,10 +152,10 @@ impl Beside {
         Ok(())
     }
 
-    /// Has the next record at hand, if there is one.
+    /// Fetches the next record, if there is one.
     async fn fill_records(&mut self) -> Result<(), HarvestError> {
         while !self.records.is_filled() {
-            // Those that come with words were all met with the words before.
+            // Records that come with words were all received with the words before.
             let Source::Apart { records, .. } = &mut self.source else { return Ok(()) };
             let Some(batch) = records.recv().await else { return Ok(()) };
             self.records.batch = batch?.into_iter();
@@ -170,7 +171,7 @@ impl<T> Default for Side<T> {
 }
 
 impl<T> Side<T> {
-    /// Whether one is at hand, of what has come.
+    /// Whether an item of the received batch is available.
     fn is_filled(&mut self) -> bool {
         if self.next.is_none() {
             self.next = self.batch.next();
@@ -200,23 +201,23 @@ impl Said {
         self.more.len() == MOST_WORDS
     }
 
-    /// The only word, where there is but one.
+    /// The only word, if there is exactly one.
     pub(crate) fn only(&self) -> Option<&Word> {
         self.first.as_ref().filter(|_| self.more.is_empty())
     }
 }
 
-/// All records of wanted resources, tombstones too.
+/// All records of wanted resources, tombstones included.
 async fn all(
     catalog: &Catalog,
     filter: Filter,
 ) -> Result<mpsc::Receiver<Result<Vec<Known>, CatalogError>>, HarvestError> {
     let mut scan = catalog.scan_resources_unread(BATCH).await?;
-    // Two tasks: to read the records takes as long as to find them.
+    // Two tasks, because reading the records takes as long as finding them.
     let (found, mut unread) = mpsc::channel(BATCHES_AHEAD);
     tokio::spawn(async move {
         while let Some(batch) = scan.next().await {
-            // Whoever listens no more has no use for it.
+            // The receiver is gone, so the rest is not needed.
             if found.send(batch).await.is_err() {
                 return;
             }
@@ -234,7 +235,7 @@ async fn all(
     Ok(receiver)
 }
 
-/// Reads what is held of each resource that is wanted.
+/// Reads the stored state of each wanted resource.
 fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<Known>, CatalogError> {
     let mut known = Vec::with_capacity(batch.len());
     for unread in batch {
@@ -246,7 +247,7 @@ fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<Known>, Ca
     Ok(known)
 }
 
-/// The words, each batch with the records of the resources that it names.
+/// The words, each batch with the records of its resources.
 fn named(mut words: Sorted, mut walk: ResourceWalk) -> mpsc::Receiver<WordsAndRecords> {
     let (both, receiver) = mpsc::channel(BATCHES_AHEAD);
     tokio::spawn(async move {
@@ -259,7 +260,7 @@ fn named(mut words: Sorted, mut walk: ResourceWalk) -> mpsc::Receiver<WordsAndRe
                 },
                 Err(error) => Err(error.into()),
             };
-            // Whoever listens no more has no use for it.
+            // The receiver is gone, so the rest is not needed.
             if both.send(found).await.is_err() {
                 return;
             }
@@ -268,7 +269,7 @@ fn named(mut words: Sorted, mut walk: ResourceWalk) -> mpsc::Receiver<WordsAndRe
     receiver
 }
 
-/// The records of the resources that words name, but for the one that was asked for last.
+/// The records of the resources of these words, except the last one looked up.
 async fn find(
     walk: &mut ResourceWalk,
     words: &[Word],

@@ -1,4 +1,5 @@
-//! What the lists of a set do not name, of what is held of it: found in the same pass in which the lists are laid beside the catalog.
+//! Absences of a set: stored resources that its lists omit. They are found in the pass that joins the lists with the
+//! catalog.
 
 use std::io;
 use std::iter::Peekable;
@@ -7,58 +8,59 @@ use model::ResourceUri;
 
 use crate::absentees::Absentees;
 
-/// What a set's lists say by not naming it.
+/// Absences of a set.
 #[derive(Debug, Default)]
 pub(crate) struct Silence {
-    /// Whether names came that were not laid beside the catalog yet.
+    /// Whether names arrived that are not joined with the catalog yet.
     pub(crate) is_fresh: bool,
-    /// What was found when they were; none before.
+    /// Result of the last join; none before the first.
     pub(crate) found: Option<Unnamed>,
 }
 
-/// What no list of a set has named.
+/// Resources that no list of a set contains.
 #[derive(Debug)]
 pub(crate) struct Unnamed {
-    /// Resources held of the set.
+    /// Stored resources of the set.
     pub(crate) held: u64,
-    /// Those of them that were not named.
+    /// Stored resources that are absent.
     pub(crate) absent: Absentees,
-    /// What failed before and was not named, of whatever set.
+    /// Failed resources that are absent, of any set.
     pub(crate) failed: Absentees,
 }
 
-/// One pass over all that is held and all that has failed. Earlier ones did not know the names of this one: only what none of them named is unnamed.
+/// One pass over all stored and all failed resources. Earlier passes did not have the names of this one, so a
+/// resource is absent only if it was absent in all of them.
 pub(crate) struct Sayings {
     held: u64,
     absent: Narrowed,
     failed: Narrowed,
 }
 
-/// Those that were unnamed before and are unnamed now, in the order of URIs.
+/// Resources that were absent before and are absent now, in the order of URIs.
 struct Narrowed {
     before: Option<Peekable<Box<dyn Iterator<Item = ResourceUri> + Send>>>,
     now: Absentees,
 }
 
 impl Sayings {
-    /// Begins a pass behind an earlier one.
+    /// Starts a pass after an earlier one.
     pub(crate) fn after(before: Option<Unnamed>) -> io::Result<Self> {
         let (absent, failed) = before.map(|before| (before.absent, before.failed)).unzip();
         Ok(Self { held: 0, absent: Narrowed::of(absent)?, failed: Narrowed::of(failed)? })
     }
 
-    /// A resource is held of the set.
+    /// Records a stored resource of the set.
     pub(crate) fn note_held(&mut self, uri: &[u8], is_named: bool) -> io::Result<()> {
         self.held += 1;
         if is_named { Ok(()) } else { self.absent.note(uri) }
     }
 
-    /// A resource failed before, and is not named.
+    /// Records a failed resource that the lists omit.
     pub(crate) fn note_failed(&mut self, uri: &[u8]) -> io::Result<()> {
         self.failed.note(uri)
     }
 
-    /// The end of the pass.
+    /// Ends the pass.
     pub(crate) fn finish(self) -> Unnamed {
         Unnamed { held: self.held, absent: self.absent.now, failed: self.failed.now }
     }

@@ -1,4 +1,5 @@
-//! What an entry says, as bytes: written once, and mostly never read back, since an entry that says what is held is settled by its beginning.
+//! Binary form of an entry. It is written once, and usually only its head is read back: that settles an entry which
+//! matches the stored version.
 
 use std::io;
 use std::sync::Arc;
@@ -10,19 +11,20 @@ use resourcesync::Change;
 
 use crate::entry::{Moment, Planned};
 
-/// Bytes of a word before its URI: three numbers (the URI's length, the rest's length, the document), its kind, a digest, a length.
+/// Bytes of a word before its URI: three numbers (length of the URI, length of the rest, document), its kind, a
+/// digest, a length.
 pub(super) const HEAD: usize = 4 + 4 + 4 + 1 + 32 + 8;
-/// Stands for a length that was not declared.
+/// Value for an undeclared length.
 const NO_LENGTH: u64 = u64::MAX;
 
-/// The only digest declared is the SHA-256 of the head, and nothing else has to be compared.
+/// Flag: the only declared digest is the SHA-256 in the head, and nothing else must be compared.
 const PLAIN: u8 = 1;
-/// It says nothing but the URI.
+/// Flag: only the URI, without any declaration.
 const NAME: u8 = 2;
-/// It tells of a change.
+/// Flag: a change.
 const CHANGE: u8 = 4;
 
-/// What an entry says of a resource, or its name alone.
+/// An entry about a resource, or only its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Word {
     head: [u8; HEAD],
@@ -40,12 +42,12 @@ impl Word {
         &self.bytes[..number_at(&self.head, 0)]
     }
 
-    /// The document, by its number.
+    /// The document, by number.
     pub(crate) fn document(&self) -> usize {
         number_at(&self.head, 8)
     }
 
-    /// The only digest declared, and the length, where nothing else has to be compared.
+    /// The only declared digest, and the length, if nothing else must be compared.
     pub(crate) fn plain(&self) -> Option<(Sha256, Option<u64>)> {
         (self.head[12] & PLAIN != 0).then(|| {
             let sha256: [u8; 32] = self.head[13..45].try_into().unwrap_or_default();
@@ -54,29 +56,29 @@ impl Word {
         })
     }
 
-    /// Whether it is a name alone: nothing is asked for.
+    /// Whether it is only a name, which needs no decision.
     pub(crate) fn is_name(&self) -> bool {
         self.head[12] & NAME != 0
     }
 
-    /// Whether it tells of a change; else it names what a list lists.
+    /// Whether it is a change; otherwise it is an entry of a list.
     pub(crate) fn is_change(&self) -> bool {
         self.head[12] & CHANGE != 0
     }
 
-    /// Whether it certainly speaks of an earlier moment than another one.
+    /// Whether it is certainly of an earlier time than another word.
     pub(super) fn is_earlier(&self, other: &Self) -> io::Result<bool> {
         let [_, _, _, moment, _] = self.rest().times()?;
         let [_, as_of, ..] = other.rest().times()?;
         Ok(moment.zip(as_of).is_some_and(|(moment, as_of)| moment < as_of))
     }
 
-    /// What stands behind its URI and the kind of change.
+    /// The bytes after its URI and the kind of change.
     fn rest(&self) -> Rest<'_> {
         Rest(self.bytes.get(self.uri().len() + 1..).unwrap_or_default())
     }
 
-    /// The word as it was planned; `documents` are those of the numbers.
+    /// Decodes the entry; `documents` are indexed by number.
     pub(crate) fn read(&self, documents: &[(Arc<str>, SetId)]) -> io::Result<Planned> {
         let uri = self.uri();
         let mut rest = Rest(&self.bytes[uri.len()..]);
@@ -118,7 +120,7 @@ impl Word {
     }
 }
 
-/// Writes the word of an entry of the document with this number.
+/// Encodes an entry of the document with this number.
 pub(super) fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::Result<()> {
     let Planned { uri, declaration, listing, moment } = word;
     let begin = to.len();
@@ -144,7 +146,7 @@ pub(super) fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::R
     put_perhaps(to, declaration.encoding.as_deref())?;
     put_number(to, declaration.unjudged.len())?;
     declaration.unjudged.iter().try_for_each(|value| put_bytes(to, value.as_bytes()))?;
-    // The only digest of a plain word stands in its head.
+    // The only digest of a plain word is in its head.
     let digests = if plain.is_some() { &[] } else { declaration.digests.as_slice() };
     put_number(to, digests.len())?;
     for digest in digests {
@@ -162,7 +164,7 @@ pub(super) fn encode(to: &mut Vec<u8>, word: &Planned, document: usize) -> io::R
     finish(to, begin, uri, document, kind)
 }
 
-/// Writes a name that the document with this number gives.
+/// Encodes a name from the document with this number.
 pub(super) fn encode_name(to: &mut Vec<u8>, uri: &ResourceUri, document: usize) -> io::Result<()> {
     let begin = to.len();
     to.resize(begin + HEAD, 0);
@@ -182,14 +184,14 @@ fn finish(to: &mut [u8], begin: usize, uri: &ResourceUri, document: usize, kind:
     Ok(())
 }
 
-/// Of a head: the length of the URI at 0, of the rest at 4, the document's number at 8.
+/// A number in a head: the length of the URI at 0, of the rest at 4, the document's number at 8.
 pub(super) fn number_at(head: &[u8], at: usize) -> usize {
     let bytes: [u8; 4] = head[at..at + 4].try_into().unwrap_or_default();
     // It was a usize when it was written.
     u32::from_le_bytes(bytes) as usize
 }
 
-/// A byte that says which of them are given, then these.
+/// Writes a byte that says which times are given, then these.
 fn put_times(to: &mut Vec<u8>, times: [Option<Timestamp>; 5]) {
     let given = to.len();
     to.push(0);
@@ -219,7 +221,7 @@ fn put_perhaps(to: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
     text.map_or(Ok(()), |text| put_bytes(to, text.as_bytes()))
 }
 
-/// What is left to be read of a word.
+/// Decoder for the rest of a word.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -1,5 +1,5 @@
-//! What documents say of resources, one word for each entry, put in the order of URIs on the disk: so it can be laid beside the catalog, which
-//! has that order, in one pass and with the same memory whatever their number.
+//! External sort of document entries, one word per entry, by URI on the disk. The result is merge-joined with the
+//! catalog, which has the same order. That takes one pass and constant memory, whatever their number.
 
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashSet};
@@ -13,26 +13,27 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::word::{HEAD, Word, encode, encode_name, number_at};
 use crate::entry::Planned;
 
-/// Bytes of words that are sorted in memory. Twice as many are held while one portion is written and the next one fills.
+/// Bytes of words that are sorted in memory. Twice as many are in memory while one portion is written and the next
+/// one fills.
 const PORTION: usize = 24 * 1024 * 1024;
-/// Room for the words that make a portion full.
+/// Spare capacity for the words that complete a portion.
 const SPARE: usize = 512 * 1024;
-/// So few bytes of words need no file.
+/// Up to this size, words need no file.
 const FEW: usize = 1024 * 1024;
-/// Words that travel together.
+/// Words per batch.
 const BATCH: usize = 512;
-/// Batches that may wait to be looked at.
+/// Batches that may wait for the join.
 pub(super) const BATCHES_AHEAD: usize = 4;
 
-/// Words as they come.
+/// Collects words.
 #[derive(Debug)]
 pub(crate) struct Words {
     portion: Portion,
     limit: usize,
     runs: Vec<File>,
-    /// The portion before, which is empty again when it is written.
+    /// The previous portion; empty again once it is written.
     writing: Option<JoinHandle<io::Result<(File, Portion)>>>,
-    /// Documents whose words do not count after all.
+    /// Documents whose words were taken back.
     void: HashSet<usize>,
 }
 
@@ -40,20 +41,20 @@ pub(crate) struct Words {
 #[derive(Debug, Default)]
 struct Portion {
     bytes: Vec<u8>,
-    /// Where each word lies.
+    /// Place of each word.
     places: Vec<(usize, usize)>,
 }
 
 /// Which words on one resource count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// All of them, in the order in which they came.
+    /// All of them, in input order.
     All,
-    /// The last one: of two words the later one, unless it certainly speaks of an earlier moment.
+    /// The last one: the later of two words, unless it is certainly of an earlier time.
     Last,
 }
 
-/// Words in the order of URIs, some at a time.
+/// Words sorted by URI, in batches.
 pub(crate) type Sorted = mpsc::Receiver<io::Result<Vec<Word>>>;
 
 impl Words {
@@ -65,22 +66,22 @@ impl Words {
         Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None, void: HashSet::new() }
     }
 
-    /// Takes the word of an entry of the document with this number. Whoever adds makes room now and then.
+    /// Adds the word of an entry of the document with this number. The caller must call `make_room` now and then.
     pub(crate) fn add(&mut self, word: &Planned, document: usize) -> io::Result<()> {
         self.portion.add(self.limit, |bytes| encode(bytes, word, document))
     }
 
-    /// Takes a name that the document with this number gives.
+    /// Adds a name from the document with this number.
     pub(crate) fn add_name(&mut self, uri: &ResourceUri, document: usize) -> io::Result<()> {
         self.portion.add(self.limit, |bytes| encode_name(bytes, uri, document))
     }
 
-    /// Takes back all that the document with this number has said.
+    /// Discards all words of the document with this number.
     pub(crate) fn take_back(&mut self, document: usize) {
         self.void.insert(document);
     }
 
-    /// Puts the words on the disk that memory is full of.
+    /// Writes a full portion to the disk.
     pub(crate) async fn make_room(&mut self) -> io::Result<()> {
         if self.portion.bytes.len() < self.limit {
             return Ok(());
@@ -88,7 +89,7 @@ impl Words {
         self.spill().await
     }
 
-    /// The words in the order of URIs.
+    /// The words, sorted by URI.
     pub(crate) async fn sorted(mut self, counting: Counting) -> io::Result<Sorted> {
         let is_few = self.runs.is_empty() && self.writing.is_none() && self.portion.bytes.len() <= FEW;
         if !is_few {
@@ -105,7 +106,7 @@ impl Words {
                 }
             };
             if let Err(error) = merged {
-                // Whoever listens no more has no use for it.
+                // The receiver is gone, so the error is not needed.
                 let _ = words.blocking_send(Err(error));
             }
         });
@@ -121,7 +122,7 @@ impl Words {
         Ok(())
     }
 
-    /// Waits for the portion before. Gives its room.
+    /// Waits for the previous portion. Returns its buffers.
     async fn written(&mut self) -> io::Result<Portion> {
         let Some(writing) = self.writing.take() else { return Ok(Portion::default()) };
         let (run, empty) = writing.await.map_err(io::Error::other)??;
@@ -133,7 +134,7 @@ impl Words {
 impl Portion {
     fn add(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         if self.bytes.len() > FEW && self.bytes.capacity() < limit {
-            // At once: a portion that doubles in size takes twice the memory at its end.
+            // All at once: a portion that grows by doubling takes twice the memory at its end.
             self.bytes.reserve_exact(limit + SPARE - self.bytes.len());
         }
         let begin = self.bytes.len();
@@ -142,7 +143,7 @@ impl Portion {
         Ok(())
     }
 
-    /// Puts it in the order of URIs; words on one resource stay in the order in which they came.
+    /// Sorts by URI; words on one resource keep their input order.
     fn sort(&mut self) {
         let bytes = &self.bytes;
         let uri = |(begin, end): &(usize, usize)| {
@@ -160,7 +161,7 @@ impl Portion {
         Ok(Cursor::new(sorted))
     }
 
-    /// Writes it to a file, sorted. Gives its room back.
+    /// Writes the sorted portion to a file. Returns its buffers.
     fn put_away(mut self) -> io::Result<(File, Self)> {
         self.sort();
         let mut file = BufWriter::with_capacity(256 * 1024, tempfile::tempfile()?);
@@ -174,13 +175,13 @@ impl Portion {
     }
 }
 
-/// The next word of a run.
+/// The next word of a sorted run.
 struct Next {
     word: Word,
     run: usize,
 }
 
-/// Lays sorted runs together, without what void documents have said.
+/// Merges sorted runs, without the words of void documents.
 fn merge(
     mut runs: Vec<impl Read>,
     void: &HashSet<usize>,
@@ -193,7 +194,7 @@ fn merge(
     }
     let mut batch: Vec<Word> = Vec::with_capacity(BATCH);
     while let Some(mut first) = heap.peek_mut() {
-        // Put in its place, the next word of the same run mostly stays where it is: many lists are in order.
+        // Replaced in place, the next word of the same run usually stays on top: many lists are sorted.
         let word = match read(&mut runs[first.run])? {
             Some(next) => std::mem::replace(&mut first.word, next),
             None => PeekMut::pop(first).word,
@@ -217,7 +218,7 @@ fn merge(
         }
         batch.push(word);
     }
-    // Whoever listens no more has no use for it.
+    // The receiver is gone, so the rest is not needed.
     let _ = to.blocking_send(Ok(batch));
     Ok(())
 }
@@ -235,7 +236,7 @@ fn read(run: &mut impl Read) -> io::Result<Option<Word>> {
 }
 
 impl Ord for Next {
-    /// The greatest is the one that comes first: by its URI, then by its run, since earlier runs were filled earlier.
+    /// The heap's greatest item is the first in order: by URI, then by run, because earlier runs were filled earlier.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (other.word.uri(), other.run).cmp(&(self.word.uri(), self.run))
     }

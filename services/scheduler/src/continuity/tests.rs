@@ -13,12 +13,12 @@ fn horizon() -> Horizon {
     Horizon::at("2026-02-01T00:00:00Z".parse().unwrap())
 }
 
-/// The hour of a day.
+/// Hour `n` of a day.
 fn hour(n: u32) -> Timestamp {
     format!("2026-01-01T{n:02}:00:00Z").parse().unwrap()
 }
 
-/// A Change List that was read, with `from` and `until` as they are written.
+/// A Change List that was read, with `from` and `until` as written.
 fn list(run: RunId, from: &str, until: &str) -> DocumentRecord {
     let mut record = queue::queued(run, &SetId::new("s"), &Capability::ChangeList, None);
     record.state = DocumentState::Done;
@@ -53,7 +53,7 @@ fn holes(coverage: &Coverage) -> Vec<(Timestamp, Timestamp)> {
     coverage.holes.iter().map(|hole| (hole.after, hole.before)).collect()
 }
 
-/// The hour that was reached; a closed list's end is the end of its last second.
+/// Asserts the hour that was reached; a closed list ends at the end of its last second.
 #[track_caller]
 fn reaches(coverage: &Coverage, n: u32) {
     let reached = coverage.reached.unwrap();
@@ -134,7 +134,7 @@ fn closed_lists_of_earlier_runs_count_and_open_ones_do_not() {
     let (before, run) = (RunId::fresh(), RunId::fresh());
     let closed = [hours(before, 0, Some(4)), hours(run, 4, None)];
     assert_eq!(holes(&follow_from(Some(0), run, &closed)), []);
-    // It was open when it was read; how far it went on without being read again nobody knows.
+    // The list was open when it was read; how long it went on since then is unknown.
     let open = [hours(before, 0, None), hours(run, 4, None)];
     assert_eq!(holes(&follow_from(Some(0), run, &open)), [(hour(0), hour(4))]);
 }

@@ -1,4 +1,4 @@
-//! A document, as much of it as discovery needs.
+//! The part of a document that discovery needs.
 
 use std::io::Read;
 
@@ -10,17 +10,17 @@ use url::Url;
 
 use crate::read::DocumentError;
 
-/// Entries read of one Source Description or Capability List.
+/// Maximum entries read of one Source Description or Capability List.
 pub(super) const MOST_ENTRIES: usize = 50_000;
-/// Hubs that are remembered of one channel.
+/// Maximum hubs kept of one channel.
 const MOST_HUBS: usize = 8;
-/// Bytes read of one of them, after decompression.
+/// Maximum bytes read of one of them, after decompression.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a document is for discovery. Each stands higher than the one before.
+/// Level of a document for discovery, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// A list, a dump, a sitemap: anything that is part of a set.
+    /// A list, a dump, a sitemap: any part of a set.
     List,
     /// A Capability List: a set.
     Set,
@@ -39,21 +39,21 @@ impl Level {
     }
 }
 
-/// What was read of a document.
+/// Result of parsing a document.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) header: Header,
     pub(super) level: Level,
-    /// Whether `level` is only what the entries look like.
+    /// Whether `level` is guessed from the entries.
     pub(super) is_guess: bool,
-    /// The entries; none of a list, of which only the head is read.
+    /// The entries; none of a list, of which only the header is read.
     pub(super) named: Vec<Named>,
-    /// Entries that cannot be used.
+    /// Number of unusable entries.
     pub(super) bad: u64,
     pub(super) quirks: Quirks,
-    /// Why the rest could not be read. What was read before is still true.
+    /// Why reading stopped early. What was read before stays valid.
     pub(super) broken: Option<DocumentError>,
-    /// Whether it has more entries than are read.
+    /// Whether it has more entries than were read.
     pub(super) has_more: bool,
 }
 
@@ -69,12 +69,12 @@ pub(super) struct Named {
 pub(super) struct Small {
     pub(super) url: Url,
     pub(super) parsed: Parsed,
-    /// Documents between it and the way in.
+    /// Documents between it and the entry URL.
     pub(super) depth: usize,
 }
 
 impl Small {
-    /// What it is, in words.
+    /// Its kind, as text.
     pub(super) fn kind(&self) -> String {
         let header = &self.parsed.header;
         match &header.capability {
@@ -90,7 +90,7 @@ impl Small {
     }
 }
 
-/// Reads a document: whole when it describes or lists capabilities, only its head when it lists resources.
+/// Reads a document: whole if it describes or lists capabilities, only its header if it lists resources.
 pub(super) fn parse(source: impl Read, mut options: Options) -> Result<Parsed, ReadError> {
     let limit = options.limits.max_document_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES);
     options.limits.max_document_bytes = Some(limit);
@@ -126,7 +126,7 @@ pub(super) fn parse(source: impl Read, mut options: Options) -> Result<Parsed, R
         parsed.named = Vec::new();
     }
     parsed.quirks = reader.summary().quirks;
-    // The document's own links may stand behind its entries.
+    // The document's own links may follow its entries.
     if let Ok(header) = reader.header() {
         parsed.header = header.clone();
     }
@@ -142,7 +142,7 @@ fn level(capability: &Capability) -> Level {
 }
 
 impl Parsed {
-    /// What it was when it was read.
+    /// Restores the result of an earlier reading.
     pub(super) fn from_known(known: &KnownDocument) -> Self {
         let quirk = |name: &str| Quirk::ALL.iter().copied().find(|quirk| quirk.as_str() == name);
         let mut quirks = Quirks::default();
@@ -168,7 +168,7 @@ impl Parsed {
         parsed
     }
 
-    /// What to remember of it.
+    /// What to cache of it.
     pub(super) fn to_known(&self, url: &Url, answered_by: &Url, validators: &Validators) -> KnownDocument {
         let entry = |named: &Named| KnownEntry {
             uri: named.uri.clone(),
@@ -185,7 +185,7 @@ impl Parsed {
         }
     }
 
-    /// Whether nothing about it is doubtful: the same version read again would say the same, and no more.
+    /// Whether it is free of doubt, so that reading the same version again gives the same result.
     pub(super) fn is_certain(&self) -> bool {
         self.bad == 0 && self.broken.is_none() && !self.has_more && !self.quirks.casts_doubt()
     }
@@ -217,14 +217,14 @@ impl Parsed {
         Ok(true)
     }
 
-    /// What its first entry leads to tells what a document is that does not say so. A plain sitemap's entries lead to
-    /// resources, which have no capability.
+    /// Guesses the kind of a document without one from the target of its first entry. A plain sitemap's entries lead
+    /// to resources, which have no capability.
     fn guess(&mut self) {
         let first = self.named.first().and_then(|named| named.capability.as_ref());
         let guess = match first {
             Some(Capability::Description | Capability::CapabilityList) => Level::Description,
             Some(Capability::Other(_)) | None => return,
-            // The parts of an index may say what they are.
+            // The parts of an index may state what they are.
             Some(_) if self.header.root == Root::SitemapIndex => return,
             Some(_) => Level::Set,
         };

@@ -1,4 +1,4 @@
-//! The way down: from a Source Description to its sets.
+//! Descends from a Source Description to its sets.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::hint::HintKind;
 use super::search::{MOST_LEVELS, Search, Step, Visit};
 
 impl Search<'_> {
-    /// Goes down from a document to the sets below it. A document that cannot be read costs its own sets only.
+    /// Descends from a document to the sets below it. An unreadable document affects only its own sets.
     pub(super) async fn follow(&mut self, first: Small) {
         let mut next = VecDeque::new();
         self.enter(first, &mut next);
@@ -47,8 +47,9 @@ impl Search<'_> {
         }
     }
 
-    /// A Source Description leads to Capability Lists. What else it leads to is taken for what it is, but said; what is
-    /// of no use here is left alone. `announced_by` is the document that says that it is a Capability List.
+    /// Enters a document that a Source Description lists. That should be a Capability List. A document of another
+    /// kind is used as what it is, with a hint; an unusable one is skipped. `announced_by` is the document that says
+    /// that it is a Capability List.
     fn enter_listed(&mut self, small: Small, announced_by: Option<&Url>, next: &mut VecDeque<Step>) {
         if small.parsed.level == Level::List {
             if let Some(capability) = small.parsed.header.capability.clone().filter(|kind| !is_of_use(kind)) {
@@ -68,13 +69,13 @@ impl Search<'_> {
         self.enter(small, next);
     }
 
-    /// What a Source offers beside what is harvested is no fault of it.
+    /// Skips a capability that is not harvested. Offering it is no fault of the Source.
     fn leave_alone(&mut self, document: &Url, capability: &Capability, uri: &str) {
         let (capability, uri) = (capability.to_string(), uri.to_owned());
         self.hint(document, HintKind::LeftAlone { capability, uri });
     }
 
-    /// What a document is decides what becomes of it.
+    /// Handles a document according to its kind.
     pub(super) fn enter(&mut self, small: Small, next: &mut VecDeque<Step>) {
         match small.parsed.level {
             Level::Description => self.queue_children(&small, next),
@@ -119,14 +120,14 @@ impl Search<'_> {
         let mut without = 0;
         for named in &small.parsed.named {
             match &named.capability {
-                // An index of Capability Lists, though the specification has none.
+                // An index of Capability Lists, although the specification has none.
                 Some(Capability::CapabilityList) => self.queue(&small, named, next),
                 Some(Capability::Description) => {}
                 Some(capability) => {
                     if matches!(capability, Capability::Other(_)) {
                         self.leave_alone(&small.url, capability, &named.uri);
                     }
-                    // As the document means them: relative to where it was found.
+                    // Hubs are relative to the URL of the document.
                     let resolved = |hub: &String| small.url.join(hub).ok().map(String::from);
                     let hubs = named.hubs.iter().filter_map(resolved).collect();
                     let (capability, uri) = (capability.clone(), named.uri.clone());
@@ -150,7 +151,7 @@ impl Search<'_> {
                 self.hint(&small.url, HintKind::NoChangeList);
             }
         }
-        // Where it only leads to others it is no set of its own.
+        // A document that only leads to others is not a set of its own.
         let is_index = capabilities.is_empty()
             && small.parsed.named.iter().any(|named| named.capability == Some(Capability::CapabilityList));
         if !is_index {
@@ -168,7 +169,7 @@ impl Search<'_> {
         }
     }
 
-    /// A document that leads back to one above it is a fault; one that is named twice is only odd.
+    /// A document that leads back to one above it is a fault. One that is listed twice is only odd.
     fn seen_again(&mut self, parent: &Url, url: &Url) {
         if self.is_below(parent.as_str(), url.as_str()) {
             self.found.fail(
@@ -181,7 +182,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a document of this kind, or what it leads to, is harvested.
+/// Whether a document of this kind, or its target, is harvested.
 fn is_of_use(kind: &Capability) -> bool {
     matches!(
         kind,

@@ -1,11 +1,11 @@
-//! Why nothing was found.
+//! Errors of discovery.
 
 use url::Url;
 use web::WebError;
 
 use super::WELL_KNOWN;
 
-/// Why nothing was found.
+/// Why discovery found nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     /// The URL did not answer.
@@ -17,7 +17,7 @@ pub enum DiscoverError {
          Capability List, or of a Resource List or Change List itself"
     )]
     Nothing {
-        /// The way in.
+        /// The entry URL.
         url: Url,
         /// What was found instead.
         why: String,

@@ -1,4 +1,5 @@
-//! One answer, read as far as discovery needs it: a document up to its limits, or the beginning of something else.
+//! Fetches one response, as far as discovery needs it: a document up to its limits, or the beginning of anything
+//! else.
 
 use std::io::{self, Read};
 
@@ -15,30 +16,30 @@ use super::document::{self, Level, Parsed};
 use crate::begun::{Beginning, Begun};
 use crate::read::DocumentError;
 
-/// Bytes of a page that are looked at.
+/// Maximum bytes of a page that are examined.
 const MOST_OF_A_PAGE: usize = 256 * 1024;
-/// Chunks of the network that may wait for the parser.
+/// Network chunks that may wait for the parser.
 const CHUNKS_AHEAD: usize = 4;
 
-/// The answer to a request.
+/// The response to a request.
 pub(super) struct Answer {
-    /// The URL that answered, after redirects.
+    /// The final URL, after redirects.
     pub(super) url: Url,
     pub(super) validators: Validators,
     pub(super) content_length: Option<u64>,
-    /// Requests it took.
+    /// Requests made.
     pub(super) requests: u32,
     /// The `Link` headers.
     pub(super) link_headers: Vec<String>,
-    /// The document, or why it is none.
+    /// The document, or why it is not one.
     pub(super) parsed: Result<Parsed, DocumentError>,
-    /// The beginning of a web page; empty otherwise.
+    /// The beginning of a web page; otherwise empty.
     pub(super) page: String,
-    /// A list, of which only the head was read.
+    /// The open response of a list, of which only the header was read.
     pub(super) begun: Option<Begun>,
 }
 
-/// Gets a URL and reads what is there, unless it is still what is known of it.
+/// Fetches and reads a URL, unless it is unchanged since it was cached.
 pub(super) async fn document(
     client: &Client,
     request: GetRequest,
@@ -56,7 +57,7 @@ pub(super) async fn document(
             match response.status() {
                 304 if is_same => return Ok(unchanged(&response, known)),
                 304 => {
-                    // Another URL answers now: its "not modified" is about something else.
+                    // Another URL answers now, so its "not modified" is about another document.
                     earlier = response.requests();
                     asked_at = Instant::now();
                     client.get_with_retries(request).await?
@@ -78,7 +79,7 @@ pub(super) async fn document(
     let is_whole = failure.is_none();
     let parsed = match (parsed, failure) {
         (Err(_panicked), _) => Err(DocumentError::Stopped),
-        // Where the network failed, that is the cause, not what the parser makes of the missing rest.
+        // If the network failed, that is the cause, not the parser's error about the missing rest.
         (Ok(Err(_)), Some(web)) => Err(DocumentError::Web(web)),
         (Ok(Ok(mut parsed)), Some(web)) => {
             parsed.broken = parsed.broken.map(|_| DocumentError::Web(web));
@@ -110,7 +111,7 @@ pub(super) async fn document(
     })
 }
 
-/// What is known stands for the answer.
+/// The answer from the cached document.
 fn unchanged(response: &Response, known: &KnownDocument) -> Answer {
     Answer {
         url: response.final_url().clone(),
@@ -129,13 +130,13 @@ fn is_page(response: &Response, error: &DocumentError) -> bool {
         || response.media_type().is_some_and(|media_type| media_type.contains("html"))
 }
 
-/// What came of a body while it was parsed.
+/// Result of passing a body to the parser.
 struct Passed {
     beginning: Beginning,
     failure: Option<WebError>,
 }
 
-/// Hands the body to the parser until either has enough, and keeps its beginning.
+/// Passes the body to the parser until either has enough, and keeps its beginning.
 async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>>) -> Passed {
     let mut beginning = Beginning::default();
     loop {
@@ -152,7 +153,7 @@ async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>
                 }
             }
             Err(error) => {
-                // A parser that has gone has what it needs.
+                // A parser that is gone has what it needs.
                 let _ = chunks.send(Err(io::Error::other(error.to_string()))).await;
                 return Passed { beginning, failure: Some(error) };
             }
@@ -160,7 +161,7 @@ async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>
     }
 }
 
-/// Reads on as far as pages are looked at. What breaks off is as good as far as it goes.
+/// Reads on, up to the limit for pages. A body that breaks off is used as far as it came.
 async fn fill(response: &mut Response, beginning: &mut Beginning) {
     while beginning.len() < MOST_OF_A_PAGE {
         let Ok(Some(chunk)) = response.chunk().await else { return };

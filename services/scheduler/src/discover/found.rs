@@ -1,4 +1,4 @@
-//! What was found, and how.
+//! The result of discovery.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use web::Errand;
 
 use super::hint::Hint;
 
-/// Failures kept, and hints: nobody reads more, and a document can be made to give one by entry.
+/// Maximum failures kept, and hints. More are not useful to a reader, and a document can cause one per entry.
 const MOST_REMARKS: usize = 1_000;
 
-/// What was found.
+/// The result of discovery.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Discovery {
     /// Every document that was read on the way, in order.
     pub documents: Vec<Visited>,
     /// The sets of resources.
     pub sets: Vec<(SetId, SetRecord)>,
-    /// Documents that should have been read, and why they were not; and what they say that cannot be true. The first
+    /// Documents that should have been read, and why they were not; and false statements in documents. The first
     /// 1,000.
     pub failures: Vec<Unread>,
-    /// Ways that led nowhere. That is no fault: a Source need not offer each of them.
+    /// Routes that led nowhere. That is no fault: a Source need not offer each route.
     pub tried: Vec<Tried>,
-    /// What is missing or odd, for a person to see. The first 1,000.
+    /// Missing or odd things, for display. The first 1,000.
     pub hints: Vec<Hint>,
     /// Requests made.
     pub requests: u64,
-    /// What to remember of the documents, to ask next time whether they are still the same.
+    /// Documents to cache, so that the next discovery can make conditional requests.
     #[serde(skip)]
     pub(crate) known: Vec<KnownDocument>,
 }
@@ -36,49 +36,49 @@ pub struct Discovery {
 /// A document on the way.
 #[derive(Debug, Clone, Serialize)]
 pub struct Visited {
-    /// Its URL, after redirects.
+    /// Its final URL, after redirects.
     pub url: String,
     /// How it was found.
     pub route: Route,
-    /// The document above it: the one that lists it, or that its own `up` or `index` leads to.
+    /// The document above it: the one that lists it, or the target of its own `up` or `index`.
     pub parent: Option<String>,
     /// Its capability, where it names one.
     pub capability: Option<Capability>,
     /// Its root element.
     pub root: Root,
-    /// Entries that can be used. None of a list, of which only the head is read.
+    /// Number of usable entries. None of a list, of which only the header is read.
     pub entries: Option<u64>,
-    /// When its snapshot began, in its own words.
+    /// When its snapshot began, as written in the document.
     pub at: Option<String>,
-    /// Where its `up` leads.
+    /// Target of its `up`.
     pub up: Option<String>,
-    /// Where its `index` leads.
+    /// Target of its `index`.
     pub index: Option<String>,
-    /// What to recognise this version by.
+    /// Validators of this version.
     pub validators: Validators,
-    /// Its size in bytes as it is sent, where the server tells.
+    /// Its size in bytes as sent, if the server gives it.
     pub content_length: Option<u64>,
-    /// What is odd in as much of it as was read, by name.
+    /// Its quirks in the part that was read, by name.
     pub quirks: Quirks,
 }
 
-/// A document that could not be read, or is not what it was said to be.
+/// A document that could not be read, or is not what another document says it is.
 #[derive(Debug, Clone, Serialize)]
 pub struct Unread {
     /// Its URL.
     pub url: String,
-    /// What happened.
+    /// Reason.
     pub why: String,
 }
 
-/// A way that led nowhere.
+/// A route that led nowhere.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tried {
-    /// The way.
+    /// The route.
     pub route: Route,
-    /// Where it was looked for.
+    /// URL that was tried.
     pub url: String,
-    /// What was there instead.
+    /// What was found there instead.
     pub why: String,
 }
 
@@ -86,13 +86,13 @@ pub struct Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Route {
-    /// It is the way in that was given.
+    /// It is the given entry URL.
     Given,
-    /// At the host's well-known place (RS-20).
+    /// At the host's well-known URI (RS-20).
     WellKnown,
-    /// By a `Link` header of the way in (RS-21).
+    /// By a `Link` header of the entry URL (RS-21).
     LinkHeader,
-    /// By a `<link>` of the page that is the way in (RS-21).
+    /// By a `<link>` of the page at the entry URL (RS-21).
     HtmlLink,
     /// By a `Sitemap` line of `robots.txt` (RS-22).
     Robots,
@@ -105,8 +105,9 @@ pub enum Route {
 }
 
 impl Route {
-    /// Whether it is an invitation. A page and a `robots.txt` are for everybody, and what leads upwards from there was asked for by
-    /// nobody; what the specification's own places and documents name is meant for us.
+    /// Purpose of the request: whether the Source published the URL for harvesters. A page, a `robots.txt`, and what
+    /// is reached upwards from there were not written for harvesters. The specification's own locations and documents
+    /// were.
     pub(super) fn errand(self) -> Errand {
         match self {
             Self::Given | Self::WellKnown | Self::Listed => Errand::Invited,
@@ -114,7 +115,7 @@ impl Route {
         }
     }
 
-    /// The name that `--json` uses.
+    /// The name in `--json` output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -136,7 +137,7 @@ impl fmt::Display for Route {
 }
 
 impl Discovery {
-    /// Whether there is a set with anything in it.
+    /// Whether any set is not empty.
     pub(super) fn has_sets(&self) -> bool {
         self.sets.iter().any(|(_, set)| !set.capabilities.is_empty())
     }

@@ -1,71 +1,71 @@
-//! What a person should know of a Source, though nothing failed.
+//! Notes on a Source for the operator, although nothing failed.
 
 use std::fmt;
 
 use model::plural;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// Something that is missing or odd.
+/// Something missing or odd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// The document that it is about.
+    /// The document concerned.
     pub url: String,
-    /// What it is.
+    /// Kind of the note.
     pub kind: HintKind,
 }
 
-/// What is missing or odd.
+/// Kinds of missing or odd things.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HintKind {
     /// A set without Resource List and Resource Dump.
     NoResourceList,
     /// A set without Change List and Change Dump.
     NoChangeList,
-    /// A Source Description or Capability List without entries that can be used.
+    /// A Source Description or Capability List without usable entries.
     NoEntries,
-    /// Entries of a Capability List that do not say what they lead to.
+    /// Entries of a Capability List without a capability.
     EntriesWithoutCapability(u64),
-    /// Entries that cannot be used.
+    /// Unusable entries.
     BadEntries(u64),
-    /// A document that does not say what it is, though its entries tell.
+    /// A document without a capability, whose kind follows from its entries.
     NoCapability {
-        /// What it is taken for.
+        /// Assumed kind.
         taken_as: &'static str,
     },
-    /// A sitemap that is no ResourceSync document.
+    /// A sitemap that is not a ResourceSync document.
     PlainSitemap,
-    /// A list or dump that does not say when its snapshot began.
+    /// A list or dump without `at`.
     NoAt,
-    /// A change document that does not say where its interval begins.
+    /// A change document without `from`.
     NoFrom,
-    /// The document belongs to another that offers more, which was not read.
+    /// The document belongs to another one that offers more and was not read.
     Up(String),
-    /// The document is a part of an index, which was not read.
+    /// The document is part of an index that was not read.
     Index(String),
-    /// The server names a Capability List for the document, which was not read.
+    /// The server links the document to a Capability List that was not read.
     LinkHeader(String),
-    /// A document is named that was read already.
+    /// A document is listed that was already read.
     Again(String),
-    /// A Capability List names the Source Description, which does not name it.
+    /// A Capability List links to the Source Description, which does not list it.
     NotListedAbove(String),
-    /// A link or `robots.txt` leads to another kind of document than it should.
+    /// A link or `robots.txt` leads to an unexpected kind of document.
     OtherKind {
-        /// What should be there.
+        /// Expected kind.
         expected: &'static str,
-        /// What is there.
+        /// Actual kind.
         found: String,
     },
-    /// It offers something that is not known here, or not harvested, and that is left alone.
+    /// A capability that is unknown or not harvested, and is skipped.
     LeftAlone {
-        /// What it says that it is.
+        /// Its name in the document.
         capability: String,
-        /// Where it is.
+        /// Its URL.
         uri: String,
     },
 }
 
 impl HintKind {
-    /// The stable name that `--json` uses.
+    /// The stable name in `--json` output.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::NoResourceList => "no-resource-list",

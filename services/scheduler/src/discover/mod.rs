@@ -1,7 +1,8 @@
-//! What a Source offers: from any way in to its sets of resources.
+//! Discovery: from an entry URL to the Source's sets of resources.
 //!
-//! A document that is given directly is taken as it is. From a site or a page the ways of the specification are gone in
-//! turn, until one gives sets: the well-known place (RS-20), the links of the page (RS-21), `robots.txt` (RS-22).
+//! A document at the entry URL is used directly. From a site or a page, discovery tries the methods of the
+//! specification in order until one gives sets: the well-known URI (RS-20), the links of the page (RS-21),
+//! `robots.txt` (RS-22).
 
 mod document;
 mod down;
@@ -26,11 +27,11 @@ use crate::begun::Begun;
 use document::{Level, Small};
 use search::{Page, Search, Step, Visit};
 
-/// Where a host tells of its Source Description (RS-20).
+/// Well-known path of a host's Source Description (RS-20).
 const WELL_KNOWN: &str = "/.well-known/resourcesync";
 
 /// Finds the sets of resources that `entry` leads to. The entry is a site or a page, a Source Description (or its
-/// index), a Capability List, or a list itself, which then is a set of its own.
+/// index), a Capability List, or a list, which is then a set of its own.
 ///
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.
@@ -38,8 +39,8 @@ pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result
     Ok(look(client, entry, options, Vec::new()).await?.0)
 }
 
-/// The same, when some of the documents are known from before: for those it asks whether they are still the same. Where the last that was asked for is a
-/// list, gives its answer too, to be read or let go of before anything else is asked for.
+/// The same with cached documents, which are requested conditionally. If the last request was for a list, also
+/// returns its open response. Read or drop that before any other request.
 pub(crate) async fn look(
     client: &Client,
     entry: &Url,
@@ -51,7 +52,7 @@ pub(crate) async fn look(
     let is_site = matches!(entry.path(), "" | "/") && entry.query().is_none();
 
     if is_site && let Some(url) = &well_known {
-        // Where nobody is there, the same host would not answer the next question either.
+        // If the host is unreachable, it would not answer the next request either.
         search.well_known(url).await.map_err(DiscoverError::Unreachable)?;
         if search.found.has_sets() {
             return Ok((search.found, search.begun));
@@ -68,7 +69,7 @@ pub(crate) async fn look(
         Err(error) => return Err(DiscoverError::Unreachable(error)),
     };
     if !is_site && let Some(url) = &well_known {
-        // The entry did answer, so this is only one way that leads nowhere.
+        // The entry URL did answer, so this is only one route that leads nowhere.
         if let Err(error) = search.well_known(url).await {
             search.tried(Route::WellKnown, url, &error);
         }
@@ -86,7 +87,7 @@ pub(crate) async fn look(
 }
 
 impl Search<'_> {
-    /// The host's well-known place. The error is that nobody answered.
+    /// Tries the host's well-known URI. Fails if the host does not answer.
     async fn well_known(&mut self, url: &Url) -> Result<(), WebError> {
         match self.visit(&Step::first(url.clone(), Route::WellKnown)).await {
             Ok(Visit::Document(small)) => {
@@ -101,7 +102,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A document that is given is what is wanted; what it is a part of is only said.
+    /// Uses a document that is given directly. What it is a part of is only noted.
     async fn take_given(&mut self, given: Small) {
         if given.parsed.level < Level::Description
             && let Some(url) = given.link(relation::UP)
@@ -114,7 +115,7 @@ impl Search<'_> {
         self.follow(given).await;
     }
 
-    /// What the page says its Capability Lists are.
+    /// Tries the Capability Lists that the page links to.
     async fn page_links(&mut self, page: Page) {
         for (route, url) in page.links {
             if self.has_seen(&url) || !self.has_room(&url) {
@@ -132,7 +133,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the host tells all crawlers.
+    /// Tries the host's `robots.txt`.
     async fn robots(&mut self, entry: &Url) {
         self.begun = None;
         let (Ok(url), Ok(lane)) = (entry.join("/robots.txt"), Lane::of(entry)) else { return };
@@ -175,7 +176,7 @@ impl Search<'_> {
         self.found.tried.push(Tried { route, url: url.to_string(), why: page.why.to_string() });
     }
 
-    /// What was found, if anything was.
+    /// The result, if there is any.
     fn end(self, entry: &Url, why: Option<String>) -> Result<(Discovery, Option<Begun>), DiscoverError> {
         let found = self.found;
         if !found.sets.is_empty() {

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-/// The sitemaps of these lines, each once, in order. A line that holds no URL is passed over.
+/// The sitemaps of these lines, each once, in order. A line without a URL is skipped.
 pub(super) fn sitemaps(lines: &[String], base: &Url) -> Vec<Url> {
     let mut sitemaps: Vec<Url> = Vec::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! The state of one discovery: what was asked for, and what came of it.
+//! State of one discovery: its requests and their results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +14,12 @@ use super::hint::{Hint, HintKind};
 use crate::begun::Begun;
 use crate::read::DocumentError;
 
-/// Documents asked for in one discovery; more are a loop or an attack.
+/// Maximum requests of one discovery; more mean a loop or an attack.
 const MOST_DOCUMENTS: usize = 1_000;
-/// Documents one below the other. The specification has three; more than a few are a chain without end.
+/// Maximum nesting of documents. The specification has three levels; many more mean an endless chain.
 pub(super) const MOST_LEVELS: usize = 8;
 
-/// Entries remembered of all documents of one discovery together. Documents beyond it are read anew each time.
+/// Maximum entries cached of all documents of one discovery. Documents beyond it are read again each time.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// One discovery.
@@ -27,33 +27,34 @@ pub(super) struct Search<'a> {
     pub(super) client: &'a Client,
     options: &'a Options,
     pub(super) found: Discovery,
-    /// The list that was looked at last, if nothing was asked for since: an answer that is not read to its end keeps others waiting.
+    /// The open response of the last list, if there was no request since. A response that is not read to its end
+    /// keeps others waiting.
     pub(super) begun: Option<Begun>,
-    /// What was asked for or answered.
+    /// URLs that were requested or that answered.
     seen: HashSet<Url>,
-    /// Documents read on the way up, until the way down comes by.
+    /// Documents read while ascending, for use while descending.
     pub(super) climbed: HashMap<Url, Small>,
-    /// What is known of documents from before, by the URL that is asked for.
+    /// Cached documents, by requested URL.
     known: HashMap<String, KnownDocument>,
-    /// Entries remembered so far.
+    /// Entries cached so far.
     remembered: usize,
     asked: usize,
     is_full: bool,
 }
 
-/// A document to be asked for.
+/// A document to request.
 pub(super) struct Step {
     pub(super) url: Url,
     pub(super) route: Route,
     /// The document above it.
     pub(super) parent: Option<Url>,
-    /// Documents between it and the way in.
+    /// Documents between it and the entry URL.
     pub(super) depth: usize,
     /// Whether the document above it says that it is a Capability List.
     pub(super) is_announced: bool,
 }
 
-/// What was there.
+/// Result of a visit.
 pub(super) enum Visit {
     Document(Box<Small>),
     Page(Page),
@@ -61,16 +62,16 @@ pub(super) enum Visit {
     Again(Url),
 }
 
-/// Something else than a document.
+/// A response that is not a document.
 pub(super) struct Page {
     pub(super) why: DocumentError,
     pub(super) is_html: bool,
-    /// Where its `resourcesync` links lead (RS-21).
+    /// Targets of its `resourcesync` links (RS-21).
     pub(super) links: Vec<(Route, Url)>,
 }
 
 impl Step {
-    /// A way in.
+    /// The entry URL as a step.
     pub(super) fn first(url: Url, route: Route) -> Self {
         Self { url, route, parent: None, depth: 0, is_announced: false }
     }
@@ -100,7 +101,8 @@ impl<'a> Search<'a> {
         self.found.hint(Hint { url: url.to_string(), kind });
     }
 
-    /// Notes a way that led nowhere. A server that is in trouble may lead somewhere tomorrow: that is a failure.
+    /// Records a route that led nowhere. A server failure counts as a failure instead, because the route may work
+    /// tomorrow.
     pub(super) fn tried(&mut self, route: Route, url: &Url, error: &WebError) {
         if matches!(error.disposition(), model::Disposition::Retry { .. }) {
             self.found.fail(url.as_str(), error);
@@ -109,14 +111,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether another document may be asked for; says so once when not.
+    /// Whether another request is allowed. Notes it once if not.
     pub(super) fn has_room(&mut self, url: &Url) -> bool {
         self.has_room_behind(0, url)
     }
 
-    /// Whether another document may be queued behind so many.
+    /// Whether another document may be queued behind `queued` others.
     pub(super) fn has_room_behind(&mut self, queued: usize, url: &Url) -> bool {
-        // Once something was left out, nothing more is queued: a document could name others without end.
+        // Once a document was left out, no more are queued: a document could list others without end.
         if self.asked + queued < MOST_DOCUMENTS && (queued == 0 || !self.is_full) {
             return true;
         }
@@ -133,10 +135,10 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Whether a document is `above` or stands somewhere below it.
+    /// Whether a document is `above` or somewhere below it.
     pub(super) fn is_below(&self, document: &str, above: &str) -> bool {
         let mut at = Some(document);
-        // Each step goes up by one document; a circle of parents ends with their number.
+        // Each step goes up by one document. The number of documents bounds a circle of parents.
         for _ in 0..=self.found.documents.len() {
             let Some(here) = at else { return false };
             if here == above {
@@ -147,7 +149,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Asks for a document.
+    /// Requests a document.
     pub(super) async fn visit(&mut self, step: &Step) -> Result<Visit, WebError> {
         self.asked += 1;
         self.begun = None;
@@ -197,7 +199,7 @@ impl<'a> Search<'a> {
         Ok(Visit::Document(Box::new(Small { url, parsed, depth: step.depth })))
     }
 
-    /// Remembers a document whose "not modified" would be as good as its text: one that was read whole, without a doubt.
+    /// Caches a document that was read whole and is free of doubt, so that "not modified" can replace its text.
     fn remember(&mut self, url: &Url, answered_by: &Url, validators: &Validators, parsed: &Parsed) {
         let room = MOST_REMEMBERED - self.remembered;
         if validators.is_empty() || !parsed.is_certain() || parsed.named.len() > room {
@@ -207,7 +209,7 @@ impl<'a> Search<'a> {
         self.found.known.push(parsed.to_known(url, answered_by, validators));
     }
 
-    /// Says what is to be said of one document.
+    /// Adds the notes on one document.
     fn remark(&mut self, url: &Url, parsed: &Parsed) {
         let header = &parsed.header;
         if let Some(error) = &parsed.broken {
@@ -241,7 +243,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where the `resourcesync` links of an answer lead: those of its headers first, then those of its page.
+/// Targets of the `resourcesync` links of a response: first those of its headers, then those of its page.
 fn page_links(answer: &Answer) -> Vec<(Route, Url)> {
     let mut links: Vec<(Route, Url)> = Vec::new();
     let mut add = |route, url: Option<Url>| {
@@ -252,7 +254,7 @@ fn page_links(answer: &Answer) -> Vec<(Route, Url)> {
         }
     };
     for link in answer.link_headers.iter().flat_map(|header| link_header::parse(header)) {
-        // A link from somewhere else says nothing of this resource.
+        // A link with another context says nothing about this resource.
         let is_from_here = match &link.anchor {
             Some(anchor) => answer.url.join(anchor).is_ok_and(|anchor| anchor == answer.url),
             None => true,

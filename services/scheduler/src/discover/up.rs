@@ -1,4 +1,4 @@
-//! The way up and sideways: from a list to the set and the Source that it belongs to (RS-22, RS-23).
+//! Ascends from a list to its set and Source, and sideways (RS-22, RS-23).
 
 use resourcesync::relation;
 use url::Url;
@@ -9,7 +9,7 @@ use super::hint::HintKind;
 use super::search::{MOST_LEVELS, Search, Step, Visit};
 
 impl Search<'_> {
-    /// Goes up from a document as far as its links lead, and down again from there.
+    /// Ascends from a document as far as its links lead, then descends again.
     pub(super) async fn climb(&mut self, first: Small) {
         let mut trail = vec![first];
         while let Some((route, url)) = trail.last().and_then(above) {
@@ -52,7 +52,7 @@ impl Search<'_> {
         self.descend(trail).await;
     }
 
-    /// Whether a link upwards leads to what it should. The tree then has the one above the other.
+    /// Whether a link upwards leads to the expected kind of document. If so, the tree records it as the one above.
     fn is_above(&mut self, trail: &[Small], route: Route, small: &Small) -> bool {
         let Some(below) = trail.last() else { return false };
         let (from, to) = (&below.parsed, &small.parsed);
@@ -81,7 +81,7 @@ impl Search<'_> {
         }
     }
 
-    /// The way up has come to a document that was read before, most often on the way up from another list.
+    /// Joins a document that was read before, usually while ascending from another list.
     async fn join(&mut self, trail: Vec<Small>, above: &Url) {
         for (at, small) in trail.iter().enumerate() {
             let parent = trail.get(at + 1).map_or(above, |next| &next.url);
@@ -99,7 +99,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the sets below the highest document that was reached, and those that it does not name.
+    /// Takes the sets below the highest document reached, and those on the trail that it does not list.
     async fn descend(&mut self, mut trail: Vec<Small>) {
         let Some(top) = trail.pop() else { return };
         let top_url = top.url.clone();
@@ -121,7 +121,7 @@ impl Search<'_> {
                 self.follow(small).await;
             }
         }
-        // Where nothing above it leads to resources, the list is at least there itself.
+        // If no document above leads to resources, at least the list itself is usable.
         let gave_sets = self.found.sets[before..].iter().any(|(_, set)| !set.capabilities.is_empty());
         if !gave_sets && let Some(list) = lists.pop() {
             self.follow(list).await;
@@ -129,13 +129,13 @@ impl Search<'_> {
     }
 }
 
-/// Where to go from a document by its own links.
+/// The next document upwards, by the document's own links.
 fn above(small: &Small) -> Option<(Route, Url)> {
     let up = small.link(relation::UP).map(|url| (Route::Up, url));
     let index = small.link(relation::INDEX).filter(|url| *url != small.url).map(|url| (Route::Index, url));
     match small.parsed.level {
         Level::Description => index.or(up),
-        // `up` saves the way by the index: the Capability List names that too.
+        // `up` makes the index unnecessary: the Capability List lists that too.
         _ => up.or(index),
     }
 }

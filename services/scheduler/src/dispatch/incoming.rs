@@ -1,4 +1,4 @@
-//! What comes back of the jobs that are out, a batch at a time.
+//! Receives the outcomes of outstanding jobs, in batches.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use bus::{Bus, BusError, Delivery, Filter};
 use model::SourceId;
 use tokio::time::Instant;
 
-/// Outcome messages settled in one batch.
+/// Outcome messages settled per batch.
 const MOST: usize = 8;
-/// How long it is from one batch to the next, at least. Jobs of small resources end quicker than that, and each commit is a write to the store; what lies
-/// ready beside the jobs in work lasts longer.
+/// Minimum time between two batches. Jobs of small resources end sooner than that, and each commit is a write to the
+/// store. The spare jobs in the queue last longer than this.
 const EVERY: Duration = Duration::from_millis(4);
-/// How long to wait for outcomes before looking round again.
+/// How long to wait for outcomes before other checks.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// The outcomes of a Source's jobs.
+/// Receiver for the outcomes of a Source's jobs.
 #[derive(Debug)]
 pub(super) struct Incoming {
     filter: Filter,
-    /// When the last batch came.
+    /// When the last batch arrived.
     came_at: Instant,
 }
 
@@ -27,7 +27,8 @@ impl Incoming {
         Self { filter: Filter::Outcomes(source), came_at: Instant::now() }
     }
 
-    /// The next batch; none where nothing came for a while. What comes right behind the last one waits for more, to share a commit with it.
+    /// The next batch; empty if nothing arrived for a while. Outcomes that arrive right after the last batch wait for
+    /// more, to share a commit.
     pub(super) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
         tokio::time::sleep_until(self.came_at + EVERY).await;
         let deliveries = bus.pull(&self.filter, MOST, WAIT).await?;

@@ -11,25 +11,25 @@ use tokio::time::Instant;
 use crate::error::HarvestError;
 use crate::fresh::Fresh;
 
-/// A pass, and what is known of it so far.
+/// State of one pass.
 pub(super) struct Pass {
-    /// The first of them, as far as they are at hand.
+    /// The first pending records, as far as they are in memory.
     fresh: VecDeque<(ResourceUri, Box<PendingRecord>)>,
-    /// Those that follow.
+    /// Scan of the records after these.
     scan: Option<PendingScan>,
     pub(super) deletions: Vec<(ResourceUri, Box<PendingRecord>)>,
-    /// The earliest moment at which a record that is not due yet may be tried.
+    /// The earliest time at which a postponed record is due.
     pub(super) due: Option<Timestamp>,
-    /// Whether anything was left behind that another pass must look at.
+    /// Whether a record was left for another pass.
     pub(super) left: bool,
-    /// When dead letters were looked for.
+    /// When dead letters were last polled.
     pub(super) letters_at: Instant,
-    /// When something went out or came back.
+    /// When a job was last sent or an outcome last received.
     pub(super) heard_at: Instant,
 }
 
 impl Pass {
-    /// A pass over all pending records: first those that are at hand, then the others.
+    /// A pass over all pending records: first those in memory, then the others.
     pub(super) async fn over(catalog: &Catalog, fresh: &mut Fresh) -> Result<Self, HarvestError> {
         let fresh = fresh.take(catalog.pending_written());
         let scan = Some(catalog.scan_pending(fresh.back().map(|(last, _)| last)).await?);
@@ -37,12 +37,12 @@ impl Pass {
         Ok(Self { fresh, scan, deletions: Vec::new(), due: None, left: false, letters_at, heard_at })
     }
 
-    /// The next pending record; none when all were met.
+    /// The next pending record; none after the last.
     pub(super) async fn next(&mut self) -> Result<Option<(ResourceUri, Box<PendingRecord>)>, HarvestError> {
         if let Some(next) = self.fresh.pop_front() {
             return Ok(Some(next));
         }
-        // Its room is some megabytes, and the pass may last for hours.
+        // The buffer has some megabytes, and the pass may last for hours.
         self.fresh = VecDeque::new();
         let Some(scan) = &mut self.scan else { return Ok(None) };
         let next = scan.try_next().await?;
@@ -52,7 +52,7 @@ impl Pass {
         Ok(next.map(|(uri, record)| (uri, Box::new(record))))
     }
 
-    /// Whether all were met.
+    /// Whether all records were returned.
     pub(super) fn is_over(&self) -> bool {
         self.scan.is_none()
     }

@@ -1,4 +1,4 @@
-//! A look at a Source's documents: what they name, and how much of it is held.
+//! Reads a Source's documents for an estimate: what they list, and how much of it is stored.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -19,7 +19,7 @@ use crate::options::HarvestOptions;
 use crate::read::{self, DocumentStream, Opened, Part};
 use crate::weigh::{Cost, Waits};
 
-/// A look at a Source's documents.
+/// Reader of a Source's documents for an estimate.
 pub(super) struct Look<'a> {
     pub(super) client: &'a Client,
     pub(super) catalog: Option<&'a Lookups>,
@@ -33,7 +33,7 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// What a set's documents of one kind lead to.
+    /// Estimates a set's documents of one kind.
     pub(super) async fn way(
         &mut self,
         id: &SetId,
@@ -69,7 +69,7 @@ impl Look<'_> {
         Ok(way)
     }
 
-    /// Reads one document; gives those that it leads to.
+    /// Reads one document; returns the documents that it leads to.
     async fn document(
         &mut self,
         uri: &str,
@@ -103,7 +103,7 @@ impl Look<'_> {
         parts
     }
 
-    /// Reads a document to its end; gives those that it leads to.
+    /// Reads a document to its end; returns the documents that it leads to.
     async fn parts(
         &mut self,
         uri: &str,
@@ -189,7 +189,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Whether this very version of a package was settled before.
+    /// Whether this version of a package was settled before.
     async fn is_settled(&self, entry: &Entry) -> Result<bool, LookError> {
         let Some(catalog) = self.catalog else { return Ok(false) };
         let known = catalog.package(&entry.loc).await.map_err(HarvestError::from)?;
@@ -197,7 +197,7 @@ impl Look<'_> {
     }
 }
 
-/// Why a document says nothing.
+/// Why a document could not be read.
 enum LookError {
     Unread(String),
     Harvest(HarvestError),

@@ -1,5 +1,5 @@
-//! What each way of bringing a Source in step would take, found out without changing anything: documents are read, and no resource
-//! and no package is asked for.
+//! Estimates the cost of each strategy for a Source, without changing anything. It reads documents, and requests no
+//! resource and no package.
 
 mod look;
 
@@ -22,46 +22,46 @@ use crate::weigh::{Cost, Pace, Waits, is_dump_cheaper};
 use crate::{again, ways};
 use look::Look;
 
-/// The kinds of documents that bring a set in step, in the order in which they are shown.
+/// Kinds of documents that can sync a set, in display order.
 const KINDS: [Capability; 4] =
     [Capability::ResourceList, Capability::ResourceDump, Capability::ChangeList, Capability::ChangeDump];
 
-/// What each way would take.
+/// Estimates of all strategies.
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate {
-    /// Every way that the Source offers.
+    /// Every strategy that the Source offers.
     pub ways: Vec<WayEstimate>,
-    /// How long the Source took to answer, on the mean.
+    /// Mean latency of the Source.
     pub wait: Duration,
-    /// Requests made to find that out.
+    /// Requests made for the estimate.
     pub requests: u64,
-    /// Documents that could not be read, and why: what they name is in none of the figures.
+    /// Documents that could not be read, and why. Their entries are not in the figures.
     pub unread: Vec<(String, String)>,
 }
 
-/// One way, and what it would take.
+/// Estimate of one strategy.
 #[derive(Debug, Clone, Serialize)]
 pub struct WayEstimate {
     /// The set of resources.
     pub set: SetId,
-    /// What is read.
+    /// Kind of document.
     pub capability: Capability,
     /// Documents read, parts of an index included.
     pub documents: u64,
-    /// Resources named by lists, or packages named by dumps.
+    /// Resources in lists, or packages in dumps.
     pub named: u64,
-    /// Those among them that are held, or settled, as far as declarations tell.
+    /// Those among them that are stored or settled, as far as declarations tell.
     pub held: u64,
-    /// What is to be asked for beside the documents.
+    /// Cost of the requests beside the documents.
     #[serde(flatten)]
     pub cost: Cost,
-    /// How long that would take; none where not all lengths are declared.
+    /// Estimated duration; none if a length is not declared.
     pub time: Option<Duration>,
-    /// Whether `sync` would go this way.
+    /// Whether `sync` would choose this strategy.
     pub chosen: bool,
 }
 
-/// Reads what a Source offers, and compares it with what is held.
+/// Reads what a Source offers, and compares it with the catalog.
 ///
 /// # Errors
 /// When the Source offers nothing that can be harvested, or the catalog fails.
@@ -121,7 +121,7 @@ pub async fn estimate(
     Ok(Estimate { ways: estimates, wait: pace.wait, requests: look.requests, unread: look.unread })
 }
 
-/// Where the list would be read, the dump may bring what it names.
+/// Chooses the dump instead of the list if it brings the resources sooner.
 fn choose_dumps(ways: &mut [WayEstimate], pace: Pace) {
     let lists: Vec<(SetId, Cost, u64)> = ways
         .iter()

@@ -1,4 +1,4 @@
-//! One pass over words and records: what is met, what is settled by that, and what no list names.
+//! One merge join: settles matching entries, and finds absences.
 
 use std::io;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::harvest::Harvest;
 /// A pass over words and records.
 pub(super) struct Pass {
     pub(super) documents: Vec<(Arc<str>, SetId)>,
-    /// Sets whose silence means something.
+    /// Sets whose absences count.
     pub(super) listening: Vec<(SetId, Sayings)>,
-    /// For each document, that of its set.
+    /// For each document, the number of its set.
     of_set: Vec<Option<usize>>,
     pending: Marks,
     next_pending: Option<ResourceUri>,
@@ -29,7 +29,7 @@ pub(super) struct Pass {
     pub(super) met: u64,
 }
 
-/// The resources that a scan meets, asked for in the order of their URIs.
+/// Positions of scans, which are asked for resources in the order of URIs.
 enum Marks {
     Pending(PendingScan),
     Failed(ProblemScan),
@@ -37,7 +37,7 @@ enum Marks {
 }
 
 impl Harvest {
-    /// Begins one.
+    /// Starts a pass.
     pub(super) async fn begin_pass(
         &self,
         documents: Vec<(Arc<str>, SetId)>,
@@ -72,7 +72,7 @@ impl Harvest {
 }
 
 impl Pass {
-    /// How many entries are settled at once: each says what is held, and everything about it is as it was.
+    /// Number of entries that the join settles at once: each matches the stored record, and nothing else changed.
     pub(super) fn settled(&self, met: &Met) -> Option<u64> {
         let holding = met.known.as_ref().map(|known| &known.holding)?;
         let is_settled = |word: &Word| {
@@ -92,13 +92,13 @@ impl Pass {
         Some(settled)
     }
 
-    /// Notes what the sets say of a resource by their silence.
+    /// Records the absences of a resource.
     pub(super) fn listen(&mut self, met: &Met, has_failed: bool) -> io::Result<()> {
         if self.listening.is_empty() {
             return Ok(());
         }
         let of_set = &self.of_set;
-        // Where not all words are at hand, one of the others may name it.
+        // If not all words are in memory, one of the others may list it.
         let is_named = |n: usize| {
             let names = |word: &Word| !word.is_change() && of_set.get(word.document()) == Some(&Some(n));
             met.words.is_cut_short() || met.goes_on || met.words.iter().any(names)
@@ -116,7 +116,7 @@ impl Pass {
         Ok(())
     }
 
-    /// What failed before and stands behind all that was met is named by no list.
+    /// Ends the pass. Failed resources after the last one met are in no list.
     pub(super) async fn end(&mut self) -> Result<(), HarvestError> {
         while let Some(uri) = self.next_failed.take() {
             self.note_failed(&uri)?;
@@ -125,12 +125,12 @@ impl Pass {
         Ok(())
     }
 
-    /// Something that failed before is named by no list.
+    /// Records a failed resource that is in no list.
     fn note_failed(&mut self, uri: &ResourceUri) -> io::Result<()> {
         self.listening.iter_mut().try_for_each(|(_, sayings)| sayings.note_failed(uri.as_str().as_bytes()))
     }
 
-    /// Whether something is planned for a resource.
+    /// Whether a resource has a pending record.
     pub(super) async fn is_pending(&mut self, uri: &[u8]) -> Result<bool, HarvestError> {
         while self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() < uri) {
             self.next_pending = self.pending.next().await?;
@@ -138,7 +138,7 @@ impl Pass {
         Ok(self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() == uri))
     }
 
-    /// Whether a resource failed before. What failed, is not held, and stands before it is named by no list.
+    /// Whether a resource failed before. Failed resources that sort before it and are not stored are in no list.
     pub(super) async fn has_failed(&mut self, met: &Met) -> Result<bool, HarvestError> {
         while let Some(uri) = self.next_failed.take_if(|next| next.as_str().as_bytes() < met.uri()) {
             self.note_failed(&uri)?;

@@ -1,4 +1,4 @@
-//! What was read and waits to be laid beside the catalog, and what was counted of it.
+//! Entries that wait for the merge join, and their counters.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use model::{RunRecord, SetId};
 use crate::beside::Words;
 use crate::document::ReadDocument;
 
-/// What was read and waits to be laid beside the catalog.
+/// Entries that wait for the merge join.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     pub(super) words: Option<Words>,
-    /// How many of them ask for something.
+    /// Number of entries that need a decision.
     pub(super) asking: u64,
-    /// The documents that words come from, with their sets.
+    /// The documents of the words, with their sets.
     pub(super) documents: Vec<(Arc<str>, SetId)>,
     /// Documents that were read to their end.
     pub(super) read: Vec<ReadDocument>,
-    /// There was no room: what is read in this process is planned at once.
+    /// The disk was full: this process plans further entries at once.
     pub(super) is_broken: bool,
 }
 
-/// What was counted of documents that the catalog does not know as read: after a crash they are counted again.
+/// Counters of documents that are not recorded as read yet. After a crash they are counted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Ahead {
     pub(super) listed: u64,
@@ -44,19 +44,19 @@ impl Spool {
         self.words.get_or_insert_with(Words::new)
     }
 
-    /// Whether a document was read and is not known as read yet.
+    /// Whether a document was read, but is not recorded as read yet.
     pub(crate) fn holds(&self, document: &str) -> bool {
         self.read.iter().any(|read| read.uri == document)
     }
 
-    /// Whether anything in it asks to be decided about.
+    /// Whether any entry needs a decision.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking > 0 || !self.read.is_empty()
     }
 }
 
 impl Ahead {
-    /// The run as it is to be known after a crash.
+    /// The run's record without these counters, for use after a crash.
     pub(crate) fn taken_from(self, run: &RunRecord) -> RunRecord {
         let mut run = run.clone();
         let counters = &mut run.counters;
@@ -77,7 +77,7 @@ impl Ahead {
         }
     }
 
-    /// With what was counted since `before`.
+    /// Adds what was counted between `before` and `now`.
     pub(super) fn with(self, before: Self, now: Self) -> Self {
         Self {
             listed: self.listed + now.listed.saturating_sub(before.listed),

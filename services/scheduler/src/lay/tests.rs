@@ -20,7 +20,7 @@ use web::{Client, WebConfig};
 use super::*;
 use crate::{AbsentPolicy, HarvestOptions, Parts, Progress};
 
-/// A Source, and a catalog that knows all that it had at first.
+/// A Source, and a catalog with its initial state.
 struct Case {
     offered: SimulatedSource,
     store: Store,
@@ -116,7 +116,7 @@ impl Case {
         (Harvest::open(parts).await.unwrap(), lookups)
     }
 
-    /// Plans a run, and nothing more. Tells what was counted, what is planned, and what planning asked of the catalog.
+    /// Plans a run, and nothing more. Returns the counters, the plans, and the catalog's access counts.
     async fn plan(&self) -> (Counters, BTreeMap<String, PendingRecord>, Asked) {
         let (mut harvest, lookups) = self.harvest().await;
         let before = lookups.asked();
@@ -132,7 +132,7 @@ impl Case {
         (harvest.run.counters.clone(), pending, asked)
     }
 
-    /// Writes to the log of the catalog, so far.
+    /// Number of log files of the catalog so far.
     async fn log_files(&self) -> usize {
         let objects: Vec<_> =
             self.store.object_store().list(Some(&"catalog/wal".into())).try_collect().await.unwrap();
@@ -172,7 +172,7 @@ async fn the_first_harvest_of_lists_in_order_looks_for_no_plan_of_its_own() {
     assert!(asked.looked_up < 30, "{asked:?}");
 }
 
-/// Each commit is a write to the store, and one for each portion would be more than forty.
+/// Each commit is a write to the store. One per portion would be more than forty.
 #[tokio::test]
 async fn portions_of_a_first_harvest_are_committed_by_the_thousands() {
     let case = Case::fresh(SourceSpec::default().resources(20_000).change_list(false)).await;
@@ -183,7 +183,8 @@ async fn portions_of_a_first_harvest_are_committed_by_the_thousands() {
     assert!(written <= 14, "{written} writes");
 }
 
-/// Entries come to be planned by the 500, and what one portion asks for may not be committed yet when the next one is looked at.
+/// Entries are planned in portions of 500. The plans of one portion may not be committed yet when the next is
+/// planned.
 #[tokio::test]
 async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_plan() {
     let case = Case::fresh(SourceSpec::default().resources(0)).await;
@@ -192,7 +193,7 @@ async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_p
     let entry = |n: u64, length: u64| {
         format!(r#"<url><loc>http://e.org/{n:05}</loc><rs:md length="{length}"/></url>"#)
     };
-    // Every hundredth speaks of the resource that stands 500 entries before it.
+    // Every hundredth is about the resource 500 entries before it.
     let entries =
         (0..5_000).map(|n| if n >= 500 && n % 100 == 0 { entry(n - 500 + 1, 2) } else { entry(n, 1) });
     let list = format!(
@@ -270,7 +271,7 @@ async fn a_run_that_ends_while_it_plans_counts_nothing_twice_and_plans_the_same(
     case.update([7, 150].into_iter());
     case.offered.advance(86_400);
     case.offered.refresh_resource_list();
-    // Everything is read and laid beside the catalog, but no document is known as read.
+    // Everything is read and joined with the catalog, but no document is recorded as read.
     let (mut harvest, _) = case.harvest().await;
     let run = harvest.run.id;
     while let Some((uri, record)) = next_unread(&harvest).await {

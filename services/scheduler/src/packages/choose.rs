@@ -1,4 +1,4 @@
-//! Where a list says what is wanted, packages may bring it with fewer requests.
+//! Chooses packages instead of the resources of a list, if they need fewer requests.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,13 @@ use crate::harvest::Harvest;
 use crate::queue;
 use crate::weigh::{Cost, Pace, is_dump_cheaper};
 
-/// So few resources are asked for by themselves: to look at the dump would cost as much.
+/// Up to this number, resources are requested one by one: reading the dump would cost as much.
 pub(crate) const FEW: u64 = 32;
 
 impl Harvest {
-    /// For each set whose Resource List was read, and that offers a Resource Dump too: chooses the way that brings sooner what is
-    /// pending now. What packages bring settles what the list asked for; the rest is asked for by itself.
+    /// For each set whose Resource List was read and that also offers a Resource Dump: chooses the strategy that
+    /// brings the pending resources sooner. Members of packages settle the pending records of the list; the rest is
+    /// requested one by one.
     pub(crate) async fn choose_dumps(&mut self) -> Result<(), HarvestError> {
         if self.options.prefer.is_some() || !self.reach.is_anything_planned() {
             return Ok(());
@@ -35,7 +36,7 @@ impl Harvest {
         }
         let wanted = self.pending_by_set().await?;
         for (set, dumps) in sets {
-            // Changes are not in a dump of an earlier moment.
+            // A dump of an earlier time does not contain the changes.
             if !self.has_read_list(&set).await? {
                 continue;
             }
@@ -68,7 +69,7 @@ impl Harvest {
         Ok(false)
     }
 
-    /// Resources that a set's Resource Lists name, as far as they were read in this run.
+    /// Number of resources in a set's Resource Lists, as far as they were read in this run.
     async fn listed_of(&self, set: &SetId) -> Result<u64, HarvestError> {
         let mut listed = 0;
         let mut documents = self.catalog.scan_documents().await?;
@@ -83,7 +84,8 @@ impl Harvest {
         Ok(listed)
     }
 
-    /// Queues a set's dumps. Those that were read in this run already, before a crash, are not read again: their packages are known.
+    /// Queues a set's dumps. Dumps that this run already read before a crash are not read again: their packages are
+    /// known.
     async fn queue_dumps(&mut self, set: &SetId, dumps: &[String]) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         for uri in dumps {
@@ -98,7 +100,7 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// What it takes to ask for each resource that is wanted, by its set.
+    /// Cost of requesting each pending resource, by set.
     async fn pending_by_set(&self) -> Result<HashMap<SetId, Cost>, HarvestError> {
         let mut costs: HashMap<SetId, Cost> = HashMap::new();
         let mut pending = self.catalog.scan_pending(None).await?;
@@ -110,7 +112,7 @@ impl Harvest {
         Ok(costs)
     }
 
-    /// What it takes to receive the packages of a set that are not settled.
+    /// Cost of receiving the unsettled packages of a set.
     async fn packages_of(&self, set: &SetId) -> Result<Cost, HarvestError> {
         let mut cost = Cost::NOTHING;
         let mut packages = self.catalog.scan_packages().await?;
@@ -122,7 +124,7 @@ impl Harvest {
         Ok(cost)
     }
 
-    /// Packages that are not received after all: the next dump names them again.
+    /// Drops packages that are not received after all. The next dump lists them again.
     async fn let_go_of_packages(&mut self, set: &SetId) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         let mut packages = self.catalog.scan_packages().await?;

@@ -1,4 +1,5 @@
-//! The copy of a manifest that a dump offers beside its package (`rel="contents"`): read first, it may save the package.
+//! The copy of a manifest that a dump links beside its package (`rel="contents"`). It is read first, because it may
+//! make the package unnecessary.
 
 use catalog::Batch;
 use model::{DocumentRecord, PackageRecord, PackageState, SetId, SettledPackage, Subject, Validators};
@@ -14,8 +15,8 @@ use crate::queue;
 use crate::read::{self, Opened, Part};
 
 impl Harvest {
-    /// Settles a package without receiving it, where the copy of its manifest names nothing but what is held. Whatever is
-    /// wrong with the copy, the package itself is asked.
+    /// Settles a package without receiving it, if every entry in the copy of its manifest is already stored. If the
+    /// copy is faulty in any way, the package itself is requested.
     pub(super) async fn spare(&mut self, uri: &str, record: &mut PackageRecord) -> Result<(), HarvestError> {
         let holds_some =
             self.sets.get(&record.set).is_some_and(|set| set.has_baseline || set.synchronized_to.is_some());
@@ -56,7 +57,7 @@ impl Harvest {
                         Some(context) if met.is_none() && self.are_held(context, &items).await? => {
                             unchanged += items.len() as u64;
                         }
-                        // The package itself is asked.
+                        // The package itself is requested.
                         _ => return Ok(()),
                     }
                 }
@@ -80,8 +81,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Settles a package that is not received: what kept an earlier run from receiving it, and what came of it then, is of no
-    /// use any more.
+    /// Settles a package that is not received. The problem of an earlier run with it, and its partial upload, are
+    /// dropped.
     pub(super) async fn settle_spared(
         &mut self,
         uri: &str,
@@ -98,7 +99,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Whether nothing is to be done for any of the entries.
+    /// Whether none of the entries needs work.
     async fn are_held(&mut self, context: &Context, items: &[Item]) -> Result<bool, HarvestError> {
         let mut planned = Vec::with_capacity(items.len());
         for item in items {
@@ -126,7 +127,8 @@ impl Harvest {
         Ok(true)
     }
 
-    /// The copy of the manifest of a package that cannot be read, as a document: each entry is asked for by itself.
+    /// Record of a manifest copy, read as a document because its package is unreadable: each entry is requested by
+    /// itself.
     pub(super) async fn contents_of(
         &self,
         record: &PackageRecord,
@@ -144,7 +146,7 @@ impl Harvest {
     }
 }
 
-/// What a manifest says around its entries, and the dump where the manifest itself says nothing.
+/// Context of the entries of a manifest, completed by the dump.
 pub(super) fn record_context(
     package: &str,
     record: &PackageRecord,
@@ -157,14 +159,14 @@ pub(super) fn record_context(
     manifest_context(package, &record.set, &record.capability, &record.metadata, said, horizon)
 }
 
-/// What a manifest says of itself, as far as its entries are read by it.
+/// The manifest's metadata that the reading of its entries needs.
 pub(crate) struct Said {
     pub(crate) at: Option<Datetime>,
     pub(crate) completed: Option<Datetime>,
     pub(crate) kind: Option<Capability>,
 }
 
-/// The same of a package of which there may be no record; `declared` is what its dump says of its moments.
+/// The same for a package that may have no record; `declared` are its times from the dump.
 pub(crate) fn manifest_context(
     package: &str,
     set: &SetId,
@@ -185,12 +187,12 @@ pub(crate) fn manifest_context(
     }
 }
 
-/// What the manifest of a dump's package is.
+/// The kind of manifest in the packages of a dump.
 pub(super) fn manifest_of(dump: &Capability) -> Capability {
     if dump.tells_changes() { Capability::ChangeDumpManifest } else { Capability::ResourceDumpManifest }
 }
 
-/// Whether a document is the manifest of a package of such a dump, as far as it says.
+/// Whether a document is the manifest of a package of such a dump, unless it does not say.
 pub(crate) fn is_manifest_of(header: &Header, dump: &Capability) -> bool {
     header.capability.as_ref().is_none_or(|found| *found == manifest_of(dump))
 }

@@ -1,4 +1,4 @@
-//! The end of the packages: which dumps are known whole now, and what is read instead of what could not be.
+//! The end of packages: which dumps are known whole, and what is read instead of unreadable packages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,13 +12,13 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::queue;
 
-/// Copies of manifests that are read in one run instead of packages.
+/// Copies of manifests that are read instead of packages in one run.
 const COPIES: usize = 1_000;
 
-/// How far the packages of one dump have come.
+/// Progress of one dump's packages.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Entries of the dump that name a package which is known.
+    /// Entries of the dump with a known package.
     named: u64,
     /// Entries of the manifests.
     entries: u64,
@@ -33,23 +33,23 @@ impl Tally {
         self.entries += record.settled.as_ref().map_or(0, |settled| settled.entries);
     }
 
-    /// Whether all that the dump names was read: nothing tells of what a package holds that was let go of.
+    /// Whether everything that the dump lists was read. A dropped package counts as unread.
     fn is_whole(&self, dump: &DocumentRecord) -> bool {
         self.left == 0 && self.named == dump.packages
     }
 }
 
-/// The copy of a manifest, to be read instead of its package.
+/// The copy of a manifest that is read instead of its package.
 struct Copy {
     uri: String,
-    /// What names the package.
+    /// Kind of the document that lists the package.
     dump: Capability,
     document: DocumentRecord,
 }
 
 impl Harvest {
-    /// Notes which dumps are settled whole. Where one is not, the list that says the same is read instead: what is held by
-    /// now is not asked for again.
+    /// Records which dumps are settled whole. Otherwise the list with the same content is read instead; already
+    /// stored resources are not requested again.
     pub(super) async fn finish_dumps(&mut self) -> Result<(), HarvestError> {
         let mut dumps: HashMap<String, Tally> = HashMap::new();
         let mut copies = Vec::new();
@@ -71,7 +71,7 @@ impl Harvest {
         let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
         for (uri, tally) in dumps {
             let Some(mut record) = self.catalog.document(&uri).await? else { continue };
-            // A dump that failed names more than was read of it, or its packages are of two editions.
+            // A failed dump lists more than was read of it, or its packages are of two editions.
             if tally.is_whole(&record) && record.state != DocumentState::Failed {
                 if record.unpacked.is_none() {
                     record.unpacked = Some(tally.entries);
@@ -82,7 +82,7 @@ impl Harvest {
             }
         }
         for (set, dump) in broken {
-            // Nobody knows what the missing packages name.
+            // The content of the missing packages is unknown.
             self.seen.insert(set.clone(), None);
             let Some((known, list)) = self.sets.get(&set).zip(list_for(&dump)) else { continue };
             if known.documents(&list).next().is_some() {
@@ -108,13 +108,13 @@ impl Harvest {
         self.commit(batch).await
     }
 
-    /// Whether packages of a dump may be missing because a list brings sooner what they hold.
+    /// Whether packages of a dump may be missing because a list brings their resources sooner.
     async fn has_let_go(&self, dump: &DocumentRecord) -> Result<bool, HarvestError> {
         Ok(dump.capability == Capability::ResourceDump && self.has_read_list(&dump.set).await?)
     }
 
-    /// Packages that an earlier run could not read are nothing to be put right once a list of their set was read whole, by that run or by this
-    /// one, once other documents told of all changes, or when their dump does not name them any more.
+    /// Forgets packages that an earlier run could not read in these cases. A list of their set was read whole, by
+    /// that run or this one. Other documents covered all changes. Or their dump no longer lists them.
     pub(crate) async fn forget_packages(
         &self,
         batch: &mut Batch,
@@ -154,7 +154,7 @@ impl Harvest {
     }
 }
 
-/// The list that says what a dump says. Of packages that a Change List names itself, none does.
+/// The kind of list with the content of a dump. Packages that a Change List itself lists have none.
 fn list_for(dump: &Capability) -> Option<Capability> {
     match dump {
         Capability::ResourceDump => Some(Capability::ResourceList),

@@ -1,7 +1,7 @@
-//! Whether a package is of the edition of its dump that was read.
+//! Whether a package belongs to the edition of its dump that was read.
 //!
-//! A Source may publish a dump anew and keep the names of its packages. What was in one package is then in another,
-//! and packages of two editions together may name less than either edition does.
+//! A Source may republish a dump and keep the names of its packages. Entries then move from one package to another.
+//! Packages of two editions together may list less than either edition does.
 
 use jiff::Timestamp;
 use model::{Contents, DocumentRecord, DocumentState, Evidence, PackageRecord, ProblemReason};
@@ -12,7 +12,7 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
 impl Harvest {
-    /// Gives up a Resource Dump that was published anew before this package was received. The package is taken all the
+    /// Rejects a Resource Dump that was republished before this package was received. The package is used all the
     /// same. A list is read instead of the dump, or the next run reads the dump again.
     pub(super) async fn judge_edition(
         &mut self,
@@ -21,7 +21,7 @@ impl Harvest {
         contents: &Contents,
     ) -> Result<(), HarvestError> {
         let is_of_this_run = record.run == self.run.id;
-        // Bytes that have the digest of the dump's entry are of the dump's edition.
+        // Bytes with the digest of the dump's entry belong to the dump's edition.
         let is_proved = !record.declaration.digests.is_empty();
         if record.capability != Capability::ResourceDump || is_proved || !is_of_this_run {
             return Ok(());
@@ -31,7 +31,7 @@ impl Harvest {
         if dump.state != DocumentState::Done || self.is_alone(&dump) {
             return Ok(());
         }
-        // A snapshot may take its time: only the dump itself tells whether it is another one now.
+        // A snapshot may take a while to build. Only the dump itself shows whether it was replaced.
         match self.is_as_read(&record.document, &dump).await {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -46,14 +46,14 @@ impl Harvest {
         }
     }
 
-    /// Whether a dump's only package holds all that its set has: it is of one edition, whichever that is.
+    /// Whether a dump's only package covers its whole set. It is of one edition, whichever that is.
     fn is_alone(&self, dump: &DocumentRecord) -> bool {
         let dumps = self.sets.get(&dump.set).map(|set| set.documents(&Capability::ResourceDump).count());
         dump.packages == 1 && dump.parent.is_none() && dumps == Some(1)
     }
 }
 
-/// The moment of a manifest, where it is later than what the dump says of the package or of itself.
+/// The time of a manifest, if it is later than what the dump states for the package or for itself.
 fn later_at(record: &PackageRecord, dump: &DocumentRecord, contents: &Contents) -> Option<Timestamp> {
     let at = contents.manifest.at?.instant();
     let told = record.metadata.at.map(|at| at.instant()).or(dump.at)?;

@@ -1,10 +1,10 @@
-//! Indexes beside packages: garbage as soon as no record names them.
+//! Indexes stored beside packages: garbage as soon as no record refers to them.
 
 use model::{PackageId, PackageOutcome, PackageRecord, PackageResult, PackageState};
 
 use crate::harvest::Harvest;
 
-/// The indexes that an outcome is about: the one that the record named before, and the one that the outcome tells of.
+/// The indexes of an outcome: the one that the record referred to before, and the one in the outcome.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Indexes([Option<PackageId>; 2]);
 
@@ -18,19 +18,19 @@ impl Indexes {
         Self([before.and_then(index), told])
     }
 
-    /// That of a package which nobody goes on with.
+    /// The index of a package that is given up.
     pub(super) fn of_record(before: &PackageRecord) -> Self {
         Self([index(before), None])
     }
 
-    /// Those that the record does not name now.
+    /// Those that the record no longer refers to.
     fn garbage(self, now: Option<&PackageRecord>) -> impl Iterator<Item = PackageId> {
         let kept = now.and_then(index);
         self.0.into_iter().flatten().filter(move |index| Some(*index) != kept)
     }
 }
 
-/// The index that a package's slices are read by.
+/// The index from which a package's slices are read.
 fn index(record: &PackageRecord) -> Option<PackageId> {
     match &record.state {
         PackageState::Opened { contents, .. } => contents.index,
@@ -39,8 +39,8 @@ fn index(record: &PackageRecord) -> Option<PackageId> {
 }
 
 impl Harvest {
-    /// Removes the indexes that nobody needs any more, now that the record says so. Should that fail, bytes are left that do no harm; a job
-    /// that still looks for one says something of a package that is settled.
+    /// Removes unused indexes, once the record no longer refers to them. If that fails, harmless bytes are left. A
+    /// job that still reads such an index belongs to a settled package.
     pub(super) async fn remove_indexes(&self, uri: &str, indexes: Indexes, now: Option<&PackageRecord>) {
         let garbage: Vec<PackageId> = indexes.garbage(now).collect();
         for index in garbage {

@@ -1,4 +1,4 @@
-//! Jobs about packages that nobody could work on.
+//! Dead letters: jobs on packages that no service could process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::letters;
 
-/// Letters taken at a time.
+/// Dead letters taken at a time.
 const LETTERS: usize = 8;
 
 impl Harvest {
-    /// A job about a package that nobody could work on gives the package up for this run.
+    /// Takes the dead letters of package jobs: each gives its package up for this run.
     pub(super) async fn take_package_letters(&mut self, hand: &mut InHand) -> Result<(), HarvestError> {
         let filter = Filter::Dead(self.source.clone());
         let bus = Arc::clone(&self.bus);

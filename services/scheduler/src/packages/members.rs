@@ -1,4 +1,4 @@
-//! Entries of a manifest: what each asks for is decided as for an entry of a list, and what its member brings is taken at once.
+//! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
 
 use catalog::Batch;
 use fixity::Computed;
@@ -17,16 +17,16 @@ use crate::harvest::Harvest;
 use crate::plans::Plans;
 use crate::settle::{Before, bitstream, subject};
 
-/// What becomes of one entry.
+/// Next step for one entry.
 enum Step {
-    /// Its member is what is wanted: this plan is settled by it.
+    /// Its member has the wanted bytes, and settles this plan.
     Take { pending: PendingRecord, stored: StoredBitstream, assurance: Assurance },
-    /// As for an entry of a list; a member that failed says why it has to be asked for.
+    /// Plan it like an entry of a list. A failed member gives the reason for the request.
     Plan { planned: Planned, decision: Decision, failure: Option<Failure> },
 }
 
 impl Harvest {
-    /// Settles members of a package, whose entries are of different resources.
+    /// Settles members of a package. Their entries are of different resources.
     pub(super) async fn settle_members(
         &mut self,
         batch: &mut Batch,
@@ -87,12 +87,13 @@ impl Harvest {
                 }
             }
         }
-        // Only resources whose members were not taken are planned by now.
+        // By now only resources whose members were not taken have plans.
         plans.write(batch, &mut self.fresh);
         Ok(())
     }
 
-    /// A member that cannot be taken is a problem until the resource was asked for by itself, and an attempt that its story tells of.
+    /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
+    /// history.
     fn note_bad_member(
         &mut self,
         batch: &mut Batch,
@@ -112,7 +113,7 @@ impl Harvest {
         }
     }
 
-    /// The entries that can be read and are wanted, in the plan's words.
+    /// The readable and wanted entries, in planning form.
     fn wanted_members(
         &mut self,
         batch: &mut Batch,
@@ -171,7 +172,7 @@ impl Harvest {
         };
         let mend = before.as_ref().is_some_and(|pending| pending.mend);
         if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
-            // A list asks for these very bytes: whatever the moments say, they are here.
+            // A list asks for these very bytes, so they are taken whatever the times are.
             return Step::Take { pending, stored, assurance: Assurance::Digest };
         }
         if decision != Decision::Fetch {
@@ -179,7 +180,7 @@ impl Harvest {
         }
         let lane = match planned.uri.lane() {
             Ok(lane) => lane,
-            // Nobody will ever ask for it, and it need not be: `apply` says what is wrong with it.
+            // It is never requested, and need not be: `apply` reports what is wrong with it.
             Err(_) => return Step::Plan { planned, decision, failure: None },
         };
         let account = Account::of(why(decision, &planned.declaration, held));
@@ -197,7 +198,7 @@ impl Harvest {
         Step::Take { pending, stored, assurance }
     }
 
-    /// Files change before the catalog says so.
+    /// Writes the files of the view before the catalog records them.
     async fn show_taken(
         &self,
         steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
@@ -219,7 +220,7 @@ impl Harvest {
     }
 }
 
-/// Whether a plan declares digests, and all of them are those of these bytes.
+/// Whether a plan declares digests that all match these bytes.
 fn is_asked_for(pending: &PendingRecord, computed: &Computed) -> bool {
     let declared = &pending.declaration;
     matches!(pending.action, Action::Fetch { .. })

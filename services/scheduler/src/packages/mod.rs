@@ -1,8 +1,8 @@
-//! Packages: what dumps name is received, opened and settled before the run goes on to single resources.
+//! Packages: those that dumps list are received, opened and settled before the run goes on to single resources.
 //!
-//! A package's record in the catalog says how far it has come, so a crash costs what was in somebody's hands and no more. Those
-//! of a Change Dump are settled one after the other in the order of their intervals, while the next ones are received already;
-//! those of a Resource Dump in any order.
+//! A package's record in the catalog holds its progress, so a crash costs only the jobs in progress. Packages of a
+//! Change Dump are settled one by one in the order of their intervals, while the next ones are already received.
+//! Those of a Resource Dump are settled in any order.
 
 mod choose;
 mod contents;
@@ -34,18 +34,18 @@ pub(crate) use plan::{declaration, interval, is_same, is_settled};
 use queue::Order;
 use send::Task;
 
-/// Packages that are in hand at a time, beside those of which only the name is known.
+/// Packages processed at a time. Of further ones, only the names are in memory.
 const IN_HAND: usize = 8;
-/// Slices that are out at a time, over all packages.
+/// Outstanding slices, over all packages.
 const SLICES_OUT: usize = 64;
-/// Messages taken at a time. One tells of a whole slice.
+/// Messages taken at a time. Each has the outcome of a whole slice.
 const OUTCOMES: usize = 8;
-/// Records that travel in one batch.
+/// Records per batch.
 const BATCH: usize = 500;
-/// How long to wait for outcomes before looking round again.
+/// How long to wait for outcomes before other checks.
 const OUTCOME_WAIT: Duration = Duration::from_millis(500);
 
-/// The packages in hand.
+/// The packages in progress.
 #[derive(Debug, Default)]
 pub(crate) struct InHand {
     packages: BTreeMap<(Order, String), PackageRecord>,
@@ -53,7 +53,7 @@ pub(crate) struct InHand {
     lanes: HashSet<Lane>,
 }
 
-/// A job about a package.
+/// A job on a package.
 #[derive(Debug, Clone)]
 struct Job {
     package: String,
@@ -61,7 +61,7 @@ struct Job {
 }
 
 impl Harvest {
-    /// Works off the packages of this run. Ends when none is left that could be brought further.
+    /// Processes the packages of this run. Ends when no package can make further progress.
     pub(crate) async fn work_packages(&mut self) -> Result<(), HarvestError> {
         let mut waiting = queue::Waiting::of(&self.catalog, self.run.id).await?;
         if waiting.is_empty() {
@@ -69,14 +69,14 @@ impl Harvest {
         }
         self.open_queues().await?;
         let mut hand = InHand::default();
-        // What an earlier owner sent may be at work still.
+        // Jobs of an earlier owner may still be running.
         let are_others_out = self.bus.under_way(&self.source).await? > 0;
         let mut heard_at = Instant::now();
         loop {
             self.check_stop()?;
             while hand.packages.len() < IN_HAND {
                 let Some((order, uri)) = waiting.next(&self.catalog, self.run.id).await? else { break };
-                // A copy of each manifest may have been asked for since it was last looked.
+                // A copy of each manifest may have been requested since the last check.
                 self.check_stop()?;
                 let found = self.catalog.package(&uri).await?;
                 let Some(mut record) = found.filter(queue::is_open) else { continue };
@@ -93,7 +93,7 @@ impl Harvest {
                 break;
             }
             if hand.jobs.is_empty() {
-                // Nothing is out, so something waits for its time.
+                // No job is out, so a package waits for its time.
                 self.wait_until(due.unwrap_or_else(|| self.clock.now())).await?;
                 continue;
             }
@@ -116,7 +116,7 @@ impl Harvest {
         self.finish_dumps().await
     }
 
-    /// Closes what lanes can be closed when they are as many as a run may have open. Those with jobs stay open.
+    /// Closes idle origin queues when the run has as many open as it may. Queues with jobs stay open.
     async fn close_lanes_of_packages(&self, hand: &mut InHand) {
         if hand.lanes.len() >= self.options.window.origins.get() {
             let lanes = std::mem::take(&mut hand.lanes);
@@ -124,7 +124,7 @@ impl Harvest {
         }
     }
 
-    /// Jobs that have vanished from the bus are sent again: their packages' records say what is still to be done.
+    /// Resends jobs that vanished from the bus: the packages' records have the remaining work.
     async fn look_for_lost_packages(
         &mut self,
         hand: &mut InHand,
@@ -140,7 +140,7 @@ impl Harvest {
 }
 
 impl InHand {
-    /// Takes a package in hand, and the job that opens it, if it may be out.
+    /// Starts to process a package, and adopts the job that opens it, if that may be out.
     fn take(&mut self, order: Order, uri: String, record: PackageRecord, may_be_out: bool) {
         if let (Some(id), true) = (record.job, may_be_out) {
             self.jobs.insert(id, Job { package: uri.clone(), task: Task::open() });
@@ -148,7 +148,7 @@ impl InHand {
         self.packages.insert((order, uri), record);
     }
 
-    /// Whether a job about a package is out that does this.
+    /// Whether a job with this task on a package is out.
     fn is_out(&self, package: &str, task: &Task) -> bool {
         self.jobs.values().any(|job| job.package == package && job.task.is_like(task))
     }

@@ -1,4 +1,4 @@
-//! What came of a job about a package: each message is settled in one atomic batch before it is acknowledged.
+//! Settles outcomes of package jobs: each message in one atomic batch, before it is acknowledged.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::harvest::Harvest;
 use crate::window::Window;
 
 impl Harvest {
-    /// Settles what came back of packages. Outcomes of single resources, of jobs that an earlier process sent, are settled too.
+    /// Settles outcomes of packages, and those of single resources from jobs of an earlier process.
     pub(super) async fn settle_packages(
         &mut self,
         deliveries: Vec<Delivery>,
@@ -55,7 +55,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Settles what was said of a package; of slices, those that came beside the first with it: a batch costs about the same with several.
+    /// Settles an outcome of a package. Slices that arrived with the first one share its batch, because a batch of
+    /// several costs about the same.
     async fn settle_package(
         &mut self,
         uri: &str,
@@ -66,7 +67,8 @@ impl Harvest {
         self.run.counters.requests += outcome.requests;
         let jobs: Vec<JobId> = [outcome.id].into_iter().chain(beside.iter().map(|next| next.id)).collect();
         let found = self.catalog.package(uri).await?;
-        // What a job of an earlier run stored may have been collected since (docs/adr/0019), unless the record tells of it.
+        // Bytes stored by a job of an earlier run may be garbage-collected since (docs/adr/0019), unless the record
+        // refers to that job.
         let is_about = |record: &PackageRecord, outcome: &PackageOutcome| {
             record.seq == outcome.seq && (record.run == outcome.run || record.job == Some(outcome.id))
         };
@@ -101,7 +103,7 @@ impl Harvest {
                     self.fail_package(&mut batch, uri, &mut record, failure).await?;
                 }
             },
-            // The next job goes on behind what was received.
+            // The next job continues after the received bytes.
             (PackageResult::Deferred { .. }, PackageState::Wanted) => {}
             (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
                 match expect_manifest(&record, &contents) {
@@ -120,7 +122,7 @@ impl Harvest {
                 let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
                 self.settle_slices(&mut batch, uri, &mut record, slices).await?;
             }
-            // Of a job that is over, it says nothing new.
+            // An outcome of a job that is over brings nothing new.
             (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
                 if send::settled(&record) > settled {
                     record.attempts = 0;
@@ -131,12 +133,13 @@ impl Harvest {
             (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
                 record.kept = is_worth_keeping(&record, &failure);
                 if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
-                    // Its bytes are gone: it is received once more, under a name of its own.
+                    // Its bytes are gone: it is received once more, under a new name.
                     (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
                 }
                 self.fail_package(&mut batch, uri, &mut record, failure).await?;
             }
-            // What comes a second time after a crash, or out of order, says nothing new; what is missing is asked for again.
+            // A duplicate after a crash, or an outcome out of order, brings nothing new. Missing outcomes are
+            // requested again.
             _ => {}
         }
         let is_over = !goes_on || is_whole_job(&record);
@@ -152,7 +155,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Settles slices of one package, whose entries are of different resources.
+    /// Settles slices of one package. Their entries are of different resources.
     async fn settle_slices(
         &mut self,
         batch: &mut Batch,
@@ -175,8 +178,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Commits what became of a package. What is of no use any more, now that its record says so, goes: the note of the upload `seq`,
-    /// indexes, and jobs about a package that is settled.
+    /// Commits the result of a package. Then removes what its record no longer uses: the checkpoint of the upload
+    /// `seq`, indexes, and jobs on a settled package.
     pub(super) async fn put_away(
         &mut self,
         mut batch: Batch,
@@ -223,7 +226,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Members that no entry names are a problem of the package; its entries are settled all the same.
+    /// Records members without an entry as a problem of the package; its entries are settled all the same.
     async fn note_unlisted(
         &mut self,
         batch: &mut Batch,
@@ -247,7 +250,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Another attempt in this run, or a problem.
+    /// Handles a failure: another attempt in this run, or a problem.
     async fn fail_package(
         &mut self,
         batch: &mut Batch,
@@ -261,7 +264,7 @@ impl Harvest {
             let wait = SignedDuration::try_from(wait).unwrap_or_default();
             record.next_attempt_at = self.clock.now().checked_add(wait).ok();
             if is_about_bytes(failure.reason) {
-                // What lies there is not what was declared: another upload, under another name.
+                // The received bytes are not those declared: start another upload, under a new name.
                 (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
             }
             return Ok(());
@@ -269,7 +272,7 @@ impl Harvest {
         self.give_package_up(batch, uri, record, failure).await
     }
 
-    /// A package that is not read in this run is a problem.
+    /// Records a package that is not read in this run as a problem.
     pub(super) async fn give_package_up(
         &mut self,
         batch: &mut Batch,
@@ -298,13 +301,13 @@ impl Harvest {
     }
 }
 
-/// Whether both are what was said of slices of the same package.
+/// Whether both are outcomes of slices of the same package.
 fn are_slices_of_one(one: &PackageOutcome, other: &PackageOutcome) -> bool {
     let is_slice = |outcome: &PackageOutcome| matches!(outcome.result, PackageResult::Slice { .. });
     is_slice(one) && is_slice(other) && (&one.uri, one.seq, one.run) == (&other.uri, other.seq, other.run)
 }
 
-/// Whether the job that told of a package is over: one that unpacks a package from its beginning tells many times.
+/// Whether the job of this outcome is over. A job that unpacks a package from its beginning sends many outcomes.
 fn is_whole_job(record: &PackageRecord) -> bool {
     match &record.state {
         PackageState::Opened { contents, .. } => contents.index.is_some(),
@@ -327,11 +330,12 @@ fn finish_if_done(record: &mut PackageRecord) {
     record.state = PackageState::Done;
 }
 
-/// A manifest must be that of the kind of dump that names its package; one that does not say is taken at the dump's word.
+/// Checks that a manifest matches the kind of the dump that lists its package. If it does not say its kind, the
+/// dump's counts.
 fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), String> {
     let expected = manifest_of(&record.capability);
     match &contents.manifest.capability {
-        // Where a Change List names packages, nobody knows what their manifests are called.
+        // For packages of a Change List, the kind of the manifest is undefined.
         Some(found) if record.capability == Capability::ChangeList && found.is_manifest() => Ok(()),
         Some(found) if *found != expected => Err(format!(
             "its manifest is a {found}, where a {expected} was announced; nothing of the package is taken"
@@ -340,7 +344,7 @@ fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), St
     }
 }
 
-/// Somebody began to unpack a package from its beginning, and did not come to the end of a slice.
+/// Failure of an unpack job that began at the package's beginning and ended before a slice was complete.
 fn interrupted() -> Failure {
     let message = "whoever unpacked the package ended before a slice of it was done, several times; the log of the unpackers says why. \
                    That tells nothing against the package: the next run tries it again";

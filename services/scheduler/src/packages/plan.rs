@@ -1,4 +1,4 @@
-//! From the entries of a dump to packages that are wanted.
+//! Turns the entries of a dump into pending packages.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
 impl Harvest {
-    /// Packages that a dump names are wanted, unless this very version was settled before, or is in work already.
-    /// `position` is the place of the first one in its dump.
+    /// Plans the packages of a dump, unless the same version was settled before or is in progress. `position` is the
+    /// position of the first entry in its dump.
     pub(crate) async fn plan_packages(
         &mut self,
         batch: &mut Batch,
@@ -23,7 +23,7 @@ impl Harvest {
         position: u64,
         entries: Vec<Entry>,
     ) -> Result<(), HarvestError> {
-        // A package that is named twice is one package.
+        // A package that is listed twice is one package.
         let mut planned: BTreeMap<String, PackageRecord> = BTreeMap::new();
         for (position, entry) in (position..).zip(entries) {
             if let Err(error) = fetchable(&entry.loc) {
@@ -37,7 +37,7 @@ impl Harvest {
                 .get(&entry.loc)
                 .map_or_else(|| named_before(known.as_ref(), &fresh), |record| record.named);
             let fresh = PackageRecord { named: named + 1, ..fresh };
-            // What was settled when other resources were wanted says nothing of those that are wanted now.
+            // What was settled when other resources were wanted does not count for those wanted now.
             let known_version =
                 known.as_ref().map(|known| (known.declaration.clone(), known.metadata.clone()));
             let before = known.filter(|_| self.may_trust_validators);
@@ -54,7 +54,7 @@ impl Harvest {
             };
             let record = self.unless_ignored(&entry.loc, known_version.as_ref(), record).await?;
             if record.state == PackageState::Done {
-                // It needs no other look, so nobody hears again which resources it names.
+                // It is not read again, so the resources that it lists stay unknown.
                 self.seen.insert(record.set.clone(), None);
                 let entries = record.settled.as_ref().map_or(0, |settled| settled.entries);
                 self.run.counters.listed += entries;
@@ -68,7 +68,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// A package whose problem the operator ignores is not received, as long as its dump says the same of it (docs/adr/0021).
+    /// Skips a package whose problem the operator ignores, as long as the dump's declaration is the same
+    /// (docs/adr/0021).
     async fn unless_ignored(
         &mut self,
         uri: &str,
@@ -117,7 +118,7 @@ impl Harvest {
     }
 }
 
-/// What a dump declares of a package.
+/// The dump's declaration of a package.
 pub(crate) fn declaration(entry: &Entry) -> Declaration {
     let metadata = &entry.metadata;
     let hashes = metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
@@ -131,7 +132,7 @@ pub(crate) fn declaration(entry: &Entry) -> Declaration {
     }
 }
 
-/// How many entries of the same reading of the same dump have named a package by now.
+/// Number of entries for a package so far, in the same reading of the same dump.
 fn named_before(known: Option<&PackageRecord>, fresh: &PackageRecord) -> u64 {
     let is_of_this_reading = |known: &&PackageRecord| {
         known.run == fresh.run && known.document == fresh.document && known.position < fresh.position
@@ -139,7 +140,7 @@ fn named_before(known: Option<&PackageRecord>, fresh: &PackageRecord) -> u64 {
     known.filter(is_of_this_reading).map_or(0, |known| known.named)
 }
 
-/// What becomes of a package that is known when a dump names it again.
+/// Updates a known package when a dump lists it again.
 fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
     if is_same(&before, &fresh.declaration, &fresh.metadata) {
         return PackageRecord { state: PackageState::Done, settled: before.settled, ..fresh };
@@ -150,18 +151,18 @@ fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
         let PackageRecord { seq, state, settled, job, .. } = before;
         return PackageRecord { seq, state, settled, job, ..fresh };
     }
-    // A download that broke off goes on where it stopped: the server is asked whether it is still the same.
+    // An interrupted download resumes where it stopped; a conditional request tells whether the version is the same.
     let is_begun = before.state == PackageState::Wanted || before.kept;
     let seq = if is_begun { before.seq } else { fresh.seq };
     PackageRecord { seq, kept: before.kept, settled: before.settled, ..fresh }
 }
 
-/// Whether an entry speaks of the version of a package that is settled.
+/// Whether an entry is about the settled version of a package.
 pub(crate) fn is_settled(known: &PackageRecord, entry: &Entry) -> bool {
     is_same(known, &declaration(entry), &interval(entry))
 }
 
-/// Whether what a dump says speaks of the version of a package that is settled.
+/// Whether the dump's metadata is about the settled version of a package.
 pub(crate) fn is_same(known: &PackageRecord, declaration: &Declaration, metadata: &Metadata) -> bool {
     let is_declared = |settled: &SettledPackage| settled.declaration == *declaration;
     tells_versions(declaration)
@@ -169,13 +170,13 @@ pub(crate) fn is_same(known: &PackageRecord, declaration: &Declaration, metadata
         && known.metadata == *metadata
 }
 
-/// What a dump says of the moments of a package.
+/// The dump's times of a package.
 pub(crate) fn interval(entry: &Entry) -> Metadata {
     let Metadata { at, completed, from, until, .. } = entry.metadata.clone();
     Metadata { at, completed, from, until, ..Metadata::default() }
 }
 
-/// Whether a declaration tells one version from another.
+/// Whether a declaration distinguishes versions.
 fn tells_versions(declaration: &Declaration) -> bool {
     declaration.lastmod.is_some() || !declaration.digests.is_empty() || !declaration.unjudged.is_empty()
 }

@@ -1,4 +1,4 @@
-//! The packages of a run in the order in which they are settled. Only the next few are ever in memory, however many there are.
+//! The packages of a run in settlement order. Only the next few are in memory, however many there are.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,31 +9,31 @@ use model::{PackageRecord, PackageState, RunId};
 
 use crate::error::HarvestError;
 
-/// Packages known by name at a time.
+/// Package names in memory at a time.
 const AHEAD: usize = 1_000;
 
-/// Where a package stands among the others: the end of its interval, its beginning, its place in its dump. Of a package that
-/// says nothing the order is that of the dump.
+/// Sort key of a package: the end of its interval, its beginning, its position in its dump. Packages without an
+/// interval keep the dump's order.
 pub(crate) type Order = (Option<Timestamp>, Option<Timestamp>, u64);
 
-/// The packages that are still to be taken in hand.
+/// The packages that wait to be processed.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     next: VecDeque<(Order, String)>,
-    /// The last one that was handed out.
+    /// The last one that was returned.
     last: Option<(Order, String)>,
     has_more: bool,
 }
 
 impl Waiting {
-    /// Those of `run` that are not settled.
+    /// Packages of `run` that are not settled.
     pub(crate) async fn of(catalog: &Catalog, run: RunId) -> Result<Self, HarvestError> {
         let mut waiting = Self { has_more: true, ..Self::default() };
         waiting.look(catalog, run).await?;
         Ok(waiting)
     }
 
-    /// Whether there was none when it was last looked.
+    /// Whether the last search found none.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.is_empty() && !self.has_more
     }
@@ -54,7 +54,7 @@ impl Waiting {
         Ok(next)
     }
 
-    /// Finds those that come next after the last one, a bounded number of them.
+    /// Finds a bounded number of packages after the last one.
     async fn look(&mut self, catalog: &Catalog, run: RunId) -> Result<(), HarvestError> {
         let mut found: BTreeSet<(Order, String)> = BTreeSet::new();
         self.has_more = false;
@@ -78,12 +78,12 @@ impl Waiting {
     }
 }
 
-/// Whether something is still to be done about a package.
+/// Whether a package needs further work.
 pub(crate) fn is_open(record: &PackageRecord) -> bool {
     !matches!(record.state, PackageState::Done | PackageState::Failed)
 }
 
-/// Where a package stands among the others.
+/// Sort key of a package.
 pub(crate) fn order(record: &PackageRecord) -> Order {
     if !record.capability.tells_changes() {
         return (None, None, record.position);
@@ -143,7 +143,7 @@ mod tests {
         catalog
     }
 
-    /// All that is handed out.
+    /// All packages that are returned.
     async fn all(waiting: &mut Waiting, catalog: &Catalog, run: RunId) -> Vec<String> {
         let mut uris = Vec::new();
         while let Some((_, uri)) = waiting.next(catalog, run).await.unwrap() {

@@ -1,4 +1,4 @@
-//! What is to be done for a package next, and the jobs that say so.
+//! The next tasks of a package, and their jobs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::dispatch::earliest;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
 
-/// What is to be done for a package.
+/// Task for a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Task {
-    /// It is to be received.
+    /// Receive it.
     Fetch,
-    /// It is to be read.
+    /// Read it.
     Unpack(UnpackTask),
 }
 
@@ -38,13 +38,13 @@ impl Task {
         matches!(self, Self::Unpack(UnpackTask::Open { .. }))
     }
 
-    /// Whether both do the same: a package is opened once, wherever its slices begin.
+    /// Whether both are the same kind of task: a package is opened once, wherever its slices begin.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self == other || (self.is_open() && other.is_open())
     }
 }
 
-/// What may be done for a package now, all at once.
+/// The tasks that are possible for a package now, all at once.
 pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
     let (one, slices) = match &record.state {
         PackageState::Wanted => (Some(Task::Fetch), None),
@@ -54,7 +54,7 @@ pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
                 let slice = move |number| Task::Unpack(UnpackTask::Slice { index, number });
                 (None, Some(done.missing(contents.slices).map(slice)))
             }
-            // One job works all of its slices.
+            // One job processes all of its slices.
             None => (Some(Task::Unpack(UnpackTask::Open { settled: settled(record) })), None),
         },
         PackageState::Done | PackageState::Failed => (None, None),
@@ -62,7 +62,7 @@ pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
     one.into_iter().chain(slices.into_iter().flatten())
 }
 
-/// How many slices at the beginning of a package are settled.
+/// Number of consecutive settled slices at the beginning of a package.
 pub(super) fn settled(record: &PackageRecord) -> u32 {
     match &record.state {
         PackageState::Opened { contents, done, .. } => {
@@ -72,7 +72,7 @@ pub(super) fn settled(record: &PackageRecord) -> u32 {
     }
 }
 
-/// Where a package lies that was received.
+/// Location of a received package.
 fn stored(record: &PackageRecord) -> Option<&StoredBitstream> {
     match &record.state {
         PackageState::Stored { stored } | PackageState::Opened { stored, .. } => Some(stored),
@@ -81,7 +81,7 @@ fn stored(record: &PackageRecord) -> Option<&StoredBitstream> {
 }
 
 impl Harvest {
-    /// Sends whatever may go out. Returns when the next package that has to wait is due.
+    /// Sends all jobs that may go out. Returns when the next waiting package is due.
     pub(super) async fn send_packages(
         &mut self,
         hand: &mut InHand,
@@ -108,7 +108,7 @@ impl Harvest {
                 }
             }
         }
-        // Before they are sent: whoever comes next must not open a package a second time.
+        // Recorded before they are sent: a later owner must not open a package a second time.
         let mut batch = Batch::new();
         for (key, id, task) in &jobs {
             if task.is_open()
@@ -140,7 +140,7 @@ impl Harvest {
         id: JobId,
         task: &Task,
     ) -> Result<Option<Lane>, HarvestError> {
-        // Both were looked at when the package was planned.
+        // Both were checked when the package was planned.
         let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
         let Ok(lane) = uri.lane() else { return Ok(None) };
         let (source, run, seq) = (self.source.clone(), self.run.id, record.seq);

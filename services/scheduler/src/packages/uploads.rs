@@ -1,12 +1,12 @@
-//! What the store has of packages that have not come whole.
+//! Partial uploads of packages in the store.
 
 use model::{Disposition, Failure, PackageRecord, PackageState, ProblemReason, Seq};
 
 use crate::harvest::Harvest;
 
 impl Harvest {
-    /// Forgets what came of a package for the plan `seq`: it is settled, or nobody wants it any more. Should that fail, a few bytes are left
-    /// that do no harm.
+    /// Removes the upload of a package for the plan `seq`: the package is settled, or no longer wanted. If that
+    /// fails, a few harmless bytes are left.
     pub(super) async fn forget_upload(&self, uri: &str, seq: Seq) {
         if let Err(error) = self.store.forget_upload(&self.source, seq).await {
             tracing::warn!(package.uri = uri, %error, "cannot remove the note of an upload that is settled");
@@ -14,13 +14,13 @@ impl Harvest {
     }
 }
 
-/// Whether what came of a package that could not be received is of use to the next run.
+/// Whether the partial upload of a failed package is of use to the next run.
 pub(super) fn is_worth_keeping(record: &PackageRecord, failure: &Failure) -> bool {
     let may_come = matches!(failure.disposition, Disposition::Retry { .. });
     record.state == PackageState::Wanted && may_come && !is_about_bytes(failure.reason)
 }
 
-/// Whether a failure says that the bytes received are not the right ones.
+/// Whether a failure means that the received bytes are wrong.
 pub(super) fn is_about_bytes(reason: ProblemReason) -> bool {
     use ProblemReason::{DigestMismatch, LengthMismatch, Truncated};
     matches!(reason, DigestMismatch | LengthMismatch | Truncated)

@@ -1,4 +1,4 @@
-//! What a Source offers to be subscribed to, after a run has found that out.
+//! Subscribes to the channels that a run found at a Source.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +12,9 @@ use websub::Links;
 use super::{Crew, hubs};
 use crate::Channels;
 
-/// Wants the channels of a Source, and no others. Errors are told and nothing more: the next run says the same again. What hubs a channel names
-/// itself is looked for where it is not subscribed to, and after a run that `is_poll`; where that is not to be had, what is subscribed to stays.
+/// Requests subscriptions to exactly these channels of a Source. Errors are only logged: the next run repeats the
+/// request. The hubs that a channel itself names are fetched if it is not subscribed to, and after a run that
+/// `is_poll`. If that fails, existing subscriptions stay.
 pub(super) async fn want(
     crew: &Crew,
     client: &Client,
@@ -56,7 +57,7 @@ pub(super) async fn want(
     }
 }
 
-/// Whether a channel of a set is subscribed to, or is about to be.
+/// Whether a channel of a set is subscribed to, or about to be.
 fn is_subscribed(crew: &Crew, source: &SourceId, set: &SetId) -> bool {
     crew.subscriptions
         .any(|known| known.source == *source && known.set == *set && known.state != SubscriptionState::Ending)
@@ -76,7 +77,7 @@ async fn tell(
         kept.push(subscriptions.want(offered, key, now).await?.id.clone());
     }
     for known in crew.subscriptions.all().iter().filter(|known| known.source == source.id) {
-        // One under an earlier key goes on until the one that replaces it works.
+        // A subscription under an earlier key stays until its replacement works.
         let is_replaced = known.key != key && wanted.iter().any(|offered| offered.topic == known.topic);
         if kept.contains(&known.id) || is_replaced || left_alone.contains(&known.set) {
             continue;
@@ -89,11 +90,11 @@ async fn tell(
     Ok(())
 }
 
-/// The channels by which a Source's changes should come now.
+/// The active channels of a Source.
 pub(super) fn open(crew: &Crew, source: &SourceId) -> Channels {
     let (patience, lag) = (crew.settings.notification_patience(), crew.metrics.lag.clone());
     let mut channels = Channels { since: HashMap::new(), patience, lag };
-    // Of what comes unsigned nothing is taken for told, so nothing of it can be missed.
+    // An unsigned notification does not count as reported, so none of its changes can be missed.
     let is_signed = crew.sources.get(source).is_some_and(|source| source.push != Push::Unsigned);
     if crew.push.is_none() || !is_signed {
         return channels;
@@ -108,7 +109,7 @@ pub(super) fn open(crew: &Crew, source: &SourceId) -> Channels {
     channels
 }
 
-/// Tells what a run found that hubs have not told: they are asked anew. Errors are told and nothing more.
+/// Reports missed changes, so that their hubs are asked to subscribe again. Errors are only logged.
 pub(super) async fn missed(crew: &Crew, source: &SourceId, missed: &HashMap<SetId, u64>) {
     crew.metrics.missed(missed.values().sum());
     let now = crew.clock.now();
@@ -130,8 +131,9 @@ pub(super) async fn missed(crew: &Crew, source: &SourceId, missed: &HashMap<SetI
     }
 }
 
-/// The topic and the hubs that a channel names itself (CN-6), where its Capability List does not. The topic is what it calls itself (`self`),
-/// which may be another URL than the one that was asked (WebSub, 4): hubs know it by that. None where it cannot be asked now.
+/// The topic and the hubs that a channel itself names (CN-6), if its Capability List does not. The topic is its
+/// `self` link, which may differ from the requested URL (WebSub, 4): hubs know the channel by it. None if it cannot
+/// be requested now.
 async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>)> {
     let Ok(url) = Url::parse(channel) else { return Some((channel.to_owned(), Vec::new())) };
     match client.get_with_retries(GetRequest::new(url)).await {

@@ -1,4 +1,4 @@
-//! Which Sources are this scheduler's to look after, as schedulers and Sources come and go.
+//! Assigns Sources to this scheduler, as schedulers and Sources come and go.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::Crew;
 use super::steward::steward;
 
-/// Keeps one steward for each Source of this scheduler's share, until `stop`; then all of them let go, and this waits for
+/// Runs one steward for each Source of this scheduler's share, until `stop`. Then stops all of them, and waits for
 /// that.
 pub(super) async fn look_after(crew: Crew, mut members: View<Member>, stop: CancellationToken) {
     let mut sources = crew.sources.clone();
     let mut stewards: BTreeMap<SourceId, CancellationToken> = BTreeMap::new();
     let mut tasks = JoinSet::new();
-    // Stewards that are told to let go and have not yet.
+    // Stewards that were told to stop and still run.
     while !stop.is_cancelled() {
         let share = share(&crew, &members);
         stewards.retain(|source, keep| {
@@ -30,7 +30,7 @@ pub(super) async fn look_after(crew: Crew, mut members: View<Member>, stop: Canc
             stewards.entry(source).or_insert_with_key(|source| {
                 let keep = stop.child_token();
                 let (crew, source, kept) = (crew.clone(), source.clone(), keep.clone());
-                // A steward that dies is missed, and its Source gets another one.
+                // If a steward dies, this is noticed, and its Source gets a new one.
                 let guard = keep.clone().drop_guard();
                 tasks.spawn(async move {
                     let _missed = guard;
@@ -54,11 +54,11 @@ pub(super) async fn look_after(crew: Crew, mut members: View<Member>, stop: Canc
     while tasks.join_next().await.is_some() {}
 }
 
-/// The Sources that fall to this scheduler among those that are there.
+/// This scheduler's share of the Sources, among the live schedulers.
 fn share(crew: &Crew, members: &View<Member>) -> Vec<SourceId> {
     let mut there = members.of(Role::Scheduler);
     if !there.contains(&crew.me) {
-        // The others' view of this one may be late, and its own as well.
+        // Other schedulers may see this one late, and so may its own view.
         there.push(crew.me.clone());
     }
     let all = crew.sources.all();

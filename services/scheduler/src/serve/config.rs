@@ -1,4 +1,4 @@
-//! What a scheduler is told.
+//! Configuration of a scheduler.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::limits::RunLimits;
 use crate::options::WindowLimits;
 
 const MIB: usize = 1024 * 1024;
-/// What a harvest takes beside its catalog: the document that is being read, the window, the batches.
+/// Memory of a harvest beside its catalog: the document that is being read, the window, the batches.
 const HARVEST_BYTES: usize = 32 * MIB;
 
 /// The daemon's configuration.
@@ -24,59 +24,59 @@ pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
     pub frame: FrameConfig,
-    /// The message bus, and what the fleet shares beside it.
+    /// The message bus, and the control store beside it.
     #[serde(default)]
     pub nats: NatsConfig,
     /// The store.
     pub store: StoreConfig,
-    /// How Sources are asked for their documents.
+    /// HTTP settings for requests to Sources.
     #[serde(default)]
     pub http: HttpConfig,
-    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    /// Whether to subscribe to notifications of Sources, and how hubs reach the gateway.
     #[serde(default)]
     pub push: PushConfig,
-    /// What is the scheduler's own.
+    /// Settings of the scheduler itself.
     #[serde(default)]
     pub scheduler: Settings,
 }
 
-/// What is the scheduler's own.
+/// Settings of the scheduler itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// What people know this process by; a name that is never used again is made of it.
+    /// Name of this process for people. A member ID that is never reused is derived from it.
     pub name: Option<String>,
     /// Sources that are harvested at a time. Each takes the memory of an open catalog.
     pub sources_at_a_time: usize,
-    /// Origins of one run that have a queue of jobs at a time, each with a consumer at NATS. Further ones wait for
-    /// their turn.
+    /// Maximum origin queues of one run, each with a consumer at NATS. Further origins wait for their turn.
     pub origins_at_a_time: NonZeroUsize,
-    /// Memory for what was read of all catalogs lately, in MiB.
+    /// Memory for recently read blocks of all catalogs, in MiB.
     pub cache_megabytes: usize,
-    /// How long a run waits for a Source that does not answer or asks for patience, in seconds, before it fails.
+    /// How long a run waits for a Source that does not answer or requests a cooldown, in seconds, before it fails.
     pub source_patience_seconds: u64,
-    /// How many Sources have series of their own among the metrics: those that are late the most. All others are one, `other`.
+    /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
     pub sources_shown: usize,
-    /// How long after its time, by its own schedule, a Source may be in step again before it counts as stale, in seconds.
+    /// Grace period after a Source's scheduled time before it counts as stale, in seconds.
     pub freshness_grace_seconds: u64,
-    /// How long after the end of a run a Source is left alone at which somebody has hinted: that it has changed, in seconds. After one that failed, what its hub has
-    /// delivered waits as long.
+    /// Minimum time from the end of a run to the next run that a hint starts, in seconds. After a failed run, hub
+    /// deliveries wait as long.
     pub hint_pause_seconds: u64,
-    /// The longest that a Source is left alone for which an unproved hint (no token, no signature) has come, in seconds: the pause grows
-    /// from `hint_pause_seconds` while such hints bring nothing.
+    /// Maximum of that time for unproved hints (no token, no signature), in seconds. The time grows from
+    /// `hint_pause_seconds` while such hints bring no change.
     pub hint_pause_most_seconds: u64,
-    /// How often a Source is looked at whose notifications are subscribed to and that nobody has scheduled, in seconds: its hub may have gone
+    /// How often to poll a Source that is subscribed to but has no schedule, in seconds: its hub may have gone
     /// silent. 0 is never.
     pub backup_poll_seconds: u64,
-    /// How long a notification may be under way before the changes that it should tell count as missed, in seconds.
+    /// How long a notification may be in transit before its changes count as missed, in seconds.
     pub notification_patience_seconds: u64,
-    /// Who the fleet is, in the notifications that it leaves in others' inboxes: a URL of its own. Some know their senders by it.
+    /// URL that identifies the fleet in the notifications that it sends to other inboxes. Some receivers identify
+    /// senders by it.
     pub identity: Option<Url>,
-    /// The names of those of `http.credentials` that others' inboxes are asked with, each at its own origin.
+    /// Names of those `http.credentials` that are used for other inboxes, each at its own origin.
     pub inbox_credentials: Vec<String>,
-    /// How often an inbox of others is looked at that a Source names, in seconds, at least 1.
+    /// How often to poll an inbox of others that a Source names, in seconds, at least 1.
     pub inbox_poll_seconds: u64,
-    /// How much one run reads of a Source's documents at most.
+    /// Limits on how much one run reads of a Source's documents.
     pub limits: RunLimits,
 }
 
@@ -119,7 +119,7 @@ impl Settings {
         Duration::from_secs(self.hint_pause_most_seconds)
     }
 
-    /// None where that is never.
+    /// None for never.
     pub(super) fn backup_poll(&self) -> Option<Duration> {
         (self.backup_poll_seconds > 0).then(|| Duration::from_secs(self.backup_poll_seconds))
     }
@@ -132,13 +132,13 @@ impl Settings {
         Duration::from_secs(self.inbox_poll_seconds.max(1))
     }
 
-    /// Room for blocks of records, and for indexes and filters, in bytes.
+    /// Cache sizes for blocks of records, and for indexes and filters, in bytes.
     pub(super) fn cache_bytes(&self) -> (usize, usize) {
         let all = self.cache_megabytes * MIB;
         (all * 2 / 5, all * 3 / 5)
     }
 
-    /// The most that what grows with the work takes, in bytes.
+    /// Upper bound of the memory that grows with the work, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         let one = CatalogConfig::default().unflushed_bytes + HARVEST_BYTES;
         (self.sources_at_a_time.max(1) * one + self.cache_megabytes * MIB) as u64

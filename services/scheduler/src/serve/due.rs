@@ -1,31 +1,31 @@
-//! When a Source is harvested without being asked for. Pure.
+//! When a Source is harvested without a request. Pure.
 
 use std::time::Duration;
 
 use control::{AskedBy, Run, RunState, SourceSpec};
 use jiff::Timestamp;
 
-/// When a Source is due.
+/// When the next run of a Source is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// Now.
     Now,
     /// After this time.
     In(Duration),
-    /// When somebody asks for it.
+    /// Only on request.
     Never,
 }
 
-/// When a Source is due whose last run is over. `pause` is how long it is left alone after a run, if it is followed
-/// continuously. A missed time counts once.
+/// When the next run of a Source is due, after its last run is over. `pause` is the time between two runs of a
+/// continuously followed Source. A missed time counts once.
 pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>, now: Timestamp) -> Due {
     if !spec.enabled {
         return Due::Never;
     }
-    // A Source that was just added is harvested at once where it is followed, and otherwise when its time comes.
+    // A new Source is harvested at once if it is followed, otherwise at its scheduled time.
     let scheduled = spec.schedule.as_ref().and_then(|schedule| {
         let after = last.map_or(now, |run| run.started_at.unwrap_or(run.spec.asked_at));
-        // What was accepted was checked; one of another version is left alone.
+        // An accepted schedule was checked; one of another version is ignored.
         schedule.next_after(&spec.id, after).ok()
     });
     let followed = spec.continuous.map(|bounds| {
@@ -40,8 +40,8 @@ pub(super) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
     }
 }
 
-/// When a Source is due that somebody has hinted at: at once, but not sooner than `pause` after the end of its last look, if there was any. However
-/// many hint at it, it is looked at no more often than that.
+/// When a run is due because of a hint: at once, but at least `pause` after the end of the last run, if there was
+/// one. More hints do not make it more frequent.
 pub(super) fn hinted(
     spec: &SourceSpec,
     looked_at: Option<Timestamp>,
@@ -57,8 +57,8 @@ pub(super) fn hinted(
     }
 }
 
-/// How long a Source is left alone before an unproved hint is taken up: twice as long after each run in a row that a hint has asked for and that
-/// brought nothing.
+/// Pause before an unproved hint starts a run: doubled after each consecutive run that a hint started and that found
+/// no change.
 pub(super) fn unproved_pause(least: Duration, most: Duration, fruitless: u32) -> Duration {
     let grown = match fruitless {
         0 => least,
@@ -67,27 +67,28 @@ pub(super) fn unproved_pause(least: Duration, most: Duration, fruitless: u32) ->
     grown.min(most).max(least)
 }
 
-/// How many runs in a row, of those that are over and that hints have asked for, brought nothing; `runs` begin with the newest.
+/// Number of consecutive runs that hints started and that found no change, among the finished ones; `runs` begin with
+/// the newest.
 pub(super) fn fruitless<'a>(runs: impl IntoIterator<Item = &'a Run>) -> u32 {
     let hinted = runs.into_iter().filter(|run| run.spec.asked_by == AskedBy::Hint && run.state.is_over());
     u32::try_from(hinted.take_while(|run| !brought_something(run)).count()).unwrap_or(u32::MAX)
 }
 
-/// Whether a run has found that something has changed.
+/// Whether a run found any change.
 pub(super) fn brought_something(run: &Run) -> bool {
     let counters = &run.progress.counters;
     counters.stored + counters.deleted > 0
 }
 
-/// The end of the last run that has looked at the Source's lists, as far as it is known: one that a hub's notification has asked for may have looked at none. `before`
-/// is when the last one ended of those that were over before the last run began.
+/// End of the last run that read the Source's lists, if known: a run that a hub's notification started may have read
+/// none. `before` is the end of the last run that was over before the last run began.
 pub(super) fn looked_at(last: Option<&Run>, before: Option<Timestamp>) -> Option<Timestamp> {
     let last = last.filter(|run| run.spec.asked_by != AskedBy::Notification);
     last.and_then(|run| run.finished_at).or(before)
 }
 
-/// How long what a hub delivers waits before a run is asked for: not at all, or for what is left of `pause` after one that failed. That may have left it where
-/// it is, and would be asked for again at once.
+/// How long a hub delivery waits before it starts a run: not at all, or for the rest of `pause` after a failed run. A
+/// failed run may have left the delivery in the queue, and would start again at once.
 pub(super) fn held_back(last: Option<&Run>, pause: Duration, now: Timestamp) -> Duration {
     let failed = last.filter(|run| matches!(run.state, RunState::Failed(_)));
     let ended = failed.and_then(|run| run.finished_at);
@@ -97,8 +98,8 @@ pub(super) fn held_back(last: Option<&Run>, pause: Duration, now: Timestamp) -> 
     })
 }
 
-/// When a Source is due that others are to tell of its changes, and that nobody has scheduled: so long after it was looked at last without being
-/// told to. Until somebody tells of it, the question is asked again as often, and not before it is time.
+/// When a poll is due for a Source without a schedule: `every` after the last poll, if the Source is subscribed to at
+/// that time. Otherwise the check repeats after `every`. The subscription is not looked up before.
 pub(super) fn backup(
     spec: &SourceSpec,
     polled_at: Timestamp,
@@ -118,7 +119,7 @@ pub(super) fn backup(
 }
 
 impl Due {
-    /// The sooner of both.
+    /// The earlier of both.
     pub(super) fn or_sooner(self, other: Self) -> Self {
         match (self, other) {
             (Self::Now, _) | (_, Self::Now) => Self::Now,
@@ -128,7 +129,8 @@ impl Due {
     }
 }
 
-/// Until when what was held at `last_success` is what the operator wants to have: when the Source is due again. None where nobody said.
+/// Until when the state of `last_success` counts as fresh: the next scheduled time of the Source. None without a
+/// schedule.
 pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<Timestamp> {
     let scheduled =
         spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, last_success).ok());

@@ -1,4 +1,5 @@
-//! What follows the end of a harvest in a fleet: where a person at a laptop would run the same command again, the fleet does.
+//! What follows a harvest that stopped early in a fleet. Where a user of a laptop would run the same command again,
+//! the fleet does.
 
 use std::time::Duration;
 
@@ -11,45 +12,45 @@ use web::WebError;
 
 use crate::{DiscoverError, HarvestError};
 
-/// The first wait before a harvest is taken up again; it doubles with each further one.
+/// First wait before a harvest is resumed; doubled with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait for something of the fleet's own: it is found within this time when it is back.
+/// Maximum wait for a service of the fleet: its return is noticed within this time.
 const LONGEST_OWN_WAIT: Duration = Duration::from_secs(15);
-/// The longest wait for a Source that does not answer.
+/// Maximum wait for a Source that does not answer.
 const LONGEST_SOURCE_WAIT: Duration = Duration::from_secs(600);
 
-/// What follows a harvest that did not come to its end.
+/// What follows a harvest that stopped early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It is taken up again after this time. `of_source`: it is the Source that is waited for, and not for ever.
+    /// It is resumed after this time. `of_source`: the wait is for the Source, and has a limit.
     Again { wait: Duration, of_source: bool },
-    /// Somebody else owns the Source: hands off.
+    /// Another scheduler holds the lease; stop.
     Lost,
     /// It was asked to stop.
     Stopped,
-    /// It cannot go on; a person, or the next run, has to look.
+    /// It cannot go on; the operator must act, or the next run retries.
     Fail,
 }
 
-/// The patience with a run that does not come to its end: how often in a row it ended otherwise, and since when its Source is
-/// silent. With whatever it gets done, both begin anew: a run of days may well meet a second silence.
+/// Retry state of a run: how often in a row it stopped early, and since when its Source is silent. Any progress
+/// resets both: a run of several days may meet a second silence.
 #[derive(Debug)]
 pub(crate) struct Patience {
     /// How long a Source may be silent.
     limit: Duration,
     attempt: u32,
     silent_since: Option<Instant>,
-    /// The most that was done at any end.
+    /// Maximum progress at any earlier stop.
     done: u64,
 }
 
 impl Patience {
-    /// With a Source that may be silent for so long.
+    /// For a Source that may be silent for `limit`.
     pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, attempt: 0, silent_since: None, done: 0 }
     }
 
-    /// Decides after a harvest that had counted so much when it ended.
+    /// Decides after a harvest that stopped with these counters.
     pub(crate) fn next(&mut self, error: &HarvestError, counters: &Counters, now: Timestamp) -> Next {
         let Counters { listed, stored, unchanged, deleted, .. } = counters;
         let done = listed + stored + unchanged + deleted;
@@ -70,7 +71,7 @@ impl Patience {
     }
 }
 
-/// Decides after the `attempt`th end in a row, from 1.
+/// Decides after the `attempt`th stop in a row, counted from 1.
 pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> Next {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(16));
     let own = Next::Again { wait: doubled.min(LONGEST_OWN_WAIT), of_source: false };
@@ -78,7 +79,7 @@ pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> Next {
     match error {
         HarvestError::Stopped => Next::Stopped,
         HarvestError::Catalog(CatalogError::Fenced { .. }) => Next::Lost,
-        // The store, the catalog that lies in it, and the bus come back, or somebody makes room.
+        // The store with its catalog and the bus will return, or the operator will free disk space.
         HarvestError::Catalog(error) if error.is_temporary() => own,
         HarvestError::Store(error) if error.is_retryable() => own,
         HarvestError::Trouble(_) => own,
@@ -140,7 +141,7 @@ mod tests {
     async fn a_source_is_waited_for_so_long_and_once_more_after_it_has_answered() {
         let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
         let mut patience = Patience::new(Duration::from_secs(100));
-        // How long it was waited for before the run was given up.
+        // Total wait before the run was given up.
         let waits = async |patience: &mut Patience, counters: Counters| {
             let mut waits = Vec::new();
             while let Next::Again { wait, of_source: true } = patience.next(&silent, &counters, now()) {

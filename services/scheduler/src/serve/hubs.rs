@@ -1,9 +1,9 @@
-//! Which hubs a secret may be sent to. Pure.
+//! Which hubs may receive a secret. Pure.
 
 use control::{Push, SourceSpec};
 use url::{Host, Url};
 
-/// Whether what is sent to a hub cannot be read on the way: over TLS, or within this machine. What is no URL is sent nothing.
+/// Whether a request to a hub is confidential: over TLS, or within this machine. False for an invalid URL.
 pub(super) fn keeps_a_secret(hub: &str) -> bool {
     let Ok(url) = Url::parse(hub) else { return true };
     url.scheme() == "https"
@@ -15,8 +15,8 @@ pub(super) fn keeps_a_secret(hub: &str) -> bool {
         }
 }
 
-/// Whether a Source's notifications may be subscribed to at a hub. One over plain HTTP gets no secret, so that nothing it delivers is signed:
-/// the operator has to admit that.
+/// Whether a Source may subscribe at a hub. A hub over plain HTTP gets no secret, so its deliveries are unsigned, and
+/// the operator must allow that.
 pub(super) fn may_subscribe(source: &SourceSpec, hub: &str) -> bool {
     match source.push {
         Push::Auto => keeps_a_secret(hub),

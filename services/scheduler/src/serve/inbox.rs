@@ -1,4 +1,4 @@
-//! From a page to its inbox (LDN-1), and what is read of strangers there.
+//! Finds the inbox of a page (LDN-1), and reads responses of strangers.
 
 use jiff::SignedDuration;
 use ldn::{Limits, NoInbox, Unreadable};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use url::Url;
 use web::{Client, ErrorKind, GetRequest, Response, WebError};
 
-/// How much of a page that may tell of its inbox is read.
+/// Limits on reading a page that may name its inbox.
 pub(super) const PAGE: Limits = Limits { bytes: 1024 * 1024, depth: 40, members: 50_000 };
 
-/// Why others could not be told, or asked.
+/// Why a notification could not be sent, or an inbox read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     #[error(transparent)]
@@ -24,7 +24,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Whether the other side has understood and said no, or is not to be asked: to do so again would be of no use.
+    /// Whether the other side understood and refused, or may not be requested: a retry would be useless.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Web(error) => {
@@ -35,18 +35,18 @@ impl Trouble {
                     )
             }
             Self::NoInbox(..) => true,
-            // A page may be broken today.
+            // A page may be broken only today.
             Self::Unreadable(..) => false,
         }
     }
 
-    /// Whether it will be no better at another time.
+    /// Whether a later retry would fail too.
     pub(super) fn is_lasting(&self) -> bool {
         let leads_away = matches!(self, Self::Web(error) if error.kind() == ErrorKind::BadRedirect);
         self.is_refusal() || leads_away || matches!(self, Self::Unreadable(..))
     }
 
-    /// How long the other side asks to be left alone, where it does.
+    /// Cooldown that the other side requested, if any.
     pub(super) fn patience(&self) -> Option<SignedDuration> {
         match self {
             Self::Web(error) => match error.disposition() {
@@ -58,11 +58,11 @@ impl Trouble {
     }
 }
 
-/// The inbox of a page. A part of a page, named by a fragment, has the inbox that the body tells of: a `Link` header speaks of the whole
-/// page (LDN, 3.1).
+/// The inbox of a page. For a part of a page, named by a fragment, only the inbox in the body counts: a `Link` header
+/// is about the whole page (LDN, 3.1).
 ///
 /// # Errors
-/// When it tells of none, or cannot be asked.
+/// When it names none, or cannot be requested.
 pub(super) async fn find(client: &Client, page: &Url) -> Result<Url, Trouble> {
     if page.fragment().is_none()
         && let Some(inbox) = find_by_head(client, page).await?
@@ -81,7 +81,7 @@ pub(super) async fn find(client: &Client, page: &Url) -> Result<Url, Trouble> {
     found.map_err(|why| Trouble::NoInbox(page.clone(), why))
 }
 
-/// The inbox that the head of a page's answer links to; none where it does not, or there is no such answer.
+/// The inbox in the headers of a page's HEAD response; none if there is no inbox or no such response.
 async fn find_by_head(client: &Client, page: &Url) -> Result<Option<Url>, Trouble> {
     match client
         .get(GetRequest { head: true, accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) })
@@ -98,7 +98,7 @@ async fn find_by_head(client: &Client, page: &Url) -> Result<Option<Url>, Troubl
     }
 }
 
-/// The inbox that an answer links to, for a page that was asked for as a whole.
+/// The inbox that a response links to, for a page that was requested as a whole.
 pub(super) fn linked(response: &Response, page: &Url) -> Result<Url, NoInbox> {
     if page.fragment().is_some() {
         return Err(NoInbox::None);
@@ -106,12 +106,12 @@ pub(super) fn linked(response: &Response, page: &Url) -> Result<Url, NoInbox> {
     ldn::inbox_in_links(response.header_values("link"), response.final_url())
 }
 
-/// Whether an answer is JSON-LD.
+/// Whether a response is JSON-LD.
 pub(super) fn is_json_ld(response: &Response) -> bool {
     response.media_type().is_some_and(|media_type| ldn::is_json_ld(&media_type))
 }
 
-/// The body of an answer. No more of it is held than the limits allow.
+/// The body of a response as JSON, within the limits.
 ///
 /// # Errors
 /// When it breaks off, or is no JSON within the limits.

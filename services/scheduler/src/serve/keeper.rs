@@ -1,7 +1,7 @@
-//! Keeps the subscriptions of the Sources that fall to this scheduler: asks their hubs when it is time, and ends what nobody wants any more.
+//! Keeps the subscriptions of this scheduler's Sources: asks their hubs when due, and ends unwanted subscriptions.
 //!
-//! What is asked is written down first, so of two schedulers that both think a Source theirs one asks, and a hub that asks back while the
-//! request is still open finds a gateway that knows of it.
+//! Each request is recorded before it is sent. So if two schedulers believe that they own a Source, only one sends
+//! it. And a hub that verifies while the request is still open finds a gateway that knows of it.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use super::metrics::SchedulerMetrics;
 use super::places::PlacesWithin;
 use super::rounds::{self, Due, Rounds};
 
-/// Requests open at one hub at a time, of the whole fleet, where no Source's jobs say otherwise.
+/// Requests open at one hub at a time, of the whole fleet, unless a Source's jobs have another limit.
 const PER_HUB: NonZeroUsize = const { NonZeroUsize::new(4).unwrap() };
-/// The wait after something that is shared could not be written.
+/// Wait after the control store could not be written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
-/// What keeping subscriptions takes. Cheap to clone.
+/// Dependencies of keeping subscriptions. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Keeper {
     pub(super) me: MemberId,
@@ -38,17 +38,17 @@ pub(super) struct Keeper {
     pub(super) sources: View<SourceSpec>,
     pub(super) subscriptions: View<Subscription>,
     pub(super) members: View<Member>,
-    /// How hubs are asked: within the places of their origins, and without any credential of a Source.
+    /// HTTP client for hubs: with permits of their origins, and without credentials of a Source.
     pub(super) client: Client,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: SchedulerMetrics,
 }
 
 impl Keeper {
-    /// The keeper of a scheduler; none where hubs cannot reach the fleet.
+    /// The keeper of a scheduler; none if hubs cannot reach the fleet.
     ///
     /// # Errors
-    /// When hubs cannot be asked within the places of their origins.
+    /// When the client for hubs cannot be built.
     pub(super) fn of(crew: &Crew, members: View<Member>) -> anyhow::Result<Option<Self>> {
         let Some(push) = crew.push.clone() else { return Ok(None) };
         let places = PlacesWithin { places: Arc::clone(&crew.places), limit: PER_HUB };
@@ -66,10 +66,10 @@ impl Keeper {
         }))
     }
 
-    /// What is to be done about a subscription now.
+    /// The task for a subscription now, if any.
     fn task(&self, subscription: &Subscription, now: Timestamp) -> Option<Task> {
         let source = self.sources.get(&subscription.source);
-        // What was subscribed to before the operator said otherwise ends.
+        // A subscription from before the operator forbade it ends.
         let may = |source: &SourceSpec| subscription.hub().is_none_or(|hub| hubs::may_subscribe(source, hub));
         let is_wanted =
             source.is_some_and(|source| source.enabled && source.push != Wish::Off && may(&source));
@@ -82,7 +82,7 @@ impl Keeper {
                 let next = SubscriptionId::of(&subscription.source, &subscription.topic, current);
                 match self.subscriptions.get(&next) {
                     None => return Some(Task::Replace),
-                    // What works goes on until what replaces it does.
+                    // A working subscription stays until its replacement works.
                     Some(next) if next.is_active(now) || !subscription.is_active(now) => {
                         return Some(Task::End);
                     }
@@ -131,7 +131,7 @@ impl Keeper {
             topic: asking.topic.clone(),
             callback: self.push.callback(key, asking.id.as_str()),
             lease: is_subscribing.then_some(ASKED_LEASE),
-            // Over plain HTTP it would be read on the way, and every reader could sign deliveries.
+            // Over plain HTTP the secret would be readable on the way, and every reader could sign deliveries.
             secret: (is_subscribing && hubs::keeps_a_secret(hub)).then(|| key.secret(asking.id.as_str())),
         };
         let answered = self.client.post(PostRequest::new(url, FORM, request.to_form())).await;
@@ -168,7 +168,7 @@ impl Keeper {
             .map(drop)
     }
 
-    /// Takes a step. None where it was somebody else's, or is at its end.
+    /// Records a transition. None if another scheduler made it, or the subscription has ended.
     async fn step(
         &self,
         subscription: &Subscription,
@@ -190,7 +190,7 @@ impl Rounds for Keeper {
         self.sources.mark_seen();
         self.members.mark_seen();
         let is_ours = rounds::is_ours(&self.me, &self.members);
-        // Also of Sources that are gone.
+        // Also of removed Sources.
         let mut ours = self.subscriptions.all();
         ours.retain(|subscription| is_ours(&subscription.source));
         self.metrics.subscriptions(ours.iter().map(|subscription| subscription.standing(now)));
@@ -221,20 +221,20 @@ impl Rounds for Keeper {
     }
 }
 
-/// A subscription about which something is to be done.
+/// A subscription with a task.
 pub(super) struct Errand {
     subscription: Revised<Subscription>,
     task: Task,
 }
 
-/// What is to be done about a subscription.
+/// Task for a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
-    /// Its hub is asked for what it wants.
+    /// Send a request to its hub.
     Ask,
-    /// Nobody wants it any more.
+    /// End it: it is no longer wanted.
     End,
-    /// It is under an earlier push key: another one takes its place.
+    /// It is under an earlier push key: a new subscription replaces it.
     Replace,
 }
 

@@ -1,4 +1,4 @@
-//! A keeper on a real control store, and a hub that does as it is told.
+//! A keeper on a real control store, and a scripted hub.
 
 use control::{Config, Received, SubscriptionState};
 use fleet::PushConfig;
@@ -62,7 +62,7 @@ impl Case {
         Self { control, hub, clock, source, keeper, stop }
     }
 
-    /// Wants the channel, as a run does that has found it.
+    /// Requests the channel, as a run that found it does.
     async fn want(&self) -> SubscriptionId {
         self.want_at(self.hub.uri("/hub")).await
     }
@@ -135,7 +135,7 @@ async fn a_channel_is_subscribed_to_and_renewed_with_the_same_secret_and_callbac
     case.verify(&id, AskedMode::Subscribe).await;
     assert_eq!(case.hub.requests().len(), 1, "nobody is asked before it is time");
     case.clock.advance(SignedDuration::from_secs(401));
-    // A word about anything wakes the keeper, whose clock is not that of the machine.
+    // Any update wakes the keeper, whose clock is not the machine's.
     let word = SubscriptionStep::Count(Received { queued: 1, ..Received::default() });
     case.control.subscriptions().step(&id, &word, case.clock.now()).await.unwrap();
     let second = case.requests(2).await.remove(1);
@@ -167,7 +167,7 @@ async fn a_hub_that_refuses_is_asked_again_seldom() {
     let again = case.clock.now() + SignedDuration::from_hours(1);
     case.stands(&id, "a refusal puts it off for an hour", |seen| seen.next_at == again).await;
     case.clock.advance(SignedDuration::from_hours(1));
-    // A word about anything wakes the keeper, whose clock is not that of the machine.
+    // Any update wakes the keeper, whose clock is not the machine's.
     let word = SubscriptionStep::Count(Received { dropped: 1, ..Received::default() });
     case.control.subscriptions().step(&id, &word, case.clock.now()).await.unwrap();
     case.requests(2).await;
@@ -196,7 +196,7 @@ async fn what_nobody_wants_any_more_is_taken_back_from_the_hub() {
 async fn a_hub_over_plain_http_gets_no_secret_and_is_asked_only_where_the_operator_admits_it() {
     let case = Case::new().await;
     case.hub.always("/hub", Reply::status(202));
-    // No address of this machine by its name, and answered by it all the same.
+    // Its name is no address of this machine, although the machine answers for it.
     let id = case.want_at("http://hub.example/hub".to_owned()).await;
     let subscription = case.control.subscriptions().get(&id).await.unwrap();
     let mut sources = case.keeper.sources.clone();

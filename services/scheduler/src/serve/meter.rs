@@ -1,4 +1,4 @@
-//! What a run counts, as it goes: each thing once, whoever works on the run.
+//! Metrics of a run as it goes: each thing counts once, whichever scheduler works on the run.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use model::{Counters, SourceId};
 use super::metrics::SchedulerMetrics;
 use crate::{Documents, Progress};
 
-/// Turns what a run has counted so far into what it counts now.
+/// Turns a run's running totals into metric increments.
 #[derive(Debug)]
 pub(super) struct Meter {
     metrics: SchedulerMetrics,
@@ -15,34 +15,34 @@ pub(super) struct Meter {
     before: Mutex<Before>,
 }
 
-/// What is counted already.
+/// What was already counted.
 #[derive(Debug, Default)]
 struct Before {
     counters: Counters,
     documents: Documents,
-    /// Whether it is known what was counted before this process took the run up.
+    /// Whether the counters from before this process resumed the run are known.
     is_known: bool,
 }
 
 impl Meter {
-    /// Of a run of which its last owner, if it had any, has told so much.
+    /// For a run whose last owner, if any, reported `told`.
     pub(super) fn new(metrics: SchedulerMetrics, source: SourceId, told: &Counters) -> Self {
         let before =
             Before { counters: told.clone(), is_known: *told != Counters::default(), ..Before::default() };
         Self { metrics, source, before: Mutex::new(before) }
     }
 
-    /// Counts what has come since the last time.
+    /// Counts the increase since the last call.
     pub(super) fn note(&self, now: &Progress) {
-        // Each number is replaced by a larger one: what a panicking thread left is whole.
+        // Each number is replaced by a larger one, so the state is valid even after a panicking thread.
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let before = &mut *before;
         if let (false, Some(taken_up)) = (before.is_known, &now.taken_up) {
-            // An earlier run had begun what this one goes on with, and has counted that.
+            // This run resumes an earlier run, which has counted that.
             before.counters.clone_from(taken_up);
         }
         before.is_known |= now.taken_up.is_some();
-        // What is read a second time is uncounted, and counted again: only what goes beyond all before is new.
+        // A second reading is subtracted, and counted again: only the excess over the maximum so far is new.
         let new = |now: u64, before: &mut u64| {
             let new = now.saturating_sub(*before);
             *before = now.max(*before);
@@ -78,7 +78,7 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        // The run is over, or somebody else's.
+        // The run is over, or another scheduler's.
         self.metrics.standings.note(&self.source, |standing| {
             (standing.pending, standing.in_flight, standing.window) = (0, 0, (0, 0));
         });
@@ -113,14 +113,14 @@ mod tests {
             )
         };
         let first = meter(0);
-        // What is uncounted meanwhile is not counted twice.
+        // A number that was subtracted meanwhile is not counted twice.
         [0, 5, 3, 5, 7].into_iter().for_each(|so_far| first.note(&progress(so_far)));
         assert_eq!(stored(&metrics), "7");
         drop(first);
-        // Another owner: nothing of what the one before has told.
+        // Another owner: the reports of the one before are not counted again.
         meter(7).note(&Progress { taken_up: Some(progress(8).counters), ..progress(10) });
         assert_eq!(stored(&metrics), "10");
-        // Another run goes on where one failed.
+        // Another run resumes after one that failed.
         meter(0).note(&Progress { taken_up: Some(progress(10).counters), ..progress(12) });
         assert_eq!(stored(&metrics), "12");
     }

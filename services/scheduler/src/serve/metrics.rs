@@ -1,4 +1,4 @@
-//! What a scheduler counts.
+//! Metrics of a scheduler.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use service::Metrics;
 use super::standings::Standings;
 use crate::PushLag;
 
-/// What a scheduler counts. Cheap to clone.
+/// Metrics of a scheduler. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchedulerMetrics {
     sources: Gauge,
@@ -35,22 +35,22 @@ pub(super) struct SchedulerMetrics {
     hub_requests: Family<HubLabel, Counter>,
     missed_changes: Counter,
     resubscriptions: Counter,
-    /// How late what hubs tell is held.
+    /// Push lag.
     pub(super) lag: PushLag,
     outbox: Family<StateLabel, Gauge>,
     told: Family<ResultLabel, Counter>,
     looks: Family<ResultLabel, Counter>,
     noticed: Family<VerdictLabel, Counter>,
-    /// How each Source stands.
+    /// Status of each Source.
     pub(super) standings: Standings,
-    /// What each Source adds to them.
+    /// Contribution of each Source to the problem totals.
     counted: Arc<Mutex<HashMap<SourceId, Problems>>>,
 }
 
-/// Problems by their reasons; those that are ignored have a name of their own.
+/// Problems by reason; ignored ones have a label of their own.
 type Problems = BTreeMap<&'static str, i64>;
 
-/// Of problems that the operator ignores.
+/// Label of ignored problems.
 const IGNORED: &str = "ignored";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -104,17 +104,17 @@ struct StateLabel {
     state: &'static str,
 }
 
-/// How subscriptions stand.
+/// States of subscriptions.
 const STANDINGS: [&str; 6] = ["wanted", "pending", "active", "run-out", "denied", "ending"];
 
-/// A run in hand, until it is dropped.
+/// An active run, until it is dropped.
 pub(super) struct InHand(Gauge);
 
 impl SchedulerMetrics {
-    /// Registers them with a service.
+    /// Registers the metrics with a service.
     pub(super) fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
-        // Shown as zero before the first one ends: a rate does not see a number that begins with one.
+        // Initialized to zero: a rate does not see a counter that begins with one.
         for end in ["in-sync", "with-problems", "failed"] {
             drop(counted.runs.get_or_create(&EndLabel { end }));
         }
@@ -195,7 +195,7 @@ impl SchedulerMetrics {
         counted
     }
 
-    /// How the subscriptions of this scheduler stand.
+    /// Sets the number of this scheduler's subscriptions, by state.
     pub(super) fn subscriptions(&self, all: impl Iterator<Item = &'static str>) {
         let mut counts = STANDINGS.map(|standing| (standing, 0));
         for standing in all {
@@ -211,17 +211,17 @@ impl SchedulerMetrics {
         self.hub_requests.get_or_create(&HubLabel { mode, result }).inc();
     }
 
-    /// Counts changes that hubs should have told of.
+    /// Counts changes that hubs should have reported.
     pub(super) fn missed(&self, changes: u64) {
         self.missed_changes.inc_by(changes);
     }
 
-    /// Counts a subscription of which the hub is asked anew before its time.
+    /// Counts a subscription that is renewed before its time.
     pub(super) fn resubscribed(&self) {
         self.resubscriptions.inc();
     }
 
-    /// How it stands with what others are to be told.
+    /// Sets the number of outbox messages, by state.
     pub(super) fn outbox(&self, all: impl Iterator<Item = OutgoingState>) {
         let all: Vec<_> = all.collect();
         for state in [OutgoingState::Waiting, OutgoingState::Refused, OutgoingState::GivenUp] {
@@ -231,12 +231,12 @@ impl SchedulerMetrics {
         }
     }
 
-    /// Counts a try to tell somebody of a change.
+    /// Counts an attempt to send a notification.
     pub(super) fn told(&self, result: &'static str) {
         self.told.get_or_create(&ResultLabel { result }).inc();
     }
 
-    /// Counts a look at an inbox of others.
+    /// Counts a poll of an inbox of others.
     pub(super) fn looked(&self, result: &'static str) {
         self.looks.get_or_create(&ResultLabel { result }).inc();
     }
@@ -246,7 +246,7 @@ impl SchedulerMetrics {
         self.noticed.get_or_create(&VerdictLabel { verdict }).inc();
     }
 
-    /// What goes to the inboxes of others, and comes from there.
+    /// Registers the metrics of outbox and inboxes.
     fn register_word(&self, registry: &mut Registry) {
         registry.register(
             "scheduler_outbox_notifications",
@@ -333,7 +333,8 @@ impl SchedulerMetrics {
         self.documents.get_or_create(&ResultLabel { result }).inc_by(count);
     }
 
-    /// Counts a quirk under its name, or as `other` where this version does not know it: catalogs may hold those of later ones.
+    /// Counts a quirk under its name, or as `other` if this version does not know it: a later version may have
+    /// written the catalog.
     pub(super) fn quirks(&self, name: &str, count: u64) {
         let quirk = Quirk::named(name).map_or("other", Quirk::as_str);
         self.quirks.get_or_create(&QuirkLabel { quirk }).inc_by(count);
@@ -343,7 +344,7 @@ impl SchedulerMetrics {
         self.sources.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// What a run of a Source has left open.
+    /// Sets the open problems of a Source after a run.
     pub(super) fn problems(&self, source: &SourceId, open: &BTreeMap<ProblemReason, u64>, ignored: u64) {
         let total: u64 = open.values().sum();
         self.standings.note(source, |standing| standing.problems = Some(total));
@@ -354,7 +355,7 @@ impl SchedulerMetrics {
         );
     }
 
-    /// The Source is looked after by somebody else.
+    /// Removes a Source: another scheduler owns it.
     pub(super) fn forget(&self, source: &SourceId) {
         self.standings.forget(source);
         self.replace(source, Problems::new());

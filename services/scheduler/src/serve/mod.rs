@@ -1,9 +1,9 @@
-//! The scheduler beside others: each Source has one owner, and what the operator wants is compared with what is so.
+//! The scheduler in a fleet: each Source has one owner, and its spec is compared with its status.
 //!
-//! The story: `claims` finds out which Sources are this scheduler's to look after; a `steward` for each of them waits for
-//! work, or for `hints` that there is some, takes the Source's lease and tends the `run`; what follows when a run cannot go on is decided in `ending`. What a run has changed is written
-//! down for others by its `witness`. Beside that, `plans` finds out what Sources would take that somebody asks about, the `sender` goes its `rounds` to tell those others, and the `reader` to
-//! read what they tell.
+//! `claims` assigns Sources to this scheduler. A `steward` per Source waits for work, or for `hints` of it, takes the
+//! Source's lease and executes the `run`. `ending` decides what follows when a run cannot go on. The `witness` writes
+//! the changes of a run into the outbox. Beside that, `plans` estimates Sources on request, the `sender` sends the
+//! outbox in `rounds`, and the `reader` polls the inboxes of others.
 
 mod channels;
 mod claims;
@@ -52,7 +52,7 @@ use sender::Sender;
 use standings::Shown;
 use views::Views;
 
-/// What all stewards of a scheduler share. Cheap to clone.
+/// Context that all stewards of a scheduler share. Cheap to clone.
 #[derive(Clone)]
 struct Crew {
     me: MemberId,
@@ -62,7 +62,7 @@ struct Crew {
     leases: View<control::LeaseRecord>,
     hints: View<Hint>,
     subscriptions: View<Subscription>,
-    /// How hubs reach the fleet, where they do.
+    /// How hubs reach the fleet, if they can.
     push: Option<Push>,
     store: Store,
     bus: Arc<dyn Bus>,
@@ -71,13 +71,13 @@ struct Crew {
     credentials: Credentials,
     clock: Arc<dyn Clock>,
     catalogs: CatalogConfig,
-    /// Catalogs that may be open at a time.
+    /// Semaphore for open catalogs.
     room: Arc<Semaphore>,
     settings: Arc<Settings>,
     metrics: SchedulerMetrics,
 }
 
-/// Looks after the Sources that are this scheduler's until the service is to stop; then it lets them go, between two batches.
+/// Owns this scheduler's Sources until the service stops; then releases them between two batches.
 ///
 /// # Errors
 /// When the configuration is wrong.
@@ -150,7 +150,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let reader = Reader::of(&crew, readings, members.clone())?;
     making.spawn(rounds::make(reader, clock, stop.clone()));
     claims::look_after(crew, members, stop).await;
-    // Before this scheduler is gone: whoever takes its plans over is to be the only one.
+    // Before this scheduler leaves: the next owner of its plans must be the only one.
     making.shutdown().await;
     membership.leave().await;
     Ok(())

@@ -1,5 +1,5 @@
-//! Places for a scheduler's own requests, kept a moment for the next one: a run that reads a hundred lists in a row asks the bus
-//! once, and not a hundred times.
+//! Permits for a scheduler's own requests, kept for a moment for the next request. So a run that reads a hundred
+//! lists in a row asks the bus once, and not a hundred times.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -14,16 +14,16 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until};
 use web::CommonPlace;
 
-/// How long a place is kept without a request.
+/// How long a permit is kept without a request.
 const KEPT: Duration = Duration::from_millis(500);
-/// How long one place serves one request after the other: then jobs and other schedulers have their turn.
+/// How long one permit serves consecutive requests: then jobs and other schedulers have their turn.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How long it is left to them before it is asked for again.
+/// How long it is left to them before the scheduler asks again.
 const TURN: Duration = Duration::from_secs(1);
-/// The wait before a bus is asked again that cannot be reached.
+/// Wait before an unreachable bus is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The places of one scheduler.
+/// The permits of one scheduler.
 #[derive(Debug)]
 pub(super) struct Places {
     bus: Arc<dyn Bus>,
@@ -34,20 +34,20 @@ pub(super) struct Places {
 #[derive(Debug)]
 pub(super) struct PlacesWithin {
     pub(super) places: Arc<Places>,
-    /// Requests that may be open at one of its origins.
+    /// Maximum open requests at one of its origins.
     pub(super) limit: NonZeroUsize,
 }
 
-/// What is known of a lane between two requests.
+/// State of an origin between two requests.
 #[derive(Debug)]
 struct Kept {
-    /// A place, with the moment at which it was given; without one, it is the turn of others.
+    /// A permit, with the time at which it was acquired; without one, others have their turn.
     place: Option<(Place, Instant)>,
     /// Until when.
     until: Instant,
 }
 
-/// A place with a request.
+/// A permit with an open request.
 #[derive(Debug)]
 struct Used {
     places: Arc<Places>,
@@ -82,11 +82,11 @@ impl Places {
     }
 
     fn lanes(&self) -> MutexGuard<'_, HashMap<Lane, Kept>> {
-        // Single insertions and removals: what a panicking thread left is whole.
+        // Only single insertions and removals, so the map is valid even after a panicking thread.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what is kept of a lane, unless it is something newer.
+    /// Forgets the state of an origin, unless it is newer.
     fn forget(&self, lane: &Lane, until: Instant) {
         let mut lanes = self.lanes();
         if lanes.get(lane).is_some_and(|kept| kept.until == until) {
@@ -105,7 +105,7 @@ impl Drop for Used {
     fn drop(&mut self) {
         let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) else { return };
         let now = Instant::now();
-        // A place that is not kept is given back before anybody waits for the turn of others to be over.
+        // A permit that is not kept is released first; only then does a request wait for the end of the others' turn.
         let place = (now.duration_since(self.given) < LONGEST).then_some((place, self.given));
         let until = now + if place.is_some() { KEPT } else { TURN };
         self.places.lanes().insert(self.lane.clone(), Kept { place, until });

@@ -1,5 +1,5 @@
-//! Plans that somebody asked for: a Source's documents are read within its origins' limits, and what each way would take is told. Nothing is
-//! harvested, and nothing of the Source is written.
+//! Estimates that the operator requested: reads a Source's documents within its origins' limits, and reports the cost
+//! of each strategy. It harvests nothing, and writes nothing of the Source.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use tokio_util::sync::CancellationToken;
 use super::{Crew, run, wishes};
 use crate::{Estimate, WayEstimate, estimate};
 
-/// Plans that one scheduler makes at a time.
+/// Estimates that one scheduler makes at a time.
 const AT_A_TIME: usize = 2;
-/// The longest that a plan may take.
+/// Maximum duration of an estimate.
 const LONGEST: Duration = Duration::from_secs(600);
-/// The wait after what is shared could not be written.
+/// Wait after the control store could not be written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
-/// What a plan tells at most, so that it has room where it is kept.
+/// Maximum strategies in an estimate, so that it fits its record.
 const MOST_WAYS: usize = 50;
 const MOST_UNREAD: usize = 20;
 const LONGEST_WHY: usize = 2_000;
 
-/// Makes the plans that wait, until `stop`.
+/// Makes the waiting estimates, until `stop`.
 pub(super) async fn make(
     crew: Crew,
     mut plans: View<Plan>,
@@ -65,10 +65,10 @@ pub(super) async fn make(
             () = stop.cancelled() => {}
         }
     }
-    // What is under way is another scheduler's as soon as this one is gone.
+    // Unfinished estimates pass to another scheduler as soon as this one is gone.
 }
 
-/// Makes a plan, and tells how it ended.
+/// Makes an estimate, and records its result.
 async fn make_one(crew: Crew, plan: Revised<Plan>) {
     tracing::info!(plan.id = %plan.id, source.entry = %plan.source.entry, "a plan is made");
     let made = AssertUnwindSafe(timeout(LONGEST, estimate_of(&crew, &plan.source))).catch_unwind();
@@ -89,10 +89,10 @@ async fn make_one(crew: Crew, plan: Revised<Plan>) {
     }
 }
 
-/// What each way would take, in the words of this crate.
+/// Estimates the cost of each strategy.
 async fn estimate_of(crew: &Crew, source: &SourceSpec) -> anyhow::Result<Estimate> {
     let now = crew.clock.now();
-    // A run that nobody asks for, to be told what one would be.
+    // A fictitious run, only to derive the options.
     let spec = RunSpec {
         id: RunId::fresh(),
         source: source.id.clone(),
@@ -142,7 +142,7 @@ fn told(estimate: Estimate) -> PlanEstimate {
     }
 }
 
-/// A text of bounded length.
+/// Truncates a text.
 fn cut(text: String) -> String {
     match text.char_indices().nth(LONGEST_WHY) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,7 +1,9 @@
-//! Reads inboxes of others (LDN-4): what is left there about a Source is a hint, as if it had been left here.
+//! Polls inboxes of others (LDN-4): a notification there about a Source is a hint, as if it were in the fleet's own
+//! inbox.
 //!
-//! Asked are the inbox that the Source's operator names, or that of the page that he names, and what it lists at its own origin; never what a
-//! notification names. How far it is read is written down when the hint is given, so what is read twice is a hint more and nothing else.
+//! It requests the inbox that the Source's operator names, or that of the page that the operator names, and what it
+//! lists at its own origin. It never requests a URL from a notification. The position is recorded when the hint is
+//! given, so a second reading causes only one more hint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +24,16 @@ use super::metrics::SchedulerMetrics;
 use super::rounds::{Due, Rounds, is_ours};
 use super::sender::client;
 
-/// Notifications that are read at one look. What is left is read at the next one.
+/// Notifications read per poll. The rest is read at the next poll.
 const AT_A_LOOK: usize = 50;
-/// How many of them may fail in a row before the look ends.
+/// Consecutive failures after which a poll ends.
 const MOST_FAILED: usize = 3;
-/// Pages of an inbox that are asked for at one look.
+/// Maximum pages of an inbox per poll.
 const MOST_PAGES: usize = 50;
-/// The wait after something that is shared could not be written.
+/// Wait after the control store could not be written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
-/// What reading takes. Cheap to clone.
+/// Dependencies of polling. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Reader {
     pub(super) me: MemberId,
@@ -39,25 +41,25 @@ pub(super) struct Reader {
     pub(super) sources: View<SourceSpec>,
     pub(super) readings: View<Reading>,
     pub(super) members: View<Member>,
-    /// How others are asked: within the places of their origins.
+    /// HTTP client for others, with permits of their origins.
     pub(super) client: Client,
-    /// The time between two looks at an inbox.
+    /// Time between two polls of an inbox.
     pub(super) every: Duration,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: SchedulerMetrics,
 }
 
-/// What is to be done about an inbox.
+/// Task for an inbox.
 pub(super) enum Errand {
     Look { source: Arc<SourceSpec>, page: Url },
     Forget(Revised<Reading>),
 }
 
-/// What an inbox lists.
+/// Content of an inbox.
 struct Listing {
     inbox: Url,
     notifications: Vec<Url>,
-    /// By what it is known, where it is one page.
+    /// Its validators, if it is one page.
     validators: Validators,
 }
 
@@ -101,7 +103,7 @@ impl Reader {
         readings.note(&next, revision).await.map(drop)
     }
 
-    /// Looks at an inbox, and hints at the Source where something new is about it.
+    /// Polls an inbox, and gives a hint if there is a new notification about the Source.
     async fn read(
         &self,
         source: &SourceSpec,
@@ -132,7 +134,7 @@ impl Reader {
                     tracing::info!(source.id = %source, notification.url = %url, "a notification is about the Source");
                     self.control.hints().give(&Hint { source, given_at, by, unproved: false }).await?;
                     self.metrics.noticed("hint");
-                    // Whatever else was listed by then was there before the hint.
+                    // Everything else in the list was there before the hint.
                     (left, failed) = (Vec::new(), Vec::new());
                     break;
                 }
@@ -155,7 +157,7 @@ impl Reader {
         Ok(Ok(known.read(inbox, &notifications, &left, validators, self.every, self.clock.now())))
     }
 
-    /// What the inbox lists at its own origin; none where that is as it was.
+    /// The URLs that the inbox lists at its own origin; none if unmodified.
     async fn listing(&self, known: &Reading) -> Result<Option<Listing>, Trouble> {
         let (inbox, mut response, mut body) = match &known.inbox {
             Some(inbox) => {
@@ -178,7 +180,7 @@ impl Reader {
             let listed = ldn::contained(&body, &inbox, response.final_url()).into_iter();
             notifications.extend(listed.filter(|url| url.origin() == inbox.origin() && *url != inbox));
             let Some(next) = next_page(&response, &inbox) else { break };
-            // What is new may stand on any page.
+            // A new notification may be on any page.
             validators = Validators::default();
             if notifications.len() >= MOST_SEEN || page + 1 == MOST_PAGES {
                 tracing::warn!(%inbox, "the inbox lists more than is looked at");
@@ -189,7 +191,7 @@ impl Reader {
         Ok(Some(Listing { inbox, notifications, validators }))
     }
 
-    /// The inbox of a page, which may be the page itself, with its first answer, and with its body where that was read.
+    /// The inbox of a page, which may be the page itself, with its first response, and its body if that was read.
     async fn find(&self, page: &Url) -> Result<(Url, Response, Option<Value>), Trouble> {
         let asked = GetRequest { accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) };
         let mut response = self.client.get(asked).await?;
@@ -200,7 +202,7 @@ impl Reader {
                 let read = inbox::json(&mut response, &PAGE).await?;
                 let found = ldn::inbox_in_body(&read, page, &at);
                 body = Some(read);
-                // What tells of no inbox, and is JSON-LD, is one.
+                // A JSON-LD page that names no inbox is one itself.
                 if found == Err(NoInbox::None) { Ok(at.clone()) } else { found }
             }
             found => found,
@@ -221,14 +223,14 @@ impl Reader {
         Notification::read(&body, &limits).map_err(|why| Trouble::Unreadable(url.clone(), why))
     }
 
-    /// Asks for something of an inbox, and for nothing at another origin.
+    /// Requests a URL of an inbox, and never one at another origin.
     async fn get(&self, request: GetRequest) -> Result<Response, Trouble> {
         let request = GetRequest { accept: Some(ldn::JSON_LD), within_origin: true, ..request };
         Ok(self.client.get(request).await?)
     }
 }
 
-/// The page of an inbox behind this one.
+/// The next page of an inbox.
 fn next_page(response: &Response, inbox: &Url) -> Option<Url> {
     let mut links = response.header_values("link").flat_map(link_header::parse);
     let next = links.find(|link| link.is("next"))?;
@@ -255,7 +257,7 @@ impl Rounds for Reader {
         let wants = |id: &SourceId| self.sources.get(id).is_some_and(|source| source.inbox.is_some());
         let unwanted =
             self.readings.all().into_iter().filter(|known| is_ours(&known.source) && !wants(&known.source));
-        // While nobody knows which are wanted, all are.
+        // Until the live view of the Sources is complete, no reading is removed.
         for known in unwanted.filter(|_| self.sources.is_live()) {
             due.push(Due { key: known.source.clone(), at: Timestamp::MIN, errand: Errand::Forget(known) });
         }

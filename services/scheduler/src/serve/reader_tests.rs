@@ -1,4 +1,4 @@
-//! A reader on a real control store, and an inbox that does as it is told.
+//! A reader on a real control store, and a scripted inbox.
 
 use control::Config;
 use jiff::SignedDuration;
@@ -52,20 +52,20 @@ impl Case {
         Self { control, server, clock, source, reader, stop: CancellationToken::new() }
     }
 
-    /// One look, when it is due.
+    /// One poll, when due.
     async fn look(&self) -> Reading {
         let page = self.source.inbox.clone().expect("it has one");
         self.reader.look_at(&self.source, page).await.unwrap();
         (*self.control.readings().get(&self.source.id).await.unwrap().0.expect("it is noted").value).clone()
     }
 
-    /// The next look, in its time.
+    /// The next poll, at its time.
     async fn look_again(&self) -> Reading {
         self.clock.advance(SignedDuration::from_secs(300));
         self.look().await
     }
 
-    /// Takes up the hint, if there is one.
+    /// Consumes the hint, if there is one.
     async fn hinted(&self) -> Option<String> {
         let hint = self.control.hints().get(&self.source.id).await.unwrap()?;
         self.control.hints().take_up(&hint).await.unwrap();
@@ -115,7 +115,7 @@ async fn what_is_new_and_about_the_source_is_a_hint_and_nothing_is_read_twice() 
         .collect();
     assert_eq!(conditions, [None, Some("\"a\"".to_owned()), Some("\"b\"".to_owned())]);
     case.server.assert_followed();
-    // Before its time nobody looks.
+    // No poll before its time.
     case.look().await;
     case.server.assert_followed();
 }
@@ -132,7 +132,7 @@ async fn the_inbox_of_a_page_is_found_by_its_link_and_read_page_by_page() {
     case.server.push("/n/2", update("http://example.com/"));
     let read = case.look().await;
     assert!(case.hinted().await.is_some());
-    // The first one was there before the hint, and is not asked for.
+    // The first one was there before the hint, and is not requested.
     assert_eq!(
         (read.inbox.unwrap().path(), read.seen.len(), read.validators.is_empty()),
         ("/inbox", 2, true)

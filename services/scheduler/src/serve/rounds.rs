@@ -1,5 +1,4 @@
-//! What is done again and again, each thing at its time: hubs that are to be asked, messages that are to be sent, inboxes
-//! that are to be read.
+//! Periodic tasks, each at its time: requests to hubs, messages to send, inboxes to read.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -13,36 +12,37 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// Things that are in hand at a time.
+/// Concurrent tasks.
 const AT_A_TIME: usize = 8;
-/// The least time between two looks, and the longest.
+/// Minimum and maximum time between two checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
-/// Something that is to be done at its time.
+/// A task that is due at a given time.
 pub(super) struct Due<K, E> {
-    /// What it is known by: of each, one is in hand at a time.
+    /// Key of the task: at most one task per key is in progress.
     pub(super) key: K,
     pub(super) at: Timestamp,
     pub(super) errand: E,
 }
 
-/// Whoever has things to do.
+/// A provider of periodic tasks.
 pub(super) trait Rounds: Clone + Send + Sync + 'static {
     type Key: Clone + Eq + Hash + Send + 'static;
     type Errand: Send + 'static;
 
-    /// What is to be done, now and later. What changes from here on wakes [`changed`](Self::changed).
+    /// The tasks, now and later. Changes from here on wake [`changed`](Self::changed).
     fn look(&mut self, now: Timestamp) -> Vec<Due<Self::Key, Self::Errand>>;
 
-    /// Waits until there may be something else to do.
+    /// Waits until the tasks may have changed.
     fn changed(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Does it. When this returns, it is due later or not at all; or it could not be written down, and this has waited a little.
+    /// Executes a task. On return it is due later or not at all; or the result could not be recorded, and this has
+    /// waited a little.
     fn run(&self, errand: Self::Errand) -> impl Future<Output = ()> + Send;
 }
 
-/// Does what is due until `stop`. What is in hand then is let go: whoever does it next finds it due again.
+/// Executes due tasks until `stop`. Unfinished tasks are dropped then: the next owner finds them due again.
 pub(super) async fn make<R: Rounds>(mut rounds: R, clock: Arc<dyn Clock>, stop: CancellationToken) {
     let mut working = JoinSet::new();
     let mut in_hand: HashSet<R::Key> = HashSet::new();
@@ -79,10 +79,10 @@ pub(super) async fn make<R: Rounds>(mut rounds: R, clock: Arc<dyn Clock>, stop: 
             Some(ended) = working.join_next() => match ended {
                 Ok(key) => {
                     in_hand.remove(&key);
-                    // What it has written may not have been heard of here.
+                    // This process may not have received its own writes yet.
                     sleep_until(next_look).await;
                 }
-                // Nobody knows whose it was: all that is not under way is looked at again.
+                // It is unknown which task failed: all that are not in progress are checked again.
                 Err(error) => {
                     tracing::error!(%error, "something that was to be done at its time came upon a mistake");
                     in_hand.clear();
@@ -99,7 +99,7 @@ fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default().clamp(BETWEEN_LOOKS, LONGEST_SLEEP)
 }
 
-/// Whether a Source falls to this scheduler.
+/// Whether a Source is assigned to this scheduler.
 pub(super) fn is_ours(me: &MemberId, members: &View<Member>) -> impl Fn(&SourceId) -> bool + use<> {
     let me = me.clone();
     let mut there = members.of(Role::Scheduler);

@@ -1,4 +1,4 @@
-//! One run of a Source, from its start to its end or until somebody else has to go on with it.
+//! Executes one run of a Source, from its start to its end or until another scheduler must continue it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::witness::Scribe;
 use super::{Crew, channels, said, wishes};
 use crate::{Harvest, HarvestError, HarvestOptions, Parts, Progress, Report, Witness as _, abandon};
 
-/// How often the operator is told how far a run has come, and is listened to.
+/// How often progress is reported and the operator's requests are read.
 const TELL: Duration = Duration::from_secs(1);
 
 /// How a run was left.
@@ -28,27 +28,27 @@ const TELL: Duration = Duration::from_secs(1);
 pub(super) enum Left {
     /// It is over, or waits for the operator.
     Settled,
-    /// The Source belongs to somebody else now.
+    /// Another scheduler owns the Source now.
     Lost,
-    /// This service is to stop; the next owner goes on.
+    /// This service stops; the next owner continues.
     Stopping,
-    /// What is wanted of it cannot be done now, and is to be tried again after a while.
+    /// The requested transition is not possible now, and is retried after a while.
     Later,
 }
 
-/// A run in the hands of the Source's owner.
+/// A run that the Source's owner executes.
 pub(super) struct Tended<'a> {
     crew: &'a Crew,
     lease: &'a Lease,
-    /// Cancelled when this scheduler is to let the Source go.
+    /// Cancelled when this scheduler must release the Source.
     keep: &'a CancellationToken,
     source: Arc<SourceSpec>,
     id: RunId,
     progress: watch::Sender<Progress>,
     meter: Meter,
-    /// The problems of the Source, once they are counted.
+    /// The problems of the Source, once counted.
     problems: Option<Problems>,
-    /// Why it does not go on at the moment.
+    /// Why it is blocked at the moment.
     waits_for: Option<String>,
 }
 
@@ -65,10 +65,10 @@ impl<'a> Tended<'a> {
         Self { crew, lease, keep, source, id: run.spec.id, progress, meter, problems: None, waits_for: None }
     }
 
-    /// Works on the run until it is left.
+    /// Executes the run until it is left.
     ///
     /// # Errors
-    /// When what is so cannot be told for good: the run stays as it is, for whoever looks at it next.
+    /// When its status can never be recorded: the run stays as it is, for its next owner.
     pub(super) async fn tend(mut self, run: &Run) -> Result<Left, ControlError> {
         if run.wanted == Wanted::Cancel
             && let Err(error) = self.abandon().await
@@ -76,7 +76,7 @@ impl<'a> Tended<'a> {
             return self.not_given_up(&error).await;
         }
         let started = match self.crew.control.runs().start(self.lease, self.id, self.crew.clock.now()).await {
-            // The view of all runs is a little late: this one has ended since. The next look finds what is so.
+            // The view of all runs lags a little: this run has ended since. The next check finds its status.
             Err(ControlError::Refused(refused)) => {
                 tracing::debug!(run.id = %self.id, %refused, "the run is no work any more");
                 return Ok(Left::Later);
@@ -140,7 +140,7 @@ impl<'a> Tended<'a> {
         }
     }
 
-    /// One harvest, in this run's name.
+    /// One harvest, for this run.
     fn harvest(
         &self,
         client: Client,
@@ -151,10 +151,10 @@ impl<'a> Tended<'a> {
         let source = Arc::clone(&self.source);
         let progress = self.progress.clone();
         async move {
-            // A catalog takes memory as long as it is open: only so many at a time.
+            // An open catalog takes memory, so their number is limited.
             let _room = crew.room.acquire().await;
             let path = Key::Catalog(source.id.clone()).to_string();
-            // On the heap, like the harvest itself: futures within futures would take the stack of a worker thread.
+            // Boxed, like the harvest itself: nested futures would overflow the stack of a worker thread.
             let opening = Box::pin(Catalog::open(crew.store.object_store(), &path, crew.catalogs.clone()));
             let catalog = opening.await?;
             Box::pin(said::take_up(&crew, &source.id, &catalog)).await?;
@@ -180,8 +180,8 @@ impl<'a> Tended<'a> {
         }
     }
 
-    /// Waits for `work`, and meanwhile tells how far it is and listens to what is wanted. Stops it when the operator or
-    /// this service wants that; drops it when the Source is lost.
+    /// Waits for `work`; meanwhile reports progress and reads the operator's requests. Stops the work if the operator
+    /// or this service asks for that; drops it if the Source is lost.
     async fn attend<T>(
         &mut self,
         work: impl Future<Output = Result<T, HarvestError>>,
@@ -193,7 +193,7 @@ impl<'a> Tended<'a> {
         loop {
             tokio::select! {
                 biased;
-                // Whatever is under way is of no use any more, and the catalog's fence keeps it out.
+                // The work in progress is useless now, and the catalog's fence shuts it out.
                 () = self.lease.lost().cancelled() => return Ok(Attended::Left(Left::Lost)),
                 ended = &mut work => return Ok(Attended::Ended(ended)),
                 _ = tick.tick() => {
@@ -204,13 +204,13 @@ impl<'a> Tended<'a> {
                 () = self.keep.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             }
             if stop.is_cancelled() && self.waits_for.is_some() {
-                // Nothing is under way that would have to end first.
+                // No work is in progress that must end first.
                 return self.stopped().await.map(Attended::Left);
             }
         }
     }
 
-    /// Tells how far the run has come; returns whether it is still wanted. While nobody listens, it is.
+    /// Reports progress; returns whether the run is still wanted. While the control store is unavailable, it is.
     async fn tell(&self) -> Result<bool, ControlError> {
         let now = self.progress.borrow().clone();
         self.meter.note(&now);
@@ -229,7 +229,7 @@ impl<'a> Tended<'a> {
         }
     }
 
-    /// It stopped because somebody wanted that.
+    /// It stopped on request.
     async fn stopped(&self) -> Result<Left, ControlError> {
         let wanted = self.crew.control.runs().get(self.lease.source()).await?.map(|run| run.wanted);
         if wanted == Some(Wanted::Cancel)
@@ -242,7 +242,7 @@ impl<'a> Tended<'a> {
         Ok(if self.keep.is_cancelled() { Left::Stopping } else { Left::Settled })
     }
 
-    /// It was to be given up, and that failed. The wish stays until it can be done: by whoever takes the Source next.
+    /// Cancelling it failed. The request stays for the next owner of the Source.
     async fn not_given_up(&self, error: &HarvestError) -> Result<Left, ControlError> {
         match ending::next(error, 1, self.crew.clock.now()) {
             Next::Lost => Ok(Left::Lost),
@@ -272,7 +272,7 @@ impl<'a> Tended<'a> {
 
     async fn finish(&mut self, report: &Report) -> Result<Left, ControlError> {
         self.problems = Some(Problems { open: report.open_problems, ignored: report.ignored_problems });
-        // They, and the last counters, which no tick told.
+        // The problems, and the final counters, which no tick reported.
         self.tell().await?;
         let now = self.crew.clock.now();
         self.crew.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
@@ -286,7 +286,7 @@ impl<'a> Tended<'a> {
             let began = finished.started_at;
             self.crew.metrics.standings.note(&self.source.id, |standing| standing.last_success = began);
         }
-        // What an audit or an earlier process has counted cannot be set against what came of it.
+        // The counters of an audit or an earlier process cannot be compared with the results.
         if !report.resumed && matches!(report.run.mode, Mode::Baseline | Mode::Incremental) {
             self.crew.metrics.fell_short(report.run.counters.shortfall());
         }
@@ -295,11 +295,13 @@ impl<'a> Tended<'a> {
         Ok(Left::Settled)
     }
 
-    /// Tells what the run has found of channels, as long as the Source is ours: the next owner's run finds the same.
+    /// Reports the channels that the run found, as long as this scheduler owns the Source: the next owner's run finds
+    /// the same.
     async fn tell_of_channels(&self, client: &Client, report: &Report, is_poll: bool) {
         let telling = async {
             channels::missed(self.crew, &self.source.id, &report.missed).await;
-            // What was missed is told by nobody else; what is wanted is, and takes a look at the Source.
+            // No other run reports these missed changes. The request for channels makes requests to the Source; it
+            // may be cut short, because a later run repeats it.
             tokio::select! {
                 () = channels::want(self.crew, client, &self.source, &report.channels, is_poll) => {}
                 () = self.keep.cancelled() => {}
@@ -323,7 +325,8 @@ impl<'a> Tended<'a> {
     }
 }
 
-/// The same, with the rate of the strictest Source at this origin and the fleet's limits, and within this scheduler's limits.
+/// The same terms, with the rate of the strictest Source at this origin and the fleet's limits, and within this
+/// scheduler's limits.
 pub(super) fn with_neighbours(
     crew: &Crew,
     source: &SourceSpec,
@@ -337,14 +340,14 @@ pub(super) fn with_neighbours(
     options
 }
 
-/// How a Source is asked for its documents: each request takes one of its origin's places in the whole fleet.
+/// The client for a Source's documents: each request takes a permit of its origin in the whole fleet.
 pub(super) fn client(crew: &Crew, options: &HarvestOptions) -> anyhow::Result<Client> {
     let places = PlacesWithin { places: Arc::clone(&crew.places), limit: options.jobs_per_lane };
     let terms = crew.credentials.terms(&options.terms)?;
     Ok(crew.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
 }
 
-/// How an attended future came to its end.
+/// How the awaited future ended.
 enum Attended<T> {
     Ended(Result<T, HarvestError>),
     Left(Left),

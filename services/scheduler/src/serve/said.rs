@@ -1,4 +1,4 @@
-//! What the operator has said about a Source's problems since its last run.
+//! Problem actions of the operator since the Source's last run.
 
 use catalog::Catalog;
 use control::{WordKind, WordRequest};
@@ -7,8 +7,9 @@ use model::{ProblemRecord, SourceId, Subject};
 use super::Crew;
 use crate::{HarvestError, Word, word};
 
-/// Takes up the words about a Source, in the order in which they were said, as the writer of its catalog. Each is forgotten once it is
-/// written: after a crash it is taken up again, which changes nothing more. Words that cannot be asked for now wait for the next run.
+/// Applies the actions on a Source's problems, in order, as the writer of its catalog. Each is removed once it is
+/// written: after a crash it is applied again, which changes nothing more. Actions that cannot be read now wait for
+/// the next run.
 ///
 /// # Errors
 /// When the catalog fails.
@@ -37,7 +38,7 @@ pub(super) async fn take_up(crew: &Crew, source: &SourceId, catalog: &Catalog) -
     Ok(())
 }
 
-/// Whether a word is about a problem. What is ignored is tried again only where the word says so, or names it.
+/// Whether an action is about a problem. An ignored problem is retried only if the action says so, or names it.
 fn is_meant(request: &WordRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
     let unless_ignored = match request.word {
         WordKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),

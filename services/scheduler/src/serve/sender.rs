@@ -1,7 +1,8 @@
-//! Tells others what has changed (LDN-3): finds their inboxes, and sends what lies in the outbox until it is taken.
+//! Sends notifications of changes (LDN-3): finds the inboxes of receivers, and sends the outbox until it is accepted.
 //!
-//! What is sent is written down as in hand first, so of two schedulers that both think a Source theirs one sends. Who is killed with
-//! something in hand leaves it to whoever looks after the Source next: it is sent after its pause, and may arrive twice, under the same name.
+//! A message is recorded as in progress before it is sent. So if two schedulers believe that they own a Source, only
+//! one sends it. If the sender is killed meanwhile, the next owner of the Source sends the message after its pause.
+//! It may arrive twice, under the same name.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -21,12 +22,12 @@ use super::metrics::SchedulerMetrics;
 use super::places::PlacesWithin;
 use super::rounds::{Due, Rounds, is_ours};
 
-/// Requests open at one origin at a time, of the whole fleet, where no Source's jobs say otherwise.
+/// Requests open at one origin at a time, of the whole fleet, unless a Source's jobs have another limit.
 const PER_ORIGIN: NonZeroUsize = const { NonZeroUsize::new(2).unwrap() };
-/// The wait after something that is shared could not be written.
+/// Wait after the control store could not be written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
-/// What sending takes. Cheap to clone.
+/// Dependencies of sending. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Sender {
     pub(super) me: MemberId,
@@ -34,24 +35,24 @@ pub(super) struct Sender {
     pub(super) sources: View<SourceSpec>,
     pub(super) outbox: View<Outgoing>,
     pub(super) members: View<Member>,
-    /// How others are asked: within the places of their origins.
+    /// HTTP client for others, with permits of their origins.
     pub(super) client: Client,
-    /// Who the fleet says that it is.
+    /// Identity of the fleet.
     pub(super) identity: Option<Url>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: SchedulerMetrics,
 }
 
-/// What is to be done about something in the outbox.
+/// Task for an outbox message.
 pub(super) enum Errand {
     Send(Revised<Outgoing>),
     Forget(Revised<Outgoing>),
 }
 
-/// How inboxes are asked: within the places of their origins, with the credentials that are named for them.
+/// The client for inboxes, with permits of their origins and the credentials configured for them.
 ///
 /// # Errors
-/// When a credential is not there.
+/// When a credential does not exist.
 pub(super) fn client(crew: &Crew) -> anyhow::Result<Client> {
     let places = PlacesWithin { places: Arc::clone(&crew.places), limit: PER_ORIGIN };
     let credentials = crew.credentials.named(&crew.settings.inbox_credentials)?;
@@ -113,7 +114,7 @@ impl Sender {
         outbox.failed(&taken, next).await.map(drop)
     }
 
-    /// Finds the inbox, and leaves the notification there.
+    /// Finds the inbox, and sends the notification.
     async fn deliver(&self, outgoing: &Outgoing) -> Result<Url, Trouble> {
         let inbox = inbox::find(&self.client, &outgoing.target).await?;
         let said = self.announcement(outgoing).to_json().to_string();
@@ -127,7 +128,7 @@ impl Sender {
         Announcement {
             id: outgoing.name(),
             actor: self.identity.clone(),
-            // What is not wanted any more is not sent.
+            // A message that is no longer wanted is not sent.
             object: source.map_or_else(|| outgoing.target.clone(), |source| source.entry.clone()),
             target: outgoing.target.clone(),
             stored: change.stored,
@@ -137,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// Whether somebody is still to be told. While nobody knows, he is.
+    /// Whether a message is still wanted. If that is unknown, it is.
     fn is_wanted(&self, outgoing: &Outgoing) -> bool {
         let source = self.sources.get(&outgoing.source);
         !self.sources.is_live() || source.is_some_and(|source| source.notify.contains(&outgoing.target))

@@ -1,4 +1,4 @@
-//! A sender on a real control store, and a page with an inbox that does as it is told.
+//! A sender on a real control store, and a page with a scripted inbox.
 
 use control::{Change, Config};
 use jiff::SignedDuration;
@@ -55,7 +55,7 @@ impl Case {
         Self { control, page, target, clock, source, sender, stop: CancellationToken::new() }
     }
 
-    /// What a run has changed is to be told.
+    /// Records that a run changed resources.
     async fn changed(&self, stored: u64) {
         let now = self.clock.now();
         let change = Change { run: RunId::fresh(), from: now, until: now, stored, deleted: 1 };
@@ -67,7 +67,7 @@ impl Case {
         tokio::spawn(rounds::make(self.sender.clone(), clock, self.stop.clone()));
     }
 
-    /// The page tells of its inbox in a header.
+    /// The page names its inbox in a header.
     fn is_linked(&self) {
         let link = "</inbox/>; rel=\"http://www.w3.org/ns/ldp#inbox\"";
         self.page.always("/me", Reply::status(200).header("link", link));
@@ -78,7 +78,7 @@ impl Case {
         found(format!("{count} notifications came"), async || posted()).await
     }
 
-    /// What lies in the outbox, once it is as it should be.
+    /// The outbox, once it is as expected.
     async fn stands(
         &self,
         what: &str,
@@ -156,7 +156,7 @@ async fn an_inbox_that_is_away_is_tried_again_under_the_same_name_and_with_what_
         .await;
     assert_eq!(put_off[0].name(), json(&first)["id"].as_str().unwrap());
     case.clock.advance(SignedDuration::from_secs(5));
-    // More to tell wakes the sender, whose clock is not that of the machine.
+    // A new message wakes the sender, whose clock is not the machine's.
     case.changed(3).await;
     let second = json(&case.posted(2).await[1]);
     assert_eq!(second["summary"], "4 stored, 2 deleted");

@@ -1,4 +1,5 @@
-//! How each Source stands, as a bounded number of series (docs/adr/0033): those that are late the most by themselves, all others together.
+//! Status of each Source as a bounded number of metric series (docs/adr/0033): one each for those that are late the
+//! most, one for all others together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,50 +17,50 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::due;
 
-/// The name under which all Sources stand that are not shown by themselves. No Source can have it: their names end in a digest.
+/// Label of all Sources without a series of their own. No Source can have this name: their names end in a digest.
 const OTHER: &str = "other";
 
-/// What a scheduler knows of the Sources it looks after. Cheap to clone.
+/// Status of the Sources that this scheduler owns. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standings(Arc<Mutex<HashMap<SourceId, Standing>>>);
 
-/// What is known of one Source, beside what the fleet shares.
+/// Status of one Source, beside what is in the control store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing {
-    /// Since when this scheduler looks after it.
+    /// Since when this scheduler owns it.
     pub(super) since: Option<Timestamp>,
-    /// When the last run began that went to its end.
+    /// Start of the last run that finished.
     pub(super) last_success: Option<Timestamp>,
-    /// Pending records of the run in hand.
+    /// Pending records of the active run.
     pub(super) pending: u64,
-    /// How far what is synchronized lies behind what the Source's documents told when they were asked for last.
+    /// How far the synchronized time is behind the changes in the Source's documents, at their last request.
     pub(super) behind: Option<SignedDuration>,
     /// Problems that the last run left open.
     pub(super) problems: Option<u64>,
-    /// Resources in jobs that are out.
+    /// Resources in outstanding jobs.
     pub(super) in_flight: usize,
-    /// Jobs that are out, and the most that may be.
+    /// Outstanding jobs, and their maximum.
     pub(super) window: (usize, usize),
 }
 
 impl Standings {
-    /// Changes what is known of a Source that is looked after.
+    /// Updates the status of an owned Source.
     pub(super) fn note(&self, source: &SourceId, change: impl FnOnce(&mut Standing)) {
         change(self.all().entry(source.clone()).or_default());
     }
 
-    /// It is looked after by somebody else.
+    /// Removes a Source: another scheduler owns it.
     pub(super) fn forget(&self, source: &SourceId) {
         self.all().remove(source);
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<SourceId, Standing>> {
-        // What is noted by halves says less, and nothing wrong.
+        // A half-written status is incomplete, but not wrong.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Shows the standings when somebody asks.
+/// Collector that shows the status of Sources on a scrape.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) standings: Standings,
@@ -68,11 +69,11 @@ pub(super) struct Shown {
     pub(super) clock: Arc<dyn Clock>,
     /// How many Sources have series of their own.
     pub(super) most: usize,
-    /// How long after its time a Source may be in step again.
+    /// Grace period after a Source's scheduled time.
     pub(super) grace: Duration,
 }
 
-/// A Source, or all that have no row of their own.
+/// A Source, or all Sources without a row of their own.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Row {
     source: String,
@@ -95,7 +96,7 @@ impl Row {
     ) -> Self {
         let age = |then: Timestamp| now.duration_since(then).as_secs_f64().max(0.0);
         let waiting = run.filter(|run| run.wants_work()).map(|run| run.spec.asked_at);
-        // Of a Source that never was in step, the time counts since somebody wanted it to be, as far as this process knows.
+        // For a Source that was never in sync, the time counts from the request for it, as far as this process knows.
         let fresh = standing.last_success.or(match (waiting, standing.since) {
             (Some(asked), Some(since)) => Some(asked.min(since)),
             (asked, since) => asked.or(since),
@@ -113,7 +114,7 @@ impl Row {
         }
     }
 
-    /// Amounts add up; of times the longest counts.
+    /// Sums amounts; takes the maximum of times.
     fn join(self, other: &Self) -> Self {
         let longest = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
         Self {
@@ -128,7 +129,7 @@ impl Row {
         }
     }
 
-    /// Who is shown first.
+    /// Sort key of the rows.
     fn lateness(&self) -> [u64; 5] {
         let whole = |seconds: Option<f64>| seconds.unwrap_or_default() as u64;
         [self.failing as u64, whole(self.overdue), whole(self.lag), self.work_age as u64, self.pending as u64]

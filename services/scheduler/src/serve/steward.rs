@@ -1,4 +1,4 @@
-//! One Source that this scheduler looks after: a lease as long as there is work, and next to nothing in between.
+//! Looks after one assigned Source: a lease while there is work, and next to nothing in between.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::hints;
 use super::run::{Left, Tended};
 use crate::notices;
 
-/// The wait after something that is shared could not be read or written.
+/// Wait after the control store could not be read or written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
-/// How long a look for what hubs deliver waits for it.
+/// How long a check for hub deliveries waits for one.
 const LOOK_FOR_NOTICES: Duration = Duration::from_secs(30);
-/// The least time between two looks at what has changed. Of thousands of runs under way each is written once a second, and every
-/// steward hears of all of them: if each looked each time, a scheduler's looks would grow with the square of its Sources. What
-/// changes while nothing else does is looked at once.
+/// Minimum time between two checks for changes. Each of thousands of active runs is written once a second, and every
+/// steward receives that. If each checked each time, a scheduler's checks would grow with the square of its Sources.
+/// A change is checked at once if there was none shortly before.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
-/// Looks after a Source until `keep` is cancelled: it is another scheduler's then, or this service stops.
+/// Looks after a Source until `keep` is cancelled: then another scheduler owns it, or this service stops.
 pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToken) {
     let polled_at = crew.clock.now();
     let mut steward = Steward { crew, source, keep, pause: None, polled_at, looked_at: None, fruitless: 0 };
@@ -38,7 +38,7 @@ pub(super) async fn steward(crew: Crew, source: SourceId, keep: CancellationToke
             steward.recover().await;
         }
     }
-    // Whoever looks after it from now on counts them.
+    // The next owner counts them.
     steward.crew.metrics.forget(&steward.source);
 }
 
@@ -46,18 +46,19 @@ struct Steward {
     crew: Crew,
     source: SourceId,
     keep: CancellationToken,
-    /// The pause before the last look at a Source that is followed continuously.
+    /// Pause before the last run of a continuously followed Source.
     pause: Option<Duration>,
-    /// When it was looked at last without a hub's word, as far as that is known.
+    /// Time of the last poll without a hub's notification, if known.
     polled_at: Timestamp,
-    /// When the last run ended that a hub's notification had not asked for, as far as that is known.
+    /// End of the last run that a hub's notification had not started, if known.
     looked_at: Option<Timestamp>,
-    /// Runs in a row that hints have asked for and that brought nothing, as far as that is known.
+    /// Consecutive runs that hints started and that found no change, if known.
     fruitless: u32,
 }
 
 impl Steward {
-    /// Finds out when the Source was in step last, for those who ask how late it is, and when it was looked at last without a hub's word.
+    /// Restores from past runs when the Source was last in sync, for the metrics, and when it was last polled without
+    /// a hub's notification.
     async fn look_back(&mut self) {
         let now = self.crew.clock.now();
         let mut runs: Vec<Run> =
@@ -91,7 +92,7 @@ impl Steward {
         }
         let tended = Tended::new(&self.crew, &lease, spec, &run, &self.keep).tend(&run).await;
         self.crew.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "given-back" });
-        // Whatever came of it: others may have the Source now.
+        // Whatever the result: others may own the Source now.
         lease.release().await;
         match tended? {
             Left::Settled => {
@@ -105,7 +106,7 @@ impl Steward {
                 self.note_pace().await
             }
             Left::Stopping => Ok(()),
-            // The run is still there to be worked on: without a pause it would be tried again at once, and for ever.
+            // The run still needs work. Without a pause it would be retried at once, and for ever.
             Left::Lost | Left::Later => {
                 self.recover().await;
                 Ok(())
@@ -113,7 +114,7 @@ impl Steward {
         }
     }
 
-    /// Waits a little, unless it is to end.
+    /// Waits a little, unless the steward stops.
     async fn recover(&self) {
         tokio::select! {
             () = tokio::time::sleep(AFTER_TROUBLE) => {}
@@ -121,21 +122,21 @@ impl Steward {
         }
     }
 
-    /// The Source's run, as soon as there is one to be worked on; submits it when the Source is due. None when this
-    /// scheduler is to let the Source alone.
+    /// The Source's run, as soon as one needs work; submits one when the Source is due. None if this scheduler must
+    /// release the Source.
     async fn wait_for_run(&self) -> Result<Option<(Arc<SourceSpec>, Arc<Run>)>, ControlError> {
         let (mut sources, mut runs) = (self.crew.sources.clone(), self.crew.runs.clone());
         let mut hinted = self.crew.hints.clone();
         loop {
             let next_look = Instant::now() + BETWEEN_LOOKS;
-            // Before the look, so that nothing that changes after it is missed.
+            // Before the check, so that no later change is missed.
             sources.mark_seen();
             runs.mark_seen();
             hinted.mark_seen();
             let spec = sources.get(&self.source);
             let last = runs.get(&self.source);
             let (due, asked_by) = match (&spec, &last) {
-                // A Source that was taken away is not begun any more, and what was begun waits for its word.
+                // A removed Source begins no further run; a run in progress waits for the operator's request.
                 (None, _) => (Due::Never, AskedBy::Schedule),
                 (Some(spec), Some(run)) if run.wants_work() => {
                     return Ok(Some((Arc::clone(&spec.value), Arc::clone(&run.value))));
@@ -182,7 +183,7 @@ impl Steward {
         }
     }
 
-    /// When the Source is due whose last run is over, and who says so.
+    /// When the next run of the Source is due after its last run is over, and what causes it.
     fn due(&self, spec: &SourceSpec, last: Option<&Run>, hint: Option<&Hint>) -> (Due, AskedBy) {
         let now = self.crew.clock.now();
         let every = self.crew.push.as_ref().and_then(|_| self.crew.settings.backup_poll());
@@ -204,7 +205,7 @@ impl Steward {
         (due.or_sooner(hinted), asked_by)
     }
 
-    /// How long the Source is left alone after a look before this hint is taken up.
+    /// Pause after a run before this hint starts the next.
     fn hint_pause(&self, hint: &Hint) -> Duration {
         let settings = &self.crew.settings;
         match hint.unproved {
@@ -213,13 +214,13 @@ impl Steward {
         }
     }
 
-    /// Whether others are to tell of its changes, however that stands with them.
+    /// Whether the Source is subscribed to, in any state.
     fn is_subscribed(&self) -> bool {
         self.crew.subscriptions.any(|one| one.source == self.source && one.state != SubscriptionState::Ending)
     }
 
-    /// Waits until a hub has delivered something, where a subscription to this Source's notifications is there, and does not look for it before `held_back` is
-    /// over. What came is left where it is: the run that is asked for takes it up.
+    /// Waits until a hub has delivered a notification, if the Source has a subscription; does not check before
+    /// `held_back` is over. The delivery stays in the queue: the run that it starts takes it.
     async fn notified(&self, held_back: Duration) {
         tokio::time::sleep(held_back).await;
         let mut subscriptions = self.crew.subscriptions.clone();
@@ -248,12 +249,12 @@ impl Steward {
                 self.crew.bus.open(notices::consumer(filter)).await?;
                 Ok(false)
             }
-            // Dropped without a word, it is handed out again at once.
+            // Dropped without acknowledgement, it is delivered again at once.
             found => Ok(!found?.is_empty()),
         }
     }
 
-    /// Asks for the run that is due.
+    /// Submits the run that is due.
     async fn submit(&self, asked_by: AskedBy) -> Result<(), ControlError> {
         let spec = RunSpec {
             id: RunId::fresh(),
@@ -271,7 +272,7 @@ impl Steward {
         }
     }
 
-    /// The lease of the Source, as soon as nobody else has it. None when this scheduler is to let the Source alone.
+    /// The lease of the Source, as soon as no other scheduler has it. None if this scheduler must release the Source.
     async fn acquire(&self) -> Result<Option<Lease>, ControlError> {
         let mut leases = self.crew.leases.clone();
         loop {
@@ -281,22 +282,22 @@ impl Steward {
                 Claim::Held(record) => record,
             };
             tracing::debug!(source.id = %self.source, holder = %held.holder, "waiting for the lease");
-            // Every lease is renewed all the time; only this one is of interest, and to ask for it is a request. The view may not
-            // have heard of its present holder yet, hence the pause.
+            // All leases are renewed constantly; only this one matters, and reading it is a request. The view may not
+            // show its present holder yet, hence the pause.
             let ended = async {
                 tokio::time::sleep(BETWEEN_LOOKS).await;
                 leases.wait_for(|leases| leases.get(&self.source).is_none().then_some(())).await;
             };
             tokio::select! {
                 () = ended => {}
-                // The news of its end may have been missed.
+                // The event of its end may have been missed.
                 () = tokio::time::sleep(AFTER_TROUBLE) => {}
                 () = self.keep.cancelled() => return Ok(None),
             }
         }
     }
 
-    /// After a run: how long the Source is left alone, if it is followed continuously.
+    /// After a run: sets the pause of a continuously followed Source.
     async fn note_pace(&mut self) -> Result<(), ControlError> {
         let Some(spec) = self.crew.sources.get(&self.source) else { return Ok(()) };
         let Some(run) = self.crew.control.runs().get(&self.source).await? else { return Ok(()) };
@@ -310,24 +311,24 @@ impl Steward {
     }
 }
 
-/// Whether a run looked at the Source without being told to by others.
+/// Whether a run polled the Source, without a notification that started it.
 pub(super) fn was_poll(run: &Run) -> bool {
     let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
     !is_told && run.spec.mode != RunMode::Audit
 }
 
-/// Whether a run went to its end and brought its Source in step, but for problems that are told of.
+/// Whether a run finished and brought its Source in sync, except for recorded problems.
 pub(super) fn was_success(run: &Run) -> bool {
     matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit
 }
 
-/// The view follows the server within milliseconds; a run that was just asked for is waited for.
+/// Waits for a run that was just submitted: the view follows the server within milliseconds.
 async fn continue_after_submission(runs: &mut control::View<Run>, source: &SourceId) {
     let seen = |runs: &control::View<Run>| runs.get(source).filter(|run| !run.state.is_over()).map(drop);
     let _ = tokio::time::timeout(AFTER_TROUBLE, runs.wait_for(seen)).await;
 }
 
-/// Sleeps; at most an hour, so that clocks that jump are noticed.
+/// Sleeps at most an hour, so that clock jumps are noticed.
 async fn sleep_up_to(wait: Duration) {
     tokio::time::sleep(wait.min(Duration::from_secs(3_600))).await;
 }

@@ -1,4 +1,4 @@
-//! A steward on a real control store, whose object store can be taken away.
+//! A steward on a real control store, whose object store can be made unavailable.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use web::WebConfig;
 
 use super::*;
 
-/// A clock that knows when it was looked at.
+/// A clock that records when it was read.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Mutex<Vec<Instant>>);
 
@@ -72,7 +72,7 @@ pub(super) fn push() -> Push {
     serde_json::from_value::<fleet::PushConfig>(config).unwrap().open(&vars).unwrap().unwrap()
 }
 
-/// A run that a scheduler had begun which is gone, and that the operator does not want any more.
+/// A run of a scheduler that is gone, which the operator has cancelled.
 async fn half_cancelled(crew: &Crew) -> SourceId {
     let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
     let (source, now) = (spec.id.clone(), Timestamp::now());
@@ -105,7 +105,7 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
     let clock = Arc::new(Calls::default());
     let crew = crew(folder.path(), Arc::clone(&clock)).await;
     let source = half_cancelled(&crew).await;
-    // A file where a folder should be: no catalog can be opened.
+    // A file in place of a directory: no catalog can be opened.
     let away = folder.path().join(".thresher/catalogs");
     std::fs::write(&away, "").unwrap();
 
@@ -116,7 +116,8 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
         let calls = clock.0.lock().unwrap();
         calls.get(..5).map(|calls| calls[4] - calls[0])
     };
-    // Two calls belong to a try: when it takes the lease, and when it has failed. Without a pause five take milliseconds.
+    // Two calls belong to an attempt: when it takes the lease, and when it has failed. Without a pause five take
+    // milliseconds.
     let took = testkit::waiting::found("three tries", async || first_calls()).await;
     assert!(took >= Duration::from_secs(1), "tried again at once: {took:?}");
     std::fs::remove_file(&away).unwrap();
@@ -133,7 +134,7 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
     let settings = Arc::new(Settings { hint_pause_seconds: 1, ..Settings::default() });
     let crew = Crew { push: Some(push()), settings, ..crew(folder.path(), Arc::default()).await };
     let mut spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
-    // So each run fails before it has taken up what was delivered.
+    // So each run fails before it has taken the delivery.
     spec.credential = Some("that-nobody-has".parse().unwrap());
     let source = spec.id.clone();
     crew.control.sources().create(&spec).await.unwrap();
@@ -192,7 +193,7 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     crew.control.runs().cancel(&source, notified.spec.id, now).await.unwrap();
     let begun = asked(RunMode::Auto, AskedBy::Operator).await;
     crew.control.runs().start(&lease, begun.spec.id, now).await.unwrap();
-    // As a view shows it that is late.
+    // As a lagging view shows it.
     hints::take_up(&crew, &source, &begun).await.unwrap();
     assert!(waits().await, "it may have read the Source before");
     crew.control.runs().finish(&lease, begun.spec.id, InSync(true), now).await.unwrap();
@@ -223,7 +224,7 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     };
     crew.control.runs().start(&lease, run.spec.id, now).await.unwrap();
     crew.control.runs().finish(&lease, run.spec.id, InSync(true), now).await.unwrap();
-    // As a view shows it that is late.
+    // As a lagging view shows it.
     let keep = CancellationToken::new();
     let left = run::Tended::new(&crew, &lease, Arc::new(spec), &run, &keep).tend(&run).await.unwrap();
     assert_eq!(left, run::Left::Later, "the next look finds what is so");

@@ -1,4 +1,4 @@
-//! The live copies of what the fleet shares.
+//! Live views of the control store.
 
 use control::{
     Control, ControlError, Hint, LeaseRecord, Member, Outgoing, Plan, Reading, Run, SourceSpec, Subscription,
@@ -7,7 +7,7 @@ use control::{
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
-/// The live copies of what the fleet shares.
+/// Live views of the control store.
 pub(super) struct Views {
     pub(super) sources: View<SourceSpec>,
     pub(super) runs: View<Run>,
@@ -21,11 +21,11 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// Opens each as soon as the control store answers: a server that goes away in the very moment of the start is waited for
-    /// like one that is not there yet.
+    /// Opens each as soon as the control store answers. A server that goes away at that very moment is awaited like
+    /// one that is not there yet.
     ///
     /// # Errors
-    /// When the control store refuses, or the service is to stop.
+    /// When the control store refuses, or the service stops.
     pub(super) async fn open(
         control: &Control,
         readiness: &Readiness,

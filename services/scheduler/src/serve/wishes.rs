@@ -1,4 +1,4 @@
-//! From what the operator wants of a Source to what a harvest is told.
+//! Converts a Source's spec to the options of a harvest.
 
 use std::num::NonZeroU32;
 
@@ -8,21 +8,21 @@ use regex::Regex;
 
 use crate::{AbsentPolicy, Filter, HarvestOptions, Prefer};
 
-/// A wish that cannot be fulfilled. What was accepted was checked, so it is one of another version.
+/// A spec that cannot be executed. An accepted spec was checked, so this one is of another version.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WishError {
-    /// Its filter is none.
+    /// Its filter is invalid.
     #[error("its filter is no regular expression: {0}; correct `include` and `exclude` of the Source")]
     Filter(#[from] regex::Error),
-    /// Nobody can go that way.
+    /// Its mode is unknown.
     #[error("its mode is none of this version: {0}")]
     Mode(&'static str),
 }
 
-/// What a harvest of `source` is told in the run `run`.
+/// Options of a harvest of `source` in the run `run`.
 ///
 /// # Errors
-/// When nobody can do it.
+/// When this version cannot execute the spec.
 pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptions, WishError> {
     let read = |text: &Option<String>| text.as_deref().map(Regex::new).transpose();
     let mode = match (run.mode, source.mode) {
@@ -63,7 +63,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
     })
 }
 
-/// How a Source is asked.
+/// Request limits and identity of a Source.
 fn terms(source: &SourceSpec) -> Terms {
     Terms {
         requests_per_second: source.requests_per_second,
@@ -82,7 +82,7 @@ fn terms(source: &SourceSpec) -> Terms {
     }
 }
 
-/// The lowest rate among those Sources of `all` that are entered at the same origin: it holds for each of them.
+/// The lowest rate of those Sources of `all` whose entry URL has the same origin: it holds for each of them.
 pub(crate) fn strictest_rate<'a>(
     source: &'a SourceSpec,
     all: impl Iterator<Item = &'a SourceSpec>,

@@ -1,4 +1,4 @@
-//! Who is to be told of what a run has changed: written down before the run is over.
+//! Records the receivers of a run's changes in the outbox, before the run ends.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use model::{Clock, RunRecord, SourceId};
 use super::Crew;
 use crate::{HarvestError, Witness};
 
-/// Hears of the runs of one Source, and writes into the outbox whom to tell.
+/// Observes the runs of one Source, and writes their receivers into the outbox.
 pub(super) struct Scribe {
     source: SourceId,
     sources: View<SourceSpec>,
@@ -37,7 +37,7 @@ impl Witness for Scribe {
         if !change.is_one() {
             return Ok(());
         }
-        // As it is wanted now, and not as it was when the run began.
+        // According to the current spec, not the spec at the start of the run.
         let targets = self.sources.get(&self.source).map(|source| source.notify.clone()).unwrap_or_default();
         for target in &targets {
             self.control.outbox().tell(&self.source, target, &change, now).await?;

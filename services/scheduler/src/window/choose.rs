@@ -1,12 +1,12 @@
-//! Which origin gets the next job.
+//! Chooses the origin of the next job.
 
 use model::{FetchItem, Fetched, JobId, Lane};
 
 use super::lane::{self, LARGEST_JOB, LaneState};
 use super::{MOST_PLANS, Window};
 
-/// Jobs of candidates that are out at a time. While the scheduler sends, it takes no outcomes, and queues are
-/// finite: too many would wait for each other.
+/// Maximum outstanding jobs of candidates. While the scheduler sends, it takes no outcomes, and queues are finite:
+/// with too many, both would wait for each other.
 const CANDIDATE_JOBS: usize = 64;
 
 impl Window {
@@ -27,9 +27,9 @@ impl Window {
         Some((id, lane, items))
     }
 
-    /// The next job that may go out, if any; `last` says that no more records will come, so a small job need not
-    /// wait. Neither does it when the window is full: then the origin with the most that is ready is next, or records
-    /// of many origins would wait for each other for ever.
+    /// The next job that may go out, if any. `last` says that no more records will come, so a small job need not
+    /// wait. Nor does it wait when the window is full: then the origin with the most ready resources is next.
+    /// Otherwise records of many origins would wait for each other for ever.
     pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
         self.note_pressure();
         let lane = self.lane_with_enough(last).or_else(|| self.fullest_lane())?;
@@ -44,8 +44,8 @@ impl Window {
         Some((id, lane, items))
     }
 
-    /// The window is under pressure from the moment at which it is full until there is some room again, so that not
-    /// every record that is read makes a job.
+    /// Updates the pressure: on when the window is full, off when it has some room again. So not every record that is
+    /// read makes a job.
     fn note_pressure(&mut self) {
         let most = self.limits.resources.get();
         self.is_pressed = self.ready >= most || (self.is_pressed && self.ready > most - most / 8);
@@ -62,7 +62,8 @@ impl Window {
             .map(|(lane, _)| lane.clone())
     }
 
-    /// The origin with the most that is ready, when the window is full. What is out stays bounded all the same.
+    /// The origin with the most ready resources, when the window is full. The number of outstanding jobs stays
+    /// bounded all the same.
     fn fullest_lane(&self) -> Option<Lane> {
         if !self.is_pressed || self.in_flight() >= MOST_PLANS {
             return None;
@@ -78,8 +79,8 @@ impl Window {
             && !self.is_down(lane)
     }
 
-    /// Origins whose queues are to be closed, since others wait for theirs: no job is out for them, and nothing is
-    /// ready.
+    /// Idle origins whose queues must be closed, because others wait for a queue: no job is out for them, and no
+    /// resource is ready.
     pub(crate) fn take_idle_lanes(&mut self) -> Vec<Lane> {
         let waits = |(lane, state): (&Lane, &LaneState)| !state.ready.is_empty() && !self.open.holds(lane);
         if !self.open.is_full() || !self.lanes.iter().any(waits) {
@@ -93,14 +94,14 @@ impl Window {
         idle
     }
 
-    /// Notes queues that could not be closed.
+    /// Keeps queues that could not be closed.
     pub(crate) fn keep_open(&mut self, lanes: Vec<Lane>) {
         for lane in lanes {
             self.open.keep(lane);
         }
     }
 
-    /// Forgets an origin for which nothing is to be done and no queue is open.
+    /// Forgets an origin without work and without an open queue.
     pub(super) fn forget_unused(&mut self, lane: &Lane) {
         if !self.open.holds(lane) && self.lanes.get(lane).is_some_and(LaneState::is_idle) {
             self.lanes.remove(lane);

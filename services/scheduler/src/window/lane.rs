@@ -1,43 +1,43 @@
-//! One origin in the window: what is ready for it and how large its jobs are.
+//! One origin in the window: its ready resources, and the size of its jobs.
 
 use std::collections::VecDeque;
 
 use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
-/// The most resources one job holds.
+/// Maximum resources of a job.
 pub(super) const LARGEST_JOB: usize = 256;
-/// The most bytes of URIs and declarations one job holds: its message, and those that follow from it, stay well below
-/// what a bus takes.
+/// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
+/// limit of a bus.
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;
-/// A job should last about this long, in milliseconds.
+/// Target duration of a job, in milliseconds.
 const JOB_MILLIS: f64 = 2_000.0;
-/// Towards the end jobs become smaller, so that no slot waits long for another one's last job; but not shorter than this, in milliseconds:
-/// each costs a pack, three messages and a commit.
+/// Minimum duration of the last jobs, in milliseconds. Towards the end jobs become smaller, so that no slot waits
+/// long for another one's last job. But each job costs a pack, three messages and a commit.
 const LAST_JOBS_MILLIS: f64 = 100.0;
-/// A crash may cost the work in flight: it is kept below this share of the run.
+/// A crash may cost the work in flight: it is kept below `1 / SHARE_IN_FLIGHT` of the run.
 const SHARE_IN_FLIGHT: u64 = 25;
-/// For so many slots of an origin, one job more than there are slots is out, so that the next one lies ready when one ends. More of them
-/// would have to be smaller, and each costs a pack, three messages and a commit.
+/// One spare job per this number of an origin's slots is out, so that the next job is ready when one ends. With more,
+/// jobs would have to be smaller, and each costs a pack, three messages and a commit.
 const SLOTS_PER_SPARE_JOB: usize = 4;
-/// How many jobs are out for an origin that may be worked by so many at a time.
+/// Maximum outstanding jobs of an origin with this number of slots.
 pub(super) fn most_jobs(jobs_per_lane: usize) -> usize {
     jobs_per_lane + jobs_per_lane.div_ceil(SLOTS_PER_SPARE_JOB)
 }
 
-/// What is known of one origin.
+/// State of one origin.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
     pub(super) ready: VecDeque<FetchItem>,
-    /// What is to be judged without asking this origin.
+    /// Candidates to verify, without a request to this origin.
     pub(super) candidates: VecDeque<Fetched>,
     pub(super) jobs: usize,
-    /// Milliseconds one resource takes, smoothed.
+    /// Milliseconds per resource, smoothed.
     pub(super) millis_per_resource: Option<f64>,
 }
 
 impl LaneState {
-    /// How many resources make a job: enough for a few seconds, few enough that a crash costs little of the run and
-    /// that all slots stay busy to its end; `last` says that what is ready is all that is left.
+    /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run
+    /// and that all slots stay busy to its end. `last` says that the ready resources are all that is left.
     pub(super) fn job_size(&self, planned: u64, jobs_per_lane: usize, last: bool) -> usize {
         let by_time =
             self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
@@ -46,31 +46,31 @@ impl LaneState {
         if last { size.min(self.last_size(jobs_per_lane)) } else { size }
     }
 
-    /// How many resources make one of the last jobs: half of what would be each slot's share. A single slot waits for none.
+    /// Number of resources in one of the last jobs: half of each slot's share. A single slot waits for no other.
     fn last_size(&self, jobs_per_lane: usize) -> usize {
         let Some(millis) = self.millis_per_resource.filter(|_| jobs_per_lane > 1) else { return LARGEST_JOB };
         let worth_a_job = (LAST_JOBS_MILLIS / millis.max(0.001)).ceil() as usize;
         self.ready.len().div_ceil(2 * jobs_per_lane).max(worth_a_job)
     }
 
-    /// How many of the first `most` resources go into one message; at least one.
+    /// How many of the first `most` resources fit into one message; at least one.
     pub(super) fn fitting(&self, most: usize) -> usize {
         fitting(self.ready.iter().take(most).map(weight_of))
     }
 
-    /// Takes as many candidates as go into one message.
+    /// Takes as many candidates as fit into one message.
     pub(super) fn take_candidates(&mut self) -> Vec<Fetched> {
         let size = fitting(self.candidates.iter().take(LARGEST_JOB).map(weight_of_candidate));
         self.candidates.drain(..size).collect()
     }
 
-    /// Whether nothing is out for this origin, and nothing is ready.
+    /// Whether this origin has no outstanding job and no ready resource.
     pub(super) fn is_idle(&self) -> bool {
         self.jobs == 0 && self.ready.is_empty() && self.candidates.is_empty()
     }
 }
 
-/// How many of the first of these weights are not too heavy for one message; at least one.
+/// How many of the first weights fit into one message; at least one.
 fn fitting(weights: impl Iterator<Item = usize>) -> usize {
     let mut sum = 0;
     let fits = |weight: &usize| {
@@ -80,7 +80,7 @@ fn fitting(weights: impl Iterator<Item = usize>) -> usize {
     weights.take_while(fits).count().max(1)
 }
 
-/// Bytes of an item that the Source decides about, roughly.
+/// Approximate bytes of an item that the Source determines.
 fn weight_of(item: &FetchItem) -> usize {
     item.uri.as_str().len() + weight_of_declaration(&item.declaration) + weight_of_validators(&item.held)
 }

@@ -1,4 +1,4 @@
-//! The window: the bounded part of the pending work that is out in jobs, or ready to go.
+//! The window: the bounded part of the pending work that is out in jobs, or ready to be sent.
 
 mod choose;
 mod lane;
@@ -21,10 +21,11 @@ use open::OpenLanes;
 pub(crate) use trouble::Down;
 use trouble::Troubles;
 
-/// Pending records that are kept until their outcomes come. Beyond them, where many origins are slow at the same time, they are read again.
+/// Pending records kept until their outcomes arrive. If many origins are slow at the same time, further ones are read
+/// again.
 const MOST_PLANS: usize = 4 * READ_AHEAD;
 
-/// Jobs in flight and resources ready to be put in one.
+/// Outstanding jobs, and resources ready to be put in one.
 #[derive(Debug)]
 pub(crate) struct Window {
     limits: WindowLimits,
@@ -34,7 +35,7 @@ pub(crate) struct Window {
     jobs: HashMap<JobId, Job>,
     /// The resources in it, with their pending records as far as these are kept.
     taken: ByUri<Option<Box<PendingRecord>>>,
-    /// How many are kept.
+    /// Number of kept records.
     plans: usize,
     ready: usize,
     /// Whether the window is full, or was a moment ago.
@@ -43,12 +44,12 @@ pub(crate) struct Window {
     troubles: Troubles,
 }
 
-/// A job that is out.
+/// An outstanding job.
 #[derive(Debug)]
 struct Job {
     lane: Lane,
     uris: Vec<ResourceUri>,
-    /// Whether it asks its origin for anything.
+    /// Whether it makes requests to its origin.
     asks: bool,
 }
 
@@ -58,7 +59,7 @@ impl Window {
         Self::within(WindowLimits::default(), jobs_per_lane, planned)
     }
 
-    /// The same within other limits.
+    /// The same with other limits.
     pub(crate) fn within(limits: WindowLimits, jobs_per_lane: usize, planned: u64) -> Self {
         Self {
             limits,
@@ -85,13 +86,13 @@ impl Window {
         self.taken.contains_key(uri)
     }
 
-    /// Takes a resource in, as `plan` asks for it.
+    /// Adds a resource, as `plan` asks for it.
     pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: Box<PendingRecord>) {
         self.take(&item.uri, plan);
         self.lanes.entry(lane).or_default().ready.push_back(item);
     }
 
-    /// Takes in a candidate that is to be judged. Its origin is not asked for anything.
+    /// Adds a candidate to verify. Its origin gets no request.
     pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: Box<PendingRecord>) {
         self.take(&candidate.uri, plan);
         self.lanes.entry(lane).or_default().candidates.push_back(candidate);
@@ -104,8 +105,8 @@ impl Window {
         self.ready += 1;
     }
 
-    /// The pending record of a resource as it was when it was taken in. Given once: what comes of it may be another record. None where it
-    /// is not kept, which says nothing.
+    /// The pending record of a resource as it was when it was added. Returned once, because its outcome may create
+    /// another record. None if it is not kept, which means nothing.
     pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<Box<PendingRecord>> {
         let plan = self.taken.get_mut(uri)?.take()?;
         self.plans -= 1;
@@ -123,17 +124,17 @@ impl Window {
         id
     }
 
-    /// Whether a job asks its origin, so that its end tells something of that one.
+    /// Whether a job makes requests to its origin, so that its end says something about the origin.
     pub(crate) fn asks(&self, id: JobId) -> bool {
         self.jobs.get(&id).is_none_or(|job| job.asks)
     }
 
-    /// The resources of a job that is out; none of a job that is not ours.
+    /// The resources of an outstanding job; none for a job of another owner.
     pub(crate) fn resources_of(&self, id: JobId) -> &[ResourceUri] {
         self.jobs.get(&id).map_or(&[], |job| &job.uris)
     }
 
-    /// Notes the end of a job. A job that is not ours (of an earlier owner) is nothing to note.
+    /// Records the end of a job. A job of an earlier owner is ignored.
     pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
         let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };
         for uri in &uris {
@@ -148,12 +149,12 @@ impl Window {
         }
     }
 
-    /// The lanes that jobs are out for.
+    /// The origins with outstanding jobs.
     pub(crate) fn lanes_out(&self) -> HashSet<Lane> {
         self.jobs.values().filter(|job| job.asks).map(|job| job.lane.clone()).collect()
     }
 
-    /// Forgets the jobs that are out: their resources are to be read anew. Returns how many there were.
+    /// Forgets the outstanding jobs: their resources must be read again. Returns how many there were.
     pub(crate) fn forget_jobs(&mut self) -> usize {
         let out: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in &out {
@@ -162,22 +163,22 @@ impl Window {
         out.len()
     }
 
-    /// Notes whether the origin answered.
+    /// Records whether the origin answered.
     pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
         self.troubles.reached(lane, answered);
     }
 
-    /// Notes that an origin asked for more patience than a run has.
+    /// Records that an origin requested a longer cooldown than a run allows.
     pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
         self.troubles.rest(lane, until);
     }
 
-    /// Whether an origin is left alone: nobody is asked in vain again and again.
+    /// Whether an origin is skipped, to avoid useless requests.
     pub(crate) fn is_down(&self, lane: &Lane) -> bool {
         self.troubles.down(lane).is_some()
     }
 
-    /// The origins that are left alone; from now on they count as new.
+    /// The skipped origins; from now on they count as new.
     pub(crate) fn take_down(&mut self) -> HashMap<Lane, Down> {
         self.shed_down();
         let down = self.troubles.take_down();
@@ -187,24 +188,24 @@ impl Window {
         down
     }
 
-    /// The lanes whose queues may be open still.
+    /// The origins whose queues may still be open.
     pub(crate) fn into_lanes(self) -> HashSet<Lane> {
         self.open.into_all()
     }
 
-    /// Jobs that are out, and the most that may be at the origins that have work and are asked.
+    /// Outstanding jobs, and their maximum at the origins that have work and get requests.
     pub(crate) fn jobs(&self) -> (usize, usize) {
         let is_busy = |state: &LaneState| state.jobs > 0 || !state.ready.is_empty();
         let busy = self.lanes.iter().filter(|(lane, state)| is_busy(state) && !self.is_down(lane)).count();
         (self.jobs.values().filter(|job| job.asks).count(), busy * lane::most_jobs(self.jobs_per_lane))
     }
 
-    /// Resources out in jobs.
+    /// Resources in outstanding jobs.
     pub(crate) fn in_flight(&self) -> usize {
         self.taken.len() - self.ready
     }
 
-    /// Whether no job is out and nothing is ready to go out.
+    /// Whether no job is out and no resource is ready.
     pub(crate) fn is_idle(&self) -> bool {
         let is_idle = |(lane, state): (&Lane, &LaneState)| {
             state.candidates.is_empty() && (state.ready.is_empty() || self.is_down(lane))
@@ -212,8 +213,8 @@ impl Window {
         self.jobs.is_empty() && self.lanes.iter().all(is_idle)
     }
 
-    /// Forgets what is ready for origins that are left alone, so that it takes no room; it stays pending. Returns whether
-    /// there was anything.
+    /// Drops the ready resources of skipped origins, so that they take no room; they stay pending. Returns whether
+    /// there were any.
     pub(crate) fn shed_down(&mut self) -> bool {
         let troubles = &self.troubles;
         let down = self

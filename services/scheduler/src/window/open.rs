@@ -1,10 +1,10 @@
-//! The origins that have a queue at the bus. How many there are at a time is bounded, whatever a list names.
+//! The origins that have a queue at the bus. Their number is bounded, whatever a list contains.
 
 use std::collections::{HashSet, VecDeque};
 
 use model::Lane;
 
-/// Queues that could not be closed and are tried again at a time.
+/// Queues that could not be closed and are retried at a time.
 const AGAIN: usize = 64;
 
 /// The origins whose queues are open.
@@ -12,13 +12,13 @@ const AGAIN: usize = 64;
 pub(super) struct OpenLanes {
     most: usize,
     open: HashSet<Lane>,
-    /// Queues that this run needs no more, but that could not be closed when it tried: others had messages there, or
-    /// a last one was not acknowledged yet.
+    /// Queues that this run no longer needs, but could not close: others had messages there, or a last one was not
+    /// acknowledged yet.
     kept: VecDeque<Lane>,
 }
 
 impl OpenLanes {
-    /// None yet, and so many at most.
+    /// No queue yet, and at most `most`.
     pub(super) fn at_most(most: usize) -> Self {
         Self { most: most.max(1), open: HashSet::new(), kept: VecDeque::new() }
     }
@@ -38,14 +38,14 @@ impl OpenLanes {
         !self.is_full() || self.holds(lane)
     }
 
-    /// A job goes out for an origin, which opens its queue.
+    /// Registers the queue of an origin, when a job goes out for it.
     pub(super) fn insert(&mut self, lane: &Lane) {
         if !self.open.contains(lane) {
             self.open.insert(lane.clone());
         }
     }
 
-    /// Takes out those that are idle, with some that could not be closed before: their queues are to be closed.
+    /// Removes and returns the idle ones, with some that could not be closed before: their queues must be closed.
     pub(super) fn take_idle(&mut self, is_idle: impl Fn(&Lane) -> bool) -> Vec<Lane> {
         let mut idle: Vec<Lane> = self.open.extract_if(is_idle).collect();
         if !idle.is_empty() {
@@ -55,14 +55,14 @@ impl OpenLanes {
         idle
     }
 
-    /// A queue that could not be closed.
+    /// Keeps a queue that could not be closed.
     pub(super) fn keep(&mut self, lane: Lane) {
         if !self.kept.contains(&lane) {
             self.kept.push_back(lane);
         }
     }
 
-    /// All whose queues may be open still.
+    /// All origins whose queues may still be open.
     pub(super) fn into_all(self) -> HashSet<Lane> {
         let mut all = self.open;
         all.extend(self.kept);

@@ -39,9 +39,9 @@ fn limits(resources: usize, origins: usize) -> WindowLimits {
     WindowLimits { resources: positive(resources), origins: positive(origins) }
 }
 
-/// Works off so many resources of each of so many origins, in the order of their URIs, as a pass does: what comes
-/// back is taken only when nothing else can be done. Returns the sizes of the jobs, and the most origins that had a
-/// queue at a time.
+/// Works off `each` resources of each of `origins` origins, in the order of their URIs, as a pass does: outcomes are
+/// taken only when no other step is possible. Returns the sizes of the jobs, and the maximum number of origins that
+/// had a queue at a time.
 fn worked_off(limits: WindowLimits, origins: usize, each: usize) -> (Vec<usize>, usize) {
     let mut window = Window::within(limits, 4, (origins * each) as u64);
     let mut listed = (0..origins).flat_map(|origin| (0..each).map(move |n| (origin, n))).peekable();

@@ -83,7 +83,7 @@ fn the_rest_goes_out_only_when_nothing_more_comes() {
     assert_eq!(window.next_job(true).unwrap().2.len(), 3);
 }
 
-/// Sizes of the jobs that are left, each done before the next one goes out, where a resource takes so many milliseconds.
+/// Sizes of the remaining jobs, each done before the next one goes out, if a resource takes `millis` milliseconds.
 fn last_sizes(jobs_per_lane: usize, resources: usize, millis: u64) -> Vec<usize> {
     let mut window = filled(jobs_per_lane, 10_000_000, resources);
     let mut sizes = Vec::new();

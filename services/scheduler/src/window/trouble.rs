@@ -1,29 +1,29 @@
-//! Origins that do not answer, or ask for patience. What is known of them outlasts their turn in the window.
+//! Origins that do not answer, or request a cooldown. Their state outlasts their turn in the window.
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use model::Lane;
 
-/// Attempts in a row without a connection after which an origin counts as down.
+/// Consecutive attempts without a connection after which an origin counts as down.
 pub(super) const UNREACHABLE_IS_DOWN: u32 = 12;
-/// Origins whose attempts without a connection are counted. Those beyond them never count as down: each of their
-/// resources is tried as often as a run tries it.
+/// Maximum number of origins whose attempts without a connection are counted. Further ones never count as down: each
+/// of their resources gets all attempts of a run.
 const MOST_COUNTED: usize = 16_384;
 
-/// Why an origin is left alone.
+/// Why an origin is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Down {
     /// It did not answer many requests in a row.
     Silent,
-    /// It asked to be left alone for longer than a run waits.
+    /// It requested a longer cooldown than a run waits for.
     Resting {
-        /// Until then.
+        /// End of the cooldown.
         until: Timestamp,
     },
 }
 
-/// The origins in trouble.
+/// The origins with failures.
 #[derive(Debug, Default)]
 pub(super) struct Troubles(HashMap<Lane, Trouble>);
 
@@ -34,7 +34,7 @@ struct Trouble {
 }
 
 impl Troubles {
-    /// Notes whether an origin answered.
+    /// Records whether an origin answered.
     pub(super) fn reached(&mut self, lane: &Lane, answered: bool) {
         if !answered && (self.0.len() < MOST_COUNTED || self.0.contains_key(lane)) {
             self.0.entry(lane.clone()).or_default().unreachable_in_a_row += 1;
@@ -47,18 +47,18 @@ impl Troubles {
         }
     }
 
-    /// Notes that an origin asked for more patience than a run has.
+    /// Records that an origin requested a longer cooldown than a run allows.
     pub(super) fn rest(&mut self, lane: &Lane, until: Timestamp) {
         let trouble = self.0.entry(lane.clone()).or_default();
         trouble.resting = trouble.resting.max(Some(until));
     }
 
-    /// Why an origin is left alone, if it is.
+    /// Why an origin is skipped, if it is.
     pub(super) fn down(&self, lane: &Lane) -> Option<Down> {
         self.0.get(lane).and_then(Trouble::down)
     }
 
-    /// The origins that are left alone. They are forgotten here.
+    /// The skipped origins. They are forgotten here.
     pub(super) fn take_down(&mut self) -> HashMap<Lane, Down> {
         let down =
             self.0.iter().filter_map(|(lane, trouble)| Some((lane.clone(), trouble.down()?))).collect();

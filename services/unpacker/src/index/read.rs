@@ -1,4 +1,4 @@
-//! Reading an index: the lines of one slice.
+//! Reads the lines of one slice from an index.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,12 @@ use store::{Store, StoreError};
 
 use super::{Line, ROW, VERSION};
 
-/// Bytes at the end of an index that are read at once: the table, and all of it unless there are more slices than that.
+/// Bytes at the end of an index that are read at once: the table, and all of it unless there are more slices than
+/// that.
 pub(super) const TAIL: u64 = 4096 * ROW;
 
-/// The end of the index that was used last, which the next slice is likely to be of as well: an index never changes, and a request costs
-/// more than a slice's part of it.
+/// The end of the last used index, which the next slice probably needs too: an index never changes, and a request
+/// costs more than reading a slice's part of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Remembered(Arc<Mutex<Option<End>>>);
 
@@ -21,13 +22,13 @@ pub(crate) struct Remembered(Arc<Mutex<Option<End>>>);
 #[derive(Debug, Clone)]
 struct End {
     index: PackageId,
-    /// Of the whole index.
+    /// Length of the whole index.
     length: u64,
     bytes: Bytes,
 }
 
 impl End {
-    /// A part of the index, if it is remembered.
+    /// A part of the index, if it is cached.
     fn part(&self, range: Range<u64>) -> Option<Bytes> {
         let first = self.length - self.bytes.len() as u64;
         let (start, end) = (range.start.checked_sub(first)?, range.end.checked_sub(first)?);
@@ -58,7 +59,7 @@ impl Remembered {
 /// The lines of a slice.
 ///
 /// # Errors
-/// [`StoreError::NotFound`] and [`StoreError::Damaged`] where there is no such index, or it cannot be read.
+/// [`StoreError::NotFound`] and [`StoreError::Damaged`] if there is no such index, or it cannot be read.
 pub(crate) async fn read(
     store: &Store,
     source: &SourceId,

@@ -1,4 +1,4 @@
-//! What is written is read again, slice by slice.
+//! A written index is read back, slice by slice.
 
 use fixity::Hasher;
 use model::{PackageId, SourceId};
@@ -28,7 +28,7 @@ async fn written(lines: &[Line]) -> (Store, SourceId, Option<(PackageId, u32)>) 
     (store, source, index)
 }
 
-/// How many entries each slice has; in the order of their numbers they have the lines.
+/// Number of entries of each slice. In the order of their numbers they have the given lines.
 async fn slices_of(lines: &[Line]) -> Vec<usize> {
     let (lengths, all) = read_all(lines).await;
     assert_eq!(all, lines);
@@ -71,7 +71,7 @@ async fn slices_that_take_long_have_the_first_numbers_and_others_those_of_their_
     let lengths = [SLICE_BYTES, 1, long, SLICE_BYTES, 2 * long, long - 1, long];
     let mut lines: Vec<_> =
         (0..).zip(lengths).map(|(n, length)| line(n, length, format!("http://e.org/{n}"))).collect();
-    // What is only hashed takes a quarter of the time.
+    // Only hashed, it takes a quarter of the time.
     let Found::Member(place) = &mut lines[6].found else { panic!("a member") };
     place.method = Method::Stored;
     let (slices, all) = read_all(&lines).await;
@@ -116,7 +116,7 @@ async fn an_index_that_is_read_at_once_is_not_read_again() {
     assert_eq!(slices, 2);
     let remembered = Remembered::default();
     let first = read(&store, &source, index, 0, &remembered).await.unwrap();
-    // Whatever is read from now on would not be found.
+    // Anything read from now on would not be found.
     store.remove_beside_packages(&source, index).await.unwrap();
     let mut all = first;
     for number in 1..slices {

@@ -1,4 +1,4 @@
-//! Writing an index: entries are put into slices as they come.
+//! Writes an index: divides entries into slices as they arrive.
 
 use std::cmp::Reverse;
 
@@ -9,12 +9,12 @@ use store::{Spool, Store};
 use super::{INFLATED_BYTE, Line, ROW, SLICE_ENTRIES, VERSION, outcome_bytes};
 use crate::trouble::Trouble;
 
-/// Bytes that the members of a slice inflate to, at most; one member alone may have more.
+/// Maximum bytes to which the members of a slice inflate; a single member may have more.
 pub(super) const SLICE_BYTES: u64 = 64 << 20;
-/// Slices are begun in the order of the manifest, in which they lie in the package, as long as their work differs by less than this, in
-/// bytes that are only hashed. No slice of several members is as long.
+/// Slices are started in the order of the manifest, which is their order in the package, as long as their work
+/// differs by less than this, in bytes that are only hashed. No slice of several members is as long.
 pub(super) const LONG_WORK: u64 = 2 * INFLATED_BYTE * SLICE_BYTES;
-/// Bytes that the outcome of a slice takes on the bus, at most, by a careful estimate.
+/// Estimated maximum size of a slice's outcome on the bus, in bytes.
 const SLICE_PAYLOAD: u64 = bus::MAX_PAYLOAD as u64 / 2;
 
 /// An index that is being written.
@@ -26,7 +26,7 @@ pub(crate) struct Writer {
     rows: Vec<Row>,
 }
 
-/// Where the lines of a slice lie in the index.
+/// Position of a slice's lines in the index.
 struct Row {
     start: u64,
     length: u32,
@@ -45,7 +45,7 @@ struct Slice {
 }
 
 impl Writer {
-    /// An empty one.
+    /// Starts an empty index.
     pub(crate) async fn new(store: &Store) -> Result<Self, Trouble> {
         let spool = store.spool(Hasher::new([])).await?;
         Ok(Self { spool, at: 0, slice: Slice::default(), rows: Vec::new() })
@@ -83,7 +83,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Stores it, if there is a slice in it, and tells its name and how many there are.
+    /// Stores it, if it has a slice, and returns its name and the number of slices.
     pub(crate) async fn finish(
         mut self,
         store: &Store,
@@ -93,7 +93,7 @@ impl Writer {
         if self.rows.is_empty() {
             return Ok(None);
         }
-        // All others stay as they are.
+        // A stable sort: all others keep their order.
         self.rows.sort_by_key(|row| Reverse(row.work / LONG_WORK));
         let mut table = Vec::with_capacity(self.rows.len() * ROW as usize);
         for Row { start, length, entries, .. } in self.rows.iter().rev() {

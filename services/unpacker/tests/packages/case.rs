@@ -22,7 +22,7 @@ pub struct Case {
     pub bus: Arc<MemoryBus>,
     pub source: SourceId,
     pub config: UnpackerConfig,
-    /// Told by the outcomes' own names, in the order they were queued.
+    /// Names of the outcomes, in the order they were queued.
     pub names: std::sync::Mutex<Vec<String>>,
 }
 
@@ -64,7 +64,7 @@ impl Case {
         case
     }
 
-    /// Puts a package into the store.
+    /// Stores a package.
     pub async fn put(&self, bytes: impl Into<Bytes>) -> StoredBitstream {
         let bytes = bytes.into();
         let mut spool = self.store.spool(Hasher::new([])).await.unwrap();
@@ -104,17 +104,17 @@ impl Case {
         Unpacker::new(self.store.clone(), bus, Arc::new(SystemClock), self.config.clone())
     }
 
-    /// Works a job, and gives what was said of it.
+    /// Processes a job, and returns its outcomes.
     pub async fn work(&self, job: &UnpackJob) -> (Work, Vec<PackageResult>) {
         self.work_again(job, 1).await
     }
 
-    /// Works a job that is handed out for the `attempt`th time.
+    /// Processes a job in its `attempt`th delivery.
     pub async fn work_again(&self, job: &UnpackJob, attempt: u32) -> (Work, Vec<PackageResult>) {
         let unpacker = self.unpacker();
         let mut working = std::pin::pin!(unpacker.work(model::encode(job).into(), attempt));
         let mut said = Vec::new();
-        // No further slice is told before the last one was heard.
+        // No further slice is reported before the last outcome was received.
         let work = loop {
             tokio::select! {
                 work = &mut working => break work,
@@ -125,7 +125,7 @@ impl Case {
         (work, said)
     }
 
-    /// What was said since, or is within `wait`.
+    /// The outcomes since the last call, or within `wait`.
     pub async fn said(&self, wait: Duration) -> Vec<PackageResult> {
         let filter = Filter::Outcomes(self.source.clone());
         let mut said = Vec::new();
@@ -139,7 +139,7 @@ impl Case {
         said
     }
 
-    /// The only thing that is said of a job.
+    /// The only outcome of a job.
     pub async fn answer(&self, job: &UnpackJob) -> PackageResult {
         let (work, mut said) = self.work(job).await;
         assert_eq!((work, said.len()), (Work::Done, 1), "{said:?}");
@@ -159,7 +159,7 @@ impl Case {
         }
     }
 
-    /// Opens a ZIP and works all its slices, the last first.
+    /// Opens a ZIP and processes all its slices, the last first.
     pub async fn unpack(&self, package: impl Into<Bytes>) -> Unpacked {
         let stored = self.put(package).await;
         let opened = self.answer(&self.job(&stored, UnpackTask::default())).await;
@@ -179,7 +179,7 @@ impl Case {
         Unpacked { items: slices.iter().flatten().cloned().collect(), slices, contents }
     }
 
-    /// The bytes that were taken, as the store hands them out: compared with their digest once more.
+    /// The stored bytes of a member, compared with their digest once more by the store.
     pub async fn bytes(&self, stored: &StoredBitstream) -> Bytes {
         let bitstream = Bitstream {
             location: stored.location.clone(),
@@ -204,7 +204,7 @@ pub struct Unpacked {
 }
 
 impl Unpacked {
-    /// What an entry came to.
+    /// Result of an entry.
     pub fn of(&self, loc: &str) -> &MemberResult {
         let loc = format!("http://e.org/{loc}");
         let mut found = self.items.iter().filter(|item| item.entry.loc == loc);

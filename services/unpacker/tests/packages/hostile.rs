@@ -1,4 +1,4 @@
-//! Packages that are refused, and members that are.
+//! Packages and members that are refused.
 
 use model::{Disposition, MemberResult, PackageResult, ProblemReason, UnpackTask};
 
@@ -66,7 +66,7 @@ async fn a_header_that_contradicts_the_directory_refuses_the_package_from_there_
 
 #[tokio::test]
 async fn a_member_of_a_name_that_is_no_text_is_read_by_it() {
-    // By code page 437 it is what the manifest names.
+    // By code page 437 its name is the one in the manifest.
     let manifest = dump(&[holding("a", "/caf\u{e9}", A)]);
     let zip = Zip::new().stored("manifest.xml", &manifest).stored("x", A);
     let zip = zip.but(|part| {

@@ -1,4 +1,4 @@
-//! Jobs that come again, out of order, or make no sense.
+//! Jobs that are repeated, out of order, or invalid.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn a_package_or_an_index_that_is_gone_is_missing() {
         assert_eq!(failure.reason, ProblemReason::MissingBytes);
         assert_eq!(failure.disposition, Disposition::Retry { after: None });
     }
-    // Opened, and gone when a slice of it is read.
+    // The package is opened, and is gone when a slice of it is read.
     let PackageResult::Opened(contents) = case.answer(&case.job(&stored, UnpackTask::default())).await else {
         panic!("it was not opened")
     };
@@ -105,7 +105,7 @@ async fn slices_in_any_order_and_again_say_the_same() {
 #[tokio::test]
 async fn members_of_all_sizes_are_found_behind_one_another_and_far_apart() {
     let case = Case::new().await;
-    // So many that their headers are read in several goes, some with more than that between them.
+    // So many that their headers are read with several requests, some with more than that between them.
     let long = vec![7; 3 << 20];
     let content = |n: u32| if n % 300 == 1 { long.clone() } else { n.to_le_bytes().to_vec() };
     let entries: Vec<_> =

@@ -1,4 +1,4 @@
-//! Whole jobs over packages built byte by byte: what is taken, and what is said of the rest.
+//! Whole jobs over packages built byte by byte: which members are taken, and the outcomes of the rest.
 #![allow(missing_docs, unreachable_pub, dead_code, reason = "a test, with builders of which it uses a part")]
 
 mod case;

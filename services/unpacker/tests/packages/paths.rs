@@ -1,4 +1,4 @@
-//! How entries and members find each other.
+//! Matching entries and members by path.
 
 use fixity::Computed;
 use model::{Assurance, Disposition, Location, MemberResult, Method, ProblemReason};

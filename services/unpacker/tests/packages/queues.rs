@@ -1,4 +1,4 @@
-//! The two queues of an unpacker: what opens packages, and what reads their slices.
+//! The two queues of an unpacker: one to open packages, and one to read their slices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn slices_go_on_while_tars_take_as_long_as_they_like() {
         panic!("it was not opened")
     };
 
-    // More of them than may be open. Nobody hears what is said of them, so they are never done.
+    // More of them than may be open. Their outcomes are never received, so they are never done.
     let silent = "silent".parse().unwrap();
     let long = Queue::Open { source: silent };
     for _ in 0..3 {
@@ -72,7 +72,7 @@ async fn slices_go_on_while_tars_take_as_long_as_they_like() {
         slices += said.len() as u32;
     }
 
-    // However long they take, they are nobody else's: their worker tells that it lives.
+    // However long they take, no other unpacker gets them: their worker sends signs of life.
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     let depth = case.bus.depth(&Filter::Open).await.unwrap();
     assert_eq!((depth.in_flight, depth.waiting), (2, 1));

@@ -17,7 +17,7 @@ fn content(n: usize) -> Vec<u8> {
     format!("content {n} ").repeat(n % 7 + 1).into_bytes()
 }
 
-/// Entries 0..count in their order, members in the opposite one.
+/// Entries 0..count in order, members in the opposite order.
 fn tar(count: usize, manifest_first: bool) -> Vec<u8> {
     let mut entries: Vec<_> =
         (0..count).map(|n| holding(&n.to_string(), &format!("/d/{n}"), &content(n))).collect();
@@ -73,7 +73,7 @@ async fn every_compression_is_unpacked_whether_the_manifest_is_first_or_last() {
                 assert_eq!(case.bytes(stored).await, content(n));
             }
             assert_eq!(unpacked.of("deleted"), &MemberResult::NoMember);
-            // In the order of the members, what has none last.
+            // In the order of the members; entries without a member come last.
             assert!(unpacked.items[0].entry.loc.ends_with("/19"));
             assert!(unpacked.items[20].entry.loc.ends_with("deleted"));
         }
@@ -160,7 +160,7 @@ async fn no_slice_is_stored_before_the_one_before_it_is_settled() {
     let filter = bus::Filter::Outcomes(case.source.clone());
     let (mut settled, mut ahead) = (0, Vec::new());
     while let Some(held) = case.bus.pull(&filter, 1, Duration::from_secs(3_600)).await.unwrap().pop() {
-        // Time passes only when nothing else happens: the job got as far as it can while its outcome is held.
+        // Time passes only when the runtime is idle: the job got as far as it can while its outcome is held back.
         tokio::time::sleep(Duration::from_secs(1)).await;
         ahead.push(packs(&case).await - settled);
         settled += usize::from(held.id.as_str().contains('.'));
@@ -178,7 +178,7 @@ async fn a_job_that_was_killed_between_slices_says_what_was_not_heard_yet() {
     let (_, said) = case.work(&job).await;
     let whole = unpacked(said);
 
-    // Killed before its acknowledgement: whoever gets the job then asks the owner, and does nothing else.
+    // Killed before its acknowledgement: the next unpacker of the job only asks the owner.
     let packs = packs(&case).await;
     let (work, again) = case.work_again(&job, 2).await;
     assert_eq!((work, again), (Work::Done, vec![PackageResult::Interrupted { settled: 0 }]));
@@ -245,7 +245,7 @@ async fn entries_and_members_that_do_not_fit_are_told() {
     assert!(matches!(up.result, MemberResult::Verified { .. }), "{up:?}");
 }
 
-/// The members that no entry names, as each of the outcomes tells them.
+/// The members without an entry, as each outcome reports them.
 fn unlisted(said: &[PackageResult]) -> Vec<(u64, Vec<String>)> {
     let told = said.iter().map(|result| match result {
         PackageResult::Opened(contents) => (contents.unlisted, contents.unlisted_names.clone()),
@@ -264,7 +264,7 @@ async fn members_that_no_entry_names_are_told_with_the_last_slice_whoever_works_
     for n in 0..512 {
         tar = tar.file(&n.to_string(), b"c");
     }
-    // Behind the last member that is named: its slice is full by then.
+    // After the last named member: its slice is full by then.
     for n in 0..9 {
         tar = tar.file(&format!("behind {n}"), b"x");
     }

@@ -1,4 +1,4 @@
-//! Entries that are no plain members: deletions, several versions, what cannot be read.
+//! Entries that are no plain members: deletions, several versions, unreadable entries.
 
 use model::{MemberResult, ProblemReason};
 use resourcesync::{Capability, Change};
@@ -67,7 +67,7 @@ async fn where_the_newest_comes_first_the_times_of_the_changes_decide() {
 #[tokio::test]
 async fn a_lastmod_is_no_time_of_change_and_the_order_decides() {
     let case = Case::new().await;
-    // The content of the second version is older than that of the first: it was put back.
+    // The content of the second version is older than that of the first: it was restored.
     let version = |lastmod: &str, change: &str, path: &str| {
         entry("a", &format!(r#"change="{change}" path="{path}""#))
             .replace("</loc>", &format!("</loc><lastmod>{lastmod}</lastmod>"))
@@ -83,7 +83,7 @@ async fn a_lastmod_is_no_time_of_change_and_the_order_decides() {
 #[tokio::test]
 async fn times_that_are_not_certain_do_not_change_the_order_of_the_manifest() {
     let case = Case::new().await;
-    // Times without zone, a day that holds the other moment, and a time in the future.
+    // Times without zone, a day that contains the other time, and a time in the future.
     for (first, second) in [("05T00:00:00", "04T00:00:00"), ("05T10:00:00Z", "05")] {
         let first = entry("a", &format!(r#"change="updated" datetime="2026-01-{first}" path="/1""#));
         let second = entry("a", &format!(r#"change="updated" datetime="2026-01-{second}" path="/2""#));

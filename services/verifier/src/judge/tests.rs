@@ -5,7 +5,7 @@ use model::{Declaration, Disposition, JobId, ProblemReason, RunId, Seq};
 
 use super::*;
 
-/// What was received, last modified at this second of a day, and where it lies.
+/// A received bitstream, last modified at this second of a day, and its location.
 async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) -> StoredBitstream {
     let computed = Computed::of(content);
     let location = store.put_small_bitstream(computed.sha256(), Bytes::from_static(content)).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is read at a time: bitstreams that lie close together, or one that is large.
+//! Units of reading: bitstreams that are close together, or one large bitstream.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use store::Key;
 use super::order::Sorted;
 use super::{Held, ScrubError};
 
-/// What is read at a time at most, with what lies between, and what comes of it once it is inflated.
+/// Maximum bytes of a batch, with the gaps between, and inflated.
 const BYTES: u64 = 4 * 1024 * 1024;
-/// Bitstreams read at a time at most.
+/// Maximum bitstreams of a batch.
 const READS: usize = 512;
-/// What is larger is read by itself, in pieces.
+/// A larger bitstream is read by itself, in pieces.
 const LARGE: u64 = 1024 * 1024;
 
-/// A bitstream to be read once, whoever holds it.
+/// A bitstream to read once for all records that refer to it.
 #[derive(Debug, Clone)]
 pub(super) struct Read {
     pub(super) bitstream: Bitstream,
-    /// Those who hold it; one at least.
+    /// The records that refer to it; one at least.
     pub(super) held: Vec<Held>,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct Read {
 pub(super) struct Batch {
     pub(super) reads: Vec<Read>,
     bytes: u64,
-    /// The object of the last of them, and which part of it is read.
+    /// The object of the last of them, and the range of it that is read.
     last: Option<(Key, Range<u64>)>,
-    /// Objects that begin here.
+    /// Number of objects that begin in this batch.
     pub(super) objects: u64,
 }
 
-/// Batches of what was sorted, in its order.
+/// Groups sorted lines into batches, in order.
 pub(super) struct Batches {
     lines: Sorted,
     ahead: Option<Held>,
@@ -43,24 +43,24 @@ pub(super) struct Batches {
     object: Option<Key>,
 }
 
-/// A line that sorts what is held by its place.
+/// A line that sorts by location.
 pub(super) fn line(held: &Held) -> Result<String, ScrubError> {
     let offset = held.location.span().map_or(0, |span| span.offset);
     Ok(format!("{}\t{offset:020}\t{}", Key::of(&held.location), serde_json::to_string(held)?))
 }
 
 impl Batch {
-    /// The one bitstream, if it is read by itself.
+    /// The only bitstream, if it is read by itself.
     pub(super) fn large(&self) -> Option<&Read> {
         self.reads.first().filter(|read| read.is_large())
     }
 
-    /// Bytes that are stored of all, as far as their records say.
+    /// Total stored bytes, as far as records say.
     pub(super) fn stored(&self) -> u64 {
         self.reads.iter().map(Read::stored).fold(0, u64::saturating_add)
     }
 
-    /// Takes a bitstream, or gives it back: then this is full.
+    /// Adds a bitstream, or returns it if this batch is full.
     fn take(&mut self, read: Read) -> Option<Read> {
         let (key, range) = (Key::of(&read.bitstream.location), read.range());
         let bytes = self.bytes.saturating_add(read.bitstream.computed.length().max(read.stored()));
@@ -94,7 +94,7 @@ impl Read {
         Self { bitstream, held: vec![held] }
     }
 
-    /// How many bytes are stored of it.
+    /// Number of its stored bytes.
     pub(super) fn stored(&self) -> u64 {
         let length = self.bitstream.computed.length();
         self.bitstream.location.span().map_or(length, |span| span.stored_length)
@@ -111,7 +111,7 @@ impl Read {
         self.bitstream.computed.length().max(self.stored()) > LARGE
     }
 
-    /// Whether this one is held there, too.
+    /// Whether this record refers to it, too.
     fn is_of(&self, held: &Held) -> bool {
         let Bitstream { location, computed, .. } = &self.bitstream;
         *location == held.location

@@ -1,4 +1,4 @@
-//! What is read: everything, a share of each day, or a random sample.
+//! What a scrub reads: everything, a daily share, or a random sample.
 
 use std::num::NonZeroU32;
 
@@ -7,36 +7,36 @@ use store::Key;
 
 use super::{Held, Reservoir};
 
-/// What is read.
+/// What a scrub reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// All that is held.
+    /// Everything that is stored.
     All,
     /// The share of one day.
     Share(Share),
-    /// So many resources, drawn at random. They are held in memory.
+    /// A number of random resources, which are in memory.
     Sample {
-        /// How many at most.
+        /// Maximum number.
         size: usize,
-        /// The same seed draws the same of the same collection.
+        /// The same seed selects the same resources of the same collection.
         seed: u64,
     },
 }
 
-/// The share of one day, of so many in which everything has its turn once.
+/// The share of one day, of a cycle of `days` in which everything is read once.
 ///
-/// Whose turn it is follows from the day and the name of the object alone, so nothing has to be remembered: what a day's scrub did not come to has its
-/// turn again when as many days have passed. A pack or package is read whole on its day.
+/// The day and the name of the object alone decide what is due, so no state is needed. What a day's scrub did not
+/// reach is due again `days` days later. A pack or package is read whole on its day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Days in which everything has its turn once.
+    /// Length of the cycle in days.
     pub days: NonZeroU32,
-    /// The day, counted from any beginning.
+    /// The day, counted from any start.
     pub day: u64,
 }
 
 impl Share {
-    /// Whether an object has its turn.
+    /// Whether an object is due.
     fn has(&self, key: &str) -> bool {
         let digest = Sha256::of(key.as_bytes());
         let mut number = [0; 8];
@@ -46,7 +46,7 @@ impl Share {
     }
 }
 
-/// What is offered goes through here.
+/// Selects from the offered items.
 pub(super) enum Chosen {
     All,
     Share(Share),
@@ -62,7 +62,7 @@ impl Chosen {
         }
     }
 
-    /// What is certain to be read; a sample is known at the end only.
+    /// Returns an item that is certain to be read; a sample is known only at the end.
     pub(super) fn take(&mut self, held: Held) -> Option<Held> {
         match self {
             Self::All => Some(held),

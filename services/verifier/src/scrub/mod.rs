@@ -1,9 +1,11 @@
-//! Scrubbing: stored bitstreams are read again, where they lie, and compared with what is known of them.
+//! Scrubbing: rereads stored bitstreams in place, and compares them with their records.
 //!
-//! 1. What is held is *offered*, in any order; all of it, a share or a sample is chosen (`choose`).
-//! 2. It is sorted by where it lies (`order`), so that each pack and package is read once, from its beginning to its end.
-//! 3. Neighbours are read with one request, large ones in pieces (`batch`, `read`), at a rate that several readers share (`pace`).
-//! 4. What is not what it should be is looked at once more, as it is (`read`), and told with what was found.
+//! 1. Stored bitstreams are *offered*, in any order; all of them, a share or a sample is selected (`choose`).
+//! 2. They are sorted by location (`order`), so that each pack and package is read once, from its beginning to its
+//!    end.
+//! 3. Neighbours are read with one request, large ones in pieces (`batch`, `read`), at a rate that several readers
+//!    share (`pace`).
+//! 4. A mismatch is checked once more in place (`read`), and reported with what was found.
 
 mod batch;
 mod choose;
@@ -32,18 +34,18 @@ use choose::Chosen;
 use order::Order;
 use pace::Pace;
 
-/// What is held of a resource, or kept as an earlier version of it, to be read again.
+/// A stored bitstream to read again: the current one of a resource, or a kept version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The Source.
     pub source: SourceId,
     /// The resource.
     pub uri: ResourceUri,
-    /// Where it lies.
+    /// Its location.
     pub location: Location,
-    /// What it is.
+    /// Its length and digests.
     pub computed: Computed,
-    /// From when on it was held, where it is an earlier version that is kept; none where it is what is held now.
+    /// Since when it was stored, if it is a kept version; none if it is current.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Timestamp>,
 }
@@ -51,49 +53,49 @@ pub struct Held {
 /// A bitstream that is damaged or missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damaged {
-    /// Whose it is. Where several resources share what they hold, each is told of.
+    /// Its resource. If several resources share the bytes, each is reported.
     pub held: Held,
-    /// What was found in its place.
+    /// What was found at its location.
     pub found: DamageFound,
 }
 
-/// How a store is read.
+/// Options for reading a store.
 #[derive(Debug, Clone, Copy)]
 pub struct ScrubOptions {
-    /// Bytes read in a second at most, all readers together; none: as fast as it goes.
+    /// Maximum bytes per second, all readers together; none for no limit.
     pub bytes_per_second: Option<NonZeroU64>,
-    /// Readers at a time. Each has a few MiB in memory.
+    /// Concurrent readers. Each takes a few MiB of memory.
     pub at_a_time: NonZeroUsize,
 }
 
-/// What a scrub came to.
+/// Result of a scrub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ScrubReport {
-    /// Resources that are held.
+    /// Stored resources.
     pub held: u64,
-    /// Those among them that were read.
+    /// Those that were read.
     pub resources: u64,
-    /// Objects, packs and packages in which they lie.
+    /// Objects, packs and packages that contain them.
     pub objects: u64,
-    /// Bytes that are stored of those that are whole, each read once.
+    /// Stored bytes of the intact ones, each read once.
     pub bytes: u64,
-    /// Resources whose bytes are other ones than they should be, or fewer.
+    /// Resources with wrong or missing bytes.
     pub damaged: u64,
-    /// Resources whose object, pack or package is gone.
+    /// Resources whose object, pack or package is missing.
     pub missing: u64,
-    /// Earlier versions that are kept and were read. They are no resources of their own.
+    /// Kept versions that were read. They do not count as resources.
     pub versions: u64,
-    /// Those among them whose bytes are other ones, fewer, or gone.
+    /// Those with wrong bytes, missing bytes or a missing object.
     pub versions_damaged: u64,
 }
 
-/// Why a scrub came to no end.
+/// Why a scrub stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ScrubError {
-    /// The store cannot be asked.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is to be read could not be put into order.
+    /// The sort failed.
     #[error("cannot write to the system's temporary directory: {0}; make room there, or set TMPDIR")]
     Order(#[from] std::io::Error),
     /// A reader ended early: by a panic, or because the process ends.
@@ -114,16 +116,16 @@ pub struct Scrub {
 }
 
 impl Scrub {
-    /// A scrub of what will be offered.
+    /// A scrub of the items that will be offered.
     pub fn new(choice: Choice) -> Self {
         Self { chosen: Chosen::new(choice), order: Order::new(), report: ScrubReport::default() }
     }
 
-    /// Offers what is held of a resource, or a version that is kept of it. Samples are drawn of what is held alone, since that is what they
-    /// speak of.
+    /// Offers a stored bitstream of a resource, or a kept version. A sample is drawn from current versions only,
+    /// because these are what it describes.
     ///
     /// # Errors
-    /// When it cannot be put away.
+    /// When it cannot be spooled.
     pub fn offer(&mut self, held: Held) -> Result<(), ScrubError> {
         let is_version = held.version.is_some();
         if is_version && matches!(self.chosen, Chosen::Sample(_)) {
@@ -136,10 +138,10 @@ impl Scrub {
         }
     }
 
-    /// Reads what was chosen, and calls `tell` for each resource whose bytes are not what they should be.
+    /// Reads the selected bitstreams, and calls `tell` for each resource with damaged or missing bytes.
     ///
     /// # Errors
-    /// When the store cannot be asked, or `tell` fails: then nothing is known of what was not told.
+    /// When the store fails, or `tell` does. Then the state of unreported resources is unknown.
     pub async fn run(
         self,
         store: &Store,
@@ -156,7 +158,7 @@ impl Scrub {
             async move {
                 let batch = batch?;
                 let counted = Counted::of(&batch);
-                // A task of its own: digests are to be computed on as many processors as there are readers.
+                // A separate task, so that digests are computed on as many processors as there are readers.
                 let read = tokio::spawn(read::read(store, pace, batch)).await.map_err(ScrubError::Task)??;
                 Ok::<_, ScrubError>((counted, read))
             }
@@ -181,7 +183,7 @@ impl Scrub {
     }
 }
 
-/// What one batch comes to.
+/// Result of one batch.
 struct Counted {
     resources: u64,
     versions: u64,
@@ -198,7 +200,7 @@ impl Counted {
 }
 
 impl Damaged {
-    /// What its problem says.
+    /// Content of its problem.
     pub fn damage(&self) -> Damage {
         let Held { location, computed, .. } = &self.held;
         Damage {

@@ -1,17 +1,18 @@
-//! Putting what is to be read into the order in which it lies, however much it is: gathered, sorted and put away a piece at a time, and
-//! merged again while it is read.
+//! External sort of what is to be read, by location: lines are gathered, sorted and spooled piece by piece, and
+//! merged while they are read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 
-/// Lines held in memory, in bytes.
+/// Bytes of lines in memory.
 const GATHERED: usize = 16 * 1024 * 1024;
-/// Read at a time of each piece that was put away.
+/// Bytes read at a time of each spooled piece.
 const AHEAD: usize = 16 * 1024;
 
-/// Lines, which come back sorted by their bytes. What is held of them is bounded; the rest lies in a temporary file, which is gone with it.
+/// Sorts lines by their bytes. Their memory is bounded; the rest is in a temporary file, which is removed with this
+/// value.
 pub(crate) struct Order {
     gathered: Vec<String>,
     bytes: usize,
@@ -30,7 +31,7 @@ struct Run {
     begin: usize,
 }
 
-/// All lines, in their order.
+/// All lines, in order.
 pub(crate) struct Sorted {
     file: Option<File>,
     runs: Vec<Run>,
@@ -46,7 +47,7 @@ impl Order {
         Self { gathered: Vec::new(), bytes: 0, limit, file: None, end: 0, runs: Vec::new() }
     }
 
-    /// Takes a line, without an end of line in it.
+    /// Adds a line without a line break in it.
     pub(crate) fn add(&mut self, line: String) -> io::Result<()> {
         self.bytes += line.len() + size_of::<String>();
         self.gathered.push(line);
@@ -72,7 +73,7 @@ impl Order {
         Ok(())
     }
 
-    /// All of them, from the first on.
+    /// All lines, from the first on.
     pub(crate) fn sorted(mut self) -> io::Result<Sorted> {
         self.put_away()?;
         let mut sorted = Sorted { file: self.file, runs: self.runs, next: BinaryHeap::new() };
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn lines_come_back_sorted_whether_they_fit_into_memory_or_not() {
-        // Some are longer than what is read of them at a time.
+        // Some are longer than one read.
         let lines: Vec<String> =
             (0..500_usize).map(|n| format!("{:05}{}", (n * 7_919) % 500, "x".repeat(n * 71))).collect();
         let mut expected = lines.clone();

@@ -1,4 +1,4 @@
-//! How fast the store is read: at most so many bytes a second.
+//! Limits the read rate of the store, in bytes per second.
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,13 @@ struct Rate {
 }
 
 impl Pace {
-    /// None: as fast as it goes.
+    /// No limit for `None`.
     pub(crate) fn new(bytes_per_second: Option<NonZeroU64>) -> Self {
         let rate = |bytes_per_second| Rate { bytes_per_second, free: Mutex::new(Instant::now()) };
         Self(bytes_per_second.map(|rate_| Arc::new(rate(rate_))))
     }
 
-    /// Waits until bytes may be read. What was not read in time is not made up for.
+    /// Waits until `bytes` may be read. Unused time is not made up for.
     pub(crate) async fn take(&self, bytes: u64) {
         let Some(rate) = &self.0 else { return };
         let begin = {

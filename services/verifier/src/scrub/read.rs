@@ -1,4 +1,4 @@
-//! Reading a batch, and looking closer at what is not what it should be.
+//! Reads a batch, and checks mismatches once more.
 
 use futures::TryStreamExt as _;
 use model::{Bitstream, DamageFound};
@@ -8,7 +8,8 @@ use super::Damaged;
 use super::batch::{Batch, Read};
 use super::pace::Pace;
 
-/// Reads a batch. Gives the stored bytes of what is whole, and each resource whose bytes are not what they should be.
+/// Reads a batch. Returns the stored bytes of intact bitstreams, and each resource whose bytes are damaged or
+/// missing.
 pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<(u64, Vec<Damaged>), StoreError> {
     let results = match batch.large() {
         Some(large) => vec![pass(&store, &pace, &large.bitstream).await],
@@ -32,7 +33,7 @@ pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<(u64,
     Ok((bytes, damaged))
 }
 
-/// Reads a large one in pieces.
+/// Reads a large bitstream in pieces.
 async fn pass(store: &Store, pace: &Pace, bitstream: &Bitstream) -> Result<(), StoreError> {
     let mut bytes = store.open_verified(bitstream).await?;
     while let Some(piece) = bytes.try_next().await? {
@@ -41,8 +42,8 @@ async fn pass(store: &Store, pace: &Pace, bitstream: &Bitstream) -> Result<(), S
     Ok(())
 }
 
-/// What is found in its place, unless it can be read by now: somebody may have stored it anew. Bytes that are whole and cannot be read are damage too:
-/// then the record says something of their place that is not so.
+/// Reads a bitstream again, and returns the damage that is still there: another process may have stored it again
+/// meanwhile. Intact bytes that cannot be read count as damage too: then the record has a wrong location.
 async fn look_closer(store: &Store, pace: &Pace, read: Read) -> Result<Vec<Damaged>, StoreError> {
     let found = store.examine(&read.bitstream).await?;
     let computed = &read.bitstream.computed;

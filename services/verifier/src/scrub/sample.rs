@@ -1,15 +1,15 @@
-//! Random samples, and what they allow to say of all.
+//! Random samples, and the bounds that they prove for the whole collection.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 /// The probability with which a bound holds.
 pub const CONFIDENCE: f64 = 0.95;
-/// Halvings until a bound is exact to the last digit.
+/// Bisection steps until a bound is exact to the last digit.
 const HALVINGS: u32 = 200;
 
-/// A random sample without replacement of a stream of unknown length: each of its items is in it with the same probability (reservoir
-/// sampling, Vitter's algorithm R).
+/// A random sample without replacement of a stream of unknown length: each of its items is in it with the same
+/// probability (reservoir sampling, Vitter's algorithm R).
 #[derive(Debug)]
 pub struct Reservoir<T> {
     size: usize,
@@ -24,7 +24,7 @@ impl<T> Reservoir<T> {
         Self { size, seen: 0, held: Vec::new(), random: ChaCha8Rng::seed_from_u64(seed) }
     }
 
-    /// Offers the next item; it is made only where it is taken.
+    /// Offers the next item, which is created only if it is selected.
     pub fn offer(&mut self, item: impl FnOnce() -> T) {
         self.seen += 1;
         if self.held.len() < self.size {
@@ -37,17 +37,17 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// What was drawn.
+    /// The selected items.
     pub fn into_items(self) -> Vec<T> {
         self.held
     }
 }
 
-/// The upper bound of the share of divergent items, when `divergent` were found in a random sample of `size`: the exact one-sided bound after
-/// Clopper and Pearson at [`CONFIDENCE`]. Between 0 and 1.
+/// Upper bound of the share of divergent items, when `divergent` were found in a random sample of `size`: the exact
+/// one-sided bound after Clopper and Pearson at [`CONFIDENCE`]. Between 0 and 1.
 ///
-/// It is the share at which so few divergent items would be found with a probability of 5 %. With none found it is 1 − 0.05^(1/size). It holds for
-/// samples of any collection: of a small one, it is larger than it had to be.
+/// At this share, a sample has so few divergent items with a probability of 5 %. With none found it is 1 −
+/// 0.05^(1/size). It holds for samples of any collection; for a small collection it is larger than necessary.
 pub fn upper_bound(size: u64, divergent: u64) -> f64 {
     if divergent >= size {
         return 1.0;

@@ -1,4 +1,4 @@
-//! Scrubs over small stores: what is damaged is named, and what is whole is read once.
+//! Scrubs of small stores: damage is reported, and each intact object is read once.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -67,7 +67,7 @@ impl World {
         }
     }
 
-    /// A package of which members take these bytes; deflated ones lie in it as they are given.
+    /// A package with these members; the bytes of deflated ones are stored as given.
     async fn package(&mut self, members: &[(&str, Method, &[u8], &[u8])]) {
         let package = PackageId::fresh();
         let mut spool = self.store.spool(Hasher::new([])).await.unwrap();
@@ -83,7 +83,7 @@ impl World {
         self.store.put_beside_packages(&source(), package, spooled).await.unwrap();
     }
 
-    /// Replaces what lies under the key of a resource.
+    /// Damages the object of a resource.
     async fn harm(&self, name: &str, harm: impl FnOnce(&mut Vec<u8>, usize)) {
         let held = self.held(name);
         let (path, objects) = (Key::of(&held.location).path(), self.store.object_store());
@@ -218,7 +218,7 @@ async fn kept_versions_are_read_beside_what_is_held_and_counted_apart() {
     let (report, damaged) = world.scrub(Choice::All).await;
     assert_eq!((report.damaged, report.missing, report.versions_damaged), (0, 0, 1));
     assert_eq!(damaged.keys().collect::<Vec<_>>(), ["before"]);
-    // A sample speaks of what is held.
+    // A sample covers current versions only.
     let (report, _) = world.scrub(Choice::Sample { size: 1_000, seed: 1 }).await;
     assert_eq!((report.held, report.resources, report.versions), (58, 58, 0));
 }
