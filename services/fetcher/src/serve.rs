@@ -86,8 +86,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Settings { jobs_at_a_time, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
     let patience = jobs.job_time();
     let jobs_at_a_time = jobs_at_a_time.max(1);
-    // A job has the bodies that wait for a pack (or the pack built from them, chunk by chunk) and the body that is
-    // being received. Or it has a part of a package: once whole, while it is stored, and once in the pieces that are
+    // Memory of a job: the bodies that wait for a pack, or the pack built from them (chunk by chunk), and the body
+    // that is being received. Or a part of a package: once whole, while it is stored, and once in the pieces that are
     // combined.
     let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));

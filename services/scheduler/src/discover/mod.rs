@@ -31,7 +31,7 @@ use search::{Page, Search, Step, Visit};
 const WELL_KNOWN: &str = "/.well-known/resourcesync";
 
 /// Finds the sets of resources that `entry` leads to. The entry is a site or a page, a Source Description (or its
-/// index), a Capability List, or a list, which is then a set of its own.
+/// index), a Capability List, or a list. A list is then a set of its own.
 ///
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.

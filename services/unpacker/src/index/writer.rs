@@ -11,8 +11,8 @@ use crate::trouble::Trouble;
 
 /// Maximum bytes to which the members of a slice inflate; a single member may have more.
 pub(super) const SLICE_BYTES: u64 = 64 << 20;
-/// Slices are started in the order of the manifest, which is their order in the package, as long as their work
-/// differs by less than this, in bytes that are only hashed. No slice of several members is as long.
+/// Slices are started in the order of the manifest, which is their order in the package. This holds as long as their
+/// work differs by less than this, in bytes that are only hashed. No slice of several members is as long.
 pub(super) const LONG_WORK: u64 = 2 * INFLATED_BYTE * SLICE_BYTES;
 /// Estimated maximum size of a slice's outcome on the bus, in bytes.
 const SLICE_PAYLOAD: u64 = bus::MAX_PAYLOAD as u64 / 2;
