@@ -21,7 +21,7 @@ pub(super) enum Finding {
     /// It differs.
     Differs {
         kind: DifferenceKind,
-        /// What would repair it; none if an audit cannot.
+        /// What would repair it; none if no automatic repair exists.
         decision: Option<Decision>,
         why: String,
     },
@@ -76,7 +76,7 @@ pub(super) fn judge(word: &Planned, record: Option<&ResourceRecord>) -> Finding 
     }
 }
 
-/// Contradictions within a record: an object is named by its content, and unencoded bytes have the declared length.
+/// Contradictions within a record: an object is named by its content, and bytes stored as they are have its length.
 fn contradiction(location: &Location, computed: &Computed) -> Option<String> {
     match location {
         Location::Object { sha256 } if *sha256 != computed.sha256() => Some(format!(
