@@ -1,4 +1,4 @@
-//! Many at once: what is sent, and what became of each.
+//! Batches: many items in one request, and the result of each.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 
 use crate::{Problem, Run, Submit, Wanted};
 
-/// The most items of one batch.
+/// The largest number of items in one batch.
 pub const MOST_IN_A_BATCH: usize = 1_000;
 
-/// Sources that are wanted, with what is wanted of each.
+/// Source specs to create or update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceBatch {
@@ -22,79 +22,79 @@ pub struct SourceBatch {
     pub sources: Vec<SourceInBatch>,
 }
 
-/// A Source that is wanted.
+/// A Source spec in a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceInBatch {
-    /// What is wanted of it. It is added, or changed to this.
+    /// The spec. The Source is created or updated to match it.
     pub wanted: Wanted,
-    /// The revision that was read; 0: that there is no such Source. Where it is another by now, the Source is left as it is. Without, whatever is
-    /// there is changed.
+    /// The revision that the client read; 0 means that the Source must not exist. If the current revision differs, the
+    /// Source stays unchanged. Without a revision, the update is unconditional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub revision: Option<u64>,
 }
 
-/// What became of a Source of a batch.
+/// The result for one Source of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SourceResult {
-    /// Its name.
+    /// The Source ID.
     pub source: String,
-    /// What became of it.
+    /// What the request did.
     pub done: SourceDone,
-    /// Which writing of it there is now. Absent where nothing was written.
+    /// The current revision. Absent where nothing was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub revision: Option<u64>,
-    /// Why it was refused.
+    /// Why the Source was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub problem: Option<Problem>,
 }
 
-/// What became of a Source.
+/// What a batch did with a Source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceDone {
-    /// It was added, or would be.
+    /// The Source was added, or would be in a dry run.
     Created,
-    /// It was changed, or would be.
+    /// The Source was changed, or would be in a dry run.
     Changed,
-    /// It was so already.
+    /// The stored spec already matches.
     Unchanged,
-    /// It was left as it is.
+    /// The Source was refused and stays unchanged.
     Refused,
 }
 
-/// Sources of which a run is asked for.
+/// Sources for which to request a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunBatch {
-    /// The names of the Sources.
+    /// The Source IDs.
     #[serde(deserialize_with = "bounded")]
     #[schema(max_items = 1000)]
     pub sources: Vec<String>,
-    /// What is asked for, of each the same.
+    /// The run request, the same for every Source.
     #[serde(default)]
     pub submit: Submit,
 }
 
-/// Whether a run of a Source of a batch is asked for.
+/// The result of a run request for one Source of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunResult {
-    /// The name of the Source.
+    /// The Source ID.
     pub source: String,
-    /// The run that is asked for.
+    /// The requested run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub run: Option<Run>,
-    /// Why none is.
+    /// Why no run was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub problem: Option<Problem>,
 }
 
-/// Reads no more items than a batch may have: what is beyond takes no memory.
+/// Deserializes at most as many items as a batch may have. Items beyond that take no memory.
 fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     struct Bounded<T>(PhantomData<T>);
 

@@ -1,14 +1,14 @@
-//! Pages: a list is handed out in parts.
+//! Pages of a list.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A part of a list.
+/// One page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where to go on: the parameter `cursor` of the next request. Absent when this is the end.
+    /// The parameter `cursor` of the next request. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

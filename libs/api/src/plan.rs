@@ -1,4 +1,4 @@
-//! Plans: what each way of bringing a Source in step would take.
+//! Plans: the estimate of each strategy that brings a Source in sync.
 
 use std::borrow::Cow;
 
@@ -10,70 +10,70 @@ use utoipa::openapi::schema::Schema;
 
 use crate::schema::one_of;
 
-/// What each way of bringing a Source in step would take, as far as that is known. It is forgotten after a quarter of an hour.
+/// The estimate of each strategy that brings a Source in sync, as far as it is known. A plan expires after 15 minutes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
-    /// Its name.
+    /// The plan ID.
     pub id: String,
-    /// The way in.
+    /// The entry URL.
     pub entry: String,
-    /// How it stands.
+    /// The state of the plan.
     #[schema(schema_with = state)]
     pub state: Cow<'static, str>,
-    /// When it was asked for.
+    /// When the plan was requested.
     pub asked_at: Timestamp,
-    /// What was found out, once it is done.
+    /// The estimate, once the plan is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = PlanEstimate, required = false)]
     pub estimate: Option<PlanEstimate>,
-    /// Why it has failed.
+    /// Why the plan failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub why: Option<String>,
 }
 
-/// What each way would take.
+/// The estimates of all strategies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanEstimate {
-    /// The ways that the Source offers: the first 50.
+    /// The strategies that the Source offers: the first 50.
     pub ways: Vec<PlanWay>,
-    /// How many more ways there are.
+    /// How many more strategies there are.
     pub ways_left_out: u64,
-    /// How long the Source took to answer, on the mean, in milliseconds.
+    /// Mean response time of the Source, in milliseconds.
     pub wait_ms: u64,
-    /// Requests made to find that out.
+    /// Requests that the estimate took.
     pub requests: u64,
-    /// Documents that could not be read, the first 20: what they name is in none of the figures.
+    /// Documents that could not be read, the first 20. Their entries are missing from all figures.
     pub unread: Vec<PlanUnread>,
-    /// How many more could not be read.
+    /// How many more documents could not be read.
     pub unread_left_out: u64,
 }
 
-/// One way, and what it would take.
+/// One strategy and its estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanWay {
     /// The set of resources.
     pub set: String,
-    /// What is read, as the specification names it.
+    /// The capability of the document that is read, as the specification names it.
     #[schema(schema_with = capability)]
     pub capability: String,
-    /// Documents read.
+    /// Documents to read.
     pub documents: u64,
-    /// Resources named by lists, or packages named by dumps.
+    /// Resources that lists name, or packages that dumps name.
     pub named: u64,
-    /// Those among them that are held.
+    /// How many of them are stored.
     pub held: u64,
-    /// Requests beside those for the documents.
+    /// Requests besides those for the documents.
     pub requests: u64,
-    /// Bytes to be received; absent where not all lengths are declared.
+    /// Bytes to receive. Absent where some lengths are not declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub bytes: Option<u64>,
-    /// How long it would take, in milliseconds; absent where nobody can tell.
+    /// Estimated duration in milliseconds. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub time_ms: Option<u64>,
-    /// Whether a run would go this way.
+    /// Whether a run would choose this strategy.
     pub chosen: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct PlanWay {
 pub struct PlanUnread {
     /// Its URI.
     pub uri: String,
-    /// Why.
+    /// Why it could not be read.
     pub why: String,
 }
 
@@ -95,7 +95,7 @@ fn capability() -> Schema {
 }
 
 impl Plan {
-    /// Whether nobody works on it any more.
+    /// Whether the plan is done or failed, so that no scheduler works on it.
     pub fn is_over(&self) -> bool {
         matches!(&*self.state, "done" | "failed")
     }

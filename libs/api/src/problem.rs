@@ -1,33 +1,33 @@
-//! Why a request was not done.
+//! Error responses.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why a request was not done (RFC 9457).
+/// Why a request was refused (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// What kind of problem it is; stable.
+    /// The kind of problem; a stable name.
     #[serde(rename = "type")]
     #[schema(example = "urn:thresher:problem:not-found")]
     pub kind: String,
-    /// The same in words.
+    /// The kind in words.
     pub title: String,
-    /// The status of the answer.
+    /// The HTTP status of the response.
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
-    /// What happened, and what to do.
+    /// What happened, and what the client can do.
     pub detail: String,
-    /// Where: the path that was asked for.
+    /// The requested path.
     pub instance: String,
-    /// What is wrong with single fields.
+    /// Errors of single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
 }
 
-/// What is wrong with a field.
+/// An error of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
-    /// The field.
+    /// The name of the field.
     pub field: String,
     /// What is wrong with it.
     pub detail: String,

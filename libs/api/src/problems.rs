@@ -1,4 +1,4 @@
-//! What could not be done.
+//! Open and ignored problems of a Source.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,61 +11,61 @@ use utoipa::ToSchema;
 
 use crate::schema::{kind, reason};
 
-/// A problem.
+/// A recorded failure.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SourceProblem {
-    /// What kind of thing it is about.
+    /// The kind of subject.
     #[schema(schema_with = kind)]
     pub about: Cow<'static, str>,
-    /// Its URI; of an entry the place in its document, of a message its name.
+    /// The URI of the subject. For an entry, its position in the document; for a message, its ID.
     pub uri: String,
-    /// Why.
+    /// The reason of the failure.
     #[schema(schema_with = reason)]
     pub reason: ProblemReason,
     /// What happened and what to do, in words.
     pub message: String,
-    /// First seen.
+    /// When the problem was first seen.
     pub first_seen: Timestamp,
-    /// Last seen.
+    /// When the problem was last seen.
     pub last_seen: Timestamp,
-    /// Attempts made, all runs together.
+    /// Attempts made, in all runs together.
     pub attempts: u32,
-    /// Whether another attempt may end otherwise.
+    /// Whether another attempt may succeed.
     pub retry: bool,
-    /// Not tried again before: the server asked for that time.
+    /// No retry happens before this time, because the server asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub next_attempt_at: Option<Timestamp>,
-    /// The operator's word that nothing is to be done about it: `note` and `at`.
+    /// The operator's action to ignore the problem, with `note` and `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = BTreeMap<String, String>, required = false)]
     pub ignored: Option<Ignored>,
-    /// What was seen.
+    /// The evidence that was recorded.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub evidence: Evidence,
 }
 
-/// All problems of one reason about one kind of thing.
+/// All problems of one reason and one kind of subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ProblemGroup {
-    /// Why.
+    /// The reason of the failures.
     #[schema(schema_with = reason)]
     pub reason: ProblemReason,
-    /// What kind of thing they are about.
+    /// The kind of subject.
     #[schema(schema_with = kind)]
     pub about: Cow<'static, str>,
-    /// How many there are.
+    /// How many problems there are.
     pub count: u64,
-    /// When the first was first seen.
+    /// When the earliest problem was first seen.
     pub first_seen: Timestamp,
-    /// When the last was last seen.
+    /// When the latest problem was last seen.
     pub last_seen: Timestamp,
-    /// The URI of one of them.
+    /// The URI of one of the problems.
     pub example: String,
 }
 
 impl SourceProblem {
-    /// A problem as it is recorded.
+    /// Builds the API form of a recorded problem.
     pub fn new(subject: &Subject, record: ProblemRecord) -> Self {
         Self {
             about: subject.kind().into(),
@@ -83,12 +83,12 @@ impl SourceProblem {
     }
 }
 
-/// Problems counted by reason and kind of thing. There are never many groups, however many problems there are.
+/// Problems counted by reason and kind of subject. The number of groups stays small, however many problems there are.
 #[derive(Debug, Clone, Default)]
 pub struct ProblemGroups(BTreeMap<(ProblemReason, Cow<'static, str>), ProblemGroup>);
 
 impl ProblemGroups {
-    /// Counts a problem as it is recorded.
+    /// Counts a recorded problem.
     pub fn count(&mut self, subject: &Subject, record: &ProblemRecord) {
         self.add(ProblemGroup {
             reason: record.reason,
@@ -100,7 +100,7 @@ impl ProblemGroups {
         });
     }
 
-    /// Adds problems that were counted elsewhere, as of another Source. The example of a group is the first that there was.
+    /// Adds a group that was counted elsewhere, for example for another Source. The first example of a group stays.
     pub fn add(&mut self, more: ProblemGroup) {
         match self.0.entry((more.reason, more.about.clone())) {
             Entry::Vacant(place) => {
@@ -115,7 +115,7 @@ impl ProblemGroups {
         }
     }
 
-    /// The groups, in the order of their reasons, then kinds.
+    /// The groups, ordered by reason, then by kind.
     pub fn into_vec(self) -> Vec<ProblemGroup> {
         self.0.into_values().collect()
     }

@@ -1,4 +1,4 @@
-//! What is held of a Source.
+//! Resources of a Source.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,48 +10,48 @@ use utoipa::ToSchema;
 /// A resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Resource {
-    /// Its URI, as the Source writes it.
+    /// The URI, as the Source writes it.
     pub uri: String,
-    /// How it stands.
+    /// The state of the resource.
     pub state: Standing,
-    /// The length of what is held, in bytes.
+    /// The length of the stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub length: Option<u64>,
-    /// The SHA-256 of what is held, in hexadecimal.
+    /// The SHA-256 of the stored bytes, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub sha256: Option<String>,
-    /// The media type that the server sent with it.
+    /// The media type that the server sent with the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub media_type: Option<String>,
-    /// The Content-Encoding of its bytes as they are stored; absent where they are not encoded.
+    /// The Content-Encoding of the stored bytes. Absent where they are not encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub encoding: Option<String>,
-    /// When it changed, as the Source tells.
+    /// When the resource changed, as the Source declares.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub change_time: Option<Timestamp>,
-    /// When it was stored and judged.
+    /// When the bytes were stored and verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub stored_at: Option<Timestamp>,
 }
 
-/// How a resource stands: [`model::Standing`], described for the API.
+/// The state of a resource: [`model::Standing`], described for the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schema(as = ResourceState)]
 pub enum Standing {
-    /// Held, and as far as is known the current version.
+    /// Stored, and the current version as far as is known.
     Present,
     /// The Source deleted it.
     Deleted,
-    /// To be fetched; what is held, if anything, is an earlier version.
+    /// To be fetched. An earlier version may be stored.
     Pending,
-    /// Could not be brought in step; its story says why.
+    /// Could not be brought in sync. The history of the resource says why.
     Problem,
 }
 
@@ -80,37 +80,37 @@ impl From<Standing> for model::Standing {
 /// All that is known of a resource.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Story {
-    /// The resource, as it stands.
+    /// The resource and its state.
     pub resource: Resource,
-    /// What is held of it, and which document brought it.
+    /// The stored record, and the document that declared the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>, required = false)]
     pub record: Option<ResourceRecord>,
-    /// What is still to be done with it.
+    /// The work that is still to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>, required = false)]
     pub pending: Option<PendingRecord>,
-    /// Why it could not be brought in step.
+    /// Why the resource could not be brought in sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>, required = false)]
     pub problem: Option<ProblemRecord>,
-    /// Earlier versions that are kept, the oldest first.
+    /// Kept versions, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     pub versions: Vec<Version>,
-    /// Documents that speak of it and are problems themselves, by their URIs.
+    /// Documents that list the resource and are problems themselves, by URI.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub concerns: BTreeMap<String, ProblemRecord>,
-    /// What happened to it here, oldest first: the last 1000 events.
+    /// Events of the resource, the oldest first: the last 1000.
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     pub changes: VecDeque<ChangeLogEntry>,
-    /// How many events came before these.
+    /// How many earlier events are left out.
     pub changes_left_out: u64,
 }
 
 impl Resource {
-    /// A resource: how it stands, and what is held of it.
+    /// Builds a resource from its state and its stored record.
     pub fn new(uri: &ResourceUri, standing: model::Standing, record: Option<&ResourceRecord>) -> Self {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
@@ -127,12 +127,12 @@ impl Resource {
 }
 
 impl Story {
-    /// Whether nothing is known.
+    /// Whether nothing is known of the resource.
     pub fn is_empty(&self) -> bool {
         self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.changes.is_empty()
     }
 
-    /// The documents that speak of a resource: they may be problems themselves.
+    /// The documents that list a resource. They may be problems themselves.
     pub fn documents(
         record: Option<&ResourceRecord>,
         pending: Option<&PendingRecord>,

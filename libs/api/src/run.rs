@@ -1,4 +1,4 @@
-//! Runs: what is asked for, and how far it is.
+//! Runs: what the operator requests, and their progress.
 
 use std::borrow::Cow;
 
@@ -11,30 +11,31 @@ use utoipa::openapi::schema::Schema;
 
 use crate::schema::{one_of, state};
 
-/// What is asked for with a run.
+/// A request for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
-    /// How the Source is brought in step; what is known of it decides where nothing is said. An audit compares.
+    /// The mode of the run. `auto` decides from the state of the Source; an audit compares the catalog with the lists.
     #[serde(default)]
     #[schema(schema_with = mode)]
     pub mode: RunMode,
-    /// Whether more resources may be deleted for their absence than the Source's guard allows, in this run.
+    /// Whether this run may delete more absent resources than the deletion guard of the Source allows.
     #[serde(default)]
     pub allow_deletes: bool,
-    /// Whether an audit puts right what differs.
+    /// Whether an audit repairs what differs.
     #[serde(default)]
     pub repair: bool,
 }
 
 impl Submit {
-    /// The run that goes on where the guard has stopped one, with the operator's word: the same again, which may delete more than the
-    /// guard allows.
+    /// Approves the deletions of a run that the deletion guard stopped. The new run is the same, but may delete more
+    /// than the guard allows.
     ///
     /// # Errors
     ///
-    /// Why `run` cannot be approved: it is not the `last` of its Source, or something else than the guard stopped it. Then no word of an
-    /// operator was asked for, and none shall count for deletions that nobody has seen.
+    /// Why `run` cannot be approved: it is not the `last` of its Source, or something other than the guard stopped it.
+    /// In that case the run did not ask for an approval. An approval must not count for deletions that the operator has
+    /// not seen.
     pub fn approving(run: RunId, last: &FleetRun) -> Result<Self, String> {
         let FleetRun { spec, state, .. } = last;
         if spec.id != run {
@@ -57,46 +58,46 @@ impl Submit {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// Its name.
+    /// The run ID.
     #[schema(value_type = String)]
     pub run: RunId,
-    /// The Source.
+    /// The Source ID.
     #[schema(value_type = String)]
     pub source: SourceId,
-    /// How it stands.
+    /// The state of the run.
     #[schema(schema_with = state)]
     pub state: Cow<'static, str>,
-    /// Whether all that the Source offers is held, once it is finished.
+    /// Whether all that the Source lists is stored, once the run is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub in_sync: Option<bool>,
-    /// Why it failed, or what it waits for.
+    /// Why the run failed, or what it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub why: Option<String>,
-    /// Who works on it.
+    /// The scheduler that works on the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub owner: Option<String>,
-    /// How the Source is brought in step.
+    /// The mode of the run.
     #[schema(schema_with = mode)]
     pub mode: RunMode,
-    /// Whether it may delete more than the guard allows.
+    /// Whether the run may delete more than the deletion guard allows.
     pub allow_deletes: bool,
-    /// Who asked for it.
+    /// Who requested the run.
     #[schema(schema_with = asked_by)]
     pub asked_by: AskedBy,
-    /// When.
+    /// When the run was requested.
     pub asked_at: Timestamp,
-    /// When somebody first worked on it.
+    /// When a scheduler started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the run ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub finished_at: Option<Timestamp>,
-    /// What it counted so far, by name.
+    /// The counters of the run so far, by name.
     #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
     pub counters: Counters,
 }
@@ -110,7 +111,7 @@ fn asked_by() -> Schema {
 }
 
 impl Run {
-    /// A run of the fleet as it stands.
+    /// Builds the API form of a run in its current state.
     pub fn new(run: &FleetRun, standing: &Standing<'_>) -> Self {
         let (why, owner) = match standing {
             Standing::Failed { why } => (Some((*why).to_owned()), None),
@@ -140,7 +141,7 @@ impl Run {
         }
     }
 
-    /// Whether it is over, however it ended.
+    /// Whether the run is in a final state.
     pub fn is_over(&self) -> bool {
         matches!(&*self.state, "finished" | "failed" | "cancelled")
     }

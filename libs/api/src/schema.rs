@@ -1,4 +1,4 @@
-//! How values are described that are one of some names.
+//! OpenAPI schemas of values that come from a fixed list of names.
 
 use model::{ProblemReason, Subject};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -7,37 +7,37 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 pub const STATES: [&str; 7] =
     ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
 
-/// One of these names.
+/// Schema of a string that is one of these names.
 pub fn one_of(names: &[&str]) -> Schema {
     names_of(names).build().into()
 }
 
-/// The same, to be a part of something.
+/// The same as [`one_of`], as a builder for use within another schema.
 pub fn names_of(names: &[&str]) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
 }
 
-/// A state of a run.
+/// Schema of the state of a run.
 pub fn state() -> Schema {
     one_of(&STATES)
 }
 
-/// What kind of thing a problem is about.
+/// Schema of the kind of subject of a problem.
 pub(crate) fn kind() -> Schema {
     one_of(&Subject::KINDS)
 }
 
-/// Why something is a problem.
+/// Schema of the reason of a problem.
 pub(crate) fn reason() -> Schema {
     one_of(&ProblemReason::ALL.map(ProblemReason::as_str))
 }
 
-/// Several reasons.
+/// Schema of a list of reasons.
 pub(crate) fn reasons() -> Schema {
     ArrayBuilder::new().items(names_of(&ProblemReason::ALL.map(ProblemReason::as_str))).build().into()
 }
 
-/// Several kinds of things.
+/// Schema of a list of kinds.
 pub(crate) fn kinds() -> Schema {
     ArrayBuilder::new().items(names_of(&Subject::KINDS)).build().into()
 }

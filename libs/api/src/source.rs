@@ -10,22 +10,22 @@ use crate::Wanted;
 /// A Source that the fleet harvests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Source {
-    /// Its name, which follows from its entry.
+    /// The Source ID, derived from the entry URL.
     pub id: String,
-    /// Which writing of it this is: also in the header `ETag`. Absent in what a dry run shows.
+    /// The revision, also sent in the header `ETag`. Absent in the response to a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub revision: Option<u64>,
-    /// When its schedule is due next, whatever else asks for runs.
+    /// When the schedule starts the next run. Runs that are requested otherwise do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub next_due: Option<Timestamp>,
-    /// What is wanted of it.
+    /// The spec of the Source.
     pub wanted: Wanted,
 }
 
 impl Source {
-    /// A Source as it is kept, or, without a revision, as it would be.
+    /// Builds the API form of a stored Source, or, without a revision, of one that would be stored.
     pub fn new(spec: &SourceSpec, revision: Option<Revision>, now: Timestamp) -> Self {
         let due = |schedule: &Schedule| schedule.next_after(&spec.id, now).ok();
         Self {

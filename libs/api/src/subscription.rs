@@ -1,4 +1,4 @@
-//! What is subscribed to of a Source.
+//! Subscriptions to the channels of a Source.
 
 use std::borrow::Cow;
 
@@ -10,41 +10,42 @@ use utoipa::openapi::schema::Schema;
 
 use crate::schema::one_of;
 
-/// A channel of a Source by which its changes are told, and how it stands with the hub. Neither its secret nor where it delivers stands here.
+/// A channel on which a Source announces changes, and the subscription's state at the hub. The response contains
+/// neither its secret nor its callback URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Subscription {
-    /// The channel, as the Source writes it.
+    /// The topic URL, as the Source writes it.
     pub topic: String,
-    /// The set that it tells of.
+    /// The set whose changes the channel announces.
     pub set: String,
-    /// The hub that is asked.
+    /// The hub that gets the subscription request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub hub: Option<String>,
-    /// How it stands. `run-out`: it was not renewed in time.
+    /// The state of the subscription. `run-out`: it was not renewed in time.
     #[schema(schema_with = standing)]
     pub standing: Cow<'static, str>,
-    /// Since when the hub should tell of every change, while it is active.
+    /// While active: the time since which the hub should deliver every change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub since: Option<Timestamp>,
-    /// Until when the hub delivers, if it is not renewed before.
+    /// When the subscription expires unless it is renewed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub until: Option<Timestamp>,
-    /// What is wrong, or why the hub has said no.
+    /// What is wrong, or why the hub refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub trouble: Option<String>,
-    /// When the hub is asked next: to renew it, or again.
+    /// When the next request goes to the hub: a renewal or a retry.
     pub next_at: Timestamp,
-    /// Deliveries that were taken.
+    /// Deliveries that were accepted.
     pub queued: u64,
     /// Deliveries that were dropped or refused.
     pub dropped: u64,
-    /// Changes that lists told of, and nothing that was delivered did.
+    /// Missed changes: listed by the Source, but not delivered by the hub.
     pub missed: u64,
-    /// When the last delivery came that was taken.
+    /// When the last accepted delivery arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub delivered_at: Option<Timestamp>,
@@ -55,7 +56,7 @@ fn standing() -> Schema {
 }
 
 impl Subscription {
-    /// A subscription as it stands.
+    /// Builds the API form of a subscription in its current state.
     pub fn new(kept: &FleetSubscription, now: Timestamp) -> Self {
         let until = match kept.state {
             SubscriptionState::Active { until, .. } => Some(until),

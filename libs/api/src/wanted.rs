@@ -1,4 +1,4 @@
-//! What is wanted of a Source, as the API speaks of it.
+//! The spec of a Source, as the API represents it.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
@@ -16,97 +16,101 @@ use utoipa::openapi::schema::{
 
 use crate::schema::one_of;
 
-/// What is wanted of a Source.
+/// The spec of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// The way in: a site, a Source Description, a Capability List, or a list itself. The name of the Source follows from it.
+    /// The entry URL: a site, a Source Description, a Capability List, or a list itself. The Source ID is derived from
+    /// it.
     #[schema(value_type = String, format = "uri", example = "https://example.org/")]
     pub entry: Url,
-    /// Whether it is harvested.
+    /// Whether the fleet harvests the Source.
     #[serde(default = "yes")]
     #[schema(default = true)]
     pub enabled: bool,
-    /// When it is due. Without, it is harvested when somebody asks for it.
+    /// When runs are due. Without a schedule, a run starts only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schedule)]
     pub schedule: Option<Schedule>,
-    /// Whether it is followed between runs, and how closely.
+    /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = continuous)]
     pub continuous: Option<PollBounds>,
-    /// The way to go in each run.
+    /// The mode of each scheduled run.
     #[serde(default)]
     #[schema(schema_with = mode)]
     pub mode: RunMode,
-    /// What to take where a Source offers both.
+    /// Whether to prefer lists or dumps where a Source offers both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = prefer)]
     pub prefer: Option<Prefer>,
-    /// What becomes of resources that a Resource List does not name any more.
+    /// What happens to absent resources, which no Resource List names any more.
     #[serde(default)]
     #[schema(schema_with = absent)]
     pub absent: Absent,
-    /// The most resources deleted for their absence in one run, in percent of what is held.
+    /// The most absent resources that one run may delete, in percent of the stored ones.
     #[serde(default = "ten")]
     #[schema(maximum = 100, default = 10)]
     pub max_deletes_percent: u8,
-    /// How many versions of each resource are kept beside the one that is held.
+    /// How many kept versions each resource has besides the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<u32>,
-    /// Only resources whose URI matches this regular expression.
+    /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// Not resources whose URI matches this regular expression.
+    /// Skip resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
-    /// Of which sites resources are taken: of any, or of the registrable domain of the way in.
+    /// From which origins to accept resources: any, or the registrable domain of the entry URL only.
     #[serde(default, skip_serializing_if = "Origins::is_any")]
     #[schema(schema_with = origins)]
     pub origins: Origins,
-    /// Whether what breaks the specification is refused instead of tolerated and counted.
+    /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
-    /// Whether HTML is taken also where another media type was declared or held before.
+    /// Whether to accept HTML where another media type was declared or stored before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub accept_html: bool,
-    /// Requests open at one of its origins at the same time, of the whole fleet.
+    /// Requests open at one origin at the same time, for the whole fleet.
     #[serde(default = "four")]
     #[schema(value_type = u16, minimum = 1, default = 4)]
     pub concurrency: NonZeroU16,
-    /// Requests in a second to one of its origins, of the whole fleet.
+    /// Requests per second to one origin, for the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32, minimum = 1, required = false)]
     pub requests_per_second: Option<NonZeroU32>,
-    /// The most bytes of one of its resources that is taken; as the fetchers are configured where it is left out.
+    /// The most bytes of one resource. Where it is left out, the configuration of the fetchers applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, minimum = 1, required = false)]
     pub largest_bytes: Option<NonZeroU64>,
-    /// What is made of robots.txt.
+    /// How the harvest treats robots.txt.
     #[serde(default)]
     #[schema(schema_with = robots)]
     pub robots: Robots,
-    /// Whom the Source's operator can turn to: a mail address or a URL.
+    /// Contact for the operator of the Source: a mail address or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// The name of the credential to send, which is found in the configuration of whoever sends it. Never the secret itself.
+    /// The name of the credential to send. The services that send it find the secret in their configuration; the spec
+    /// never contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub credential: Option<CredentialName>,
-    /// Networks that are not public and may be reached for it, beside those that the fleet is configured to reach.
+    /// Non-public networks that requests for this Source may reach, besides those in the fleet's configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, required = false, max_items = 64, example = json!(["10.1.0.0/16"]))]
     pub allow_networks: Vec<Network>,
-    /// Whether its notifications are subscribed to.
+    /// Whether to subscribe to the notifications of the Source.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     #[schema(schema_with = push)]
     pub push: Push,
-    /// Who is told when a run has changed what is held of it: pages that have inboxes for Linked Data Notifications.
+    /// Pages with inboxes for Linked Data Notifications. The fleet notifies them when a run has changed stored
+    /// resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, required = false, max_items = 16)]
     pub notify: Vec<Url>,
-    /// Where notifications about it are read: an inbox of others (W3C Linked Data Notifications), or a page that tells of one.
+    /// The inbox to poll for notifications about the Source: an inbox of others (W3C Linked Data Notifications), or a
+    /// page that advertises one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uri", required = false)]
     pub inbox: Option<Url>,
@@ -263,7 +267,7 @@ mod tests {
         let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();
         let spec = SourceSpec::from(wanted);
         assert_eq!(serde_json::to_value(Wanted::from(&spec)).unwrap(), all);
-        // Nothing that a Source has is left out here.
+        // The mapping must not drop any field of a Source.
         let mut kept = serde_json::to_value(&spec).unwrap();
         kept.as_object_mut().unwrap().remove("id");
         assert_eq!(kept, all);

@@ -1,4 +1,4 @@
-//! The operator's word about problems.
+//! Operator actions on problems.
 
 use std::borrow::Cow;
 
@@ -10,75 +10,75 @@ use utoipa::ToSchema;
 
 use crate::schema::{kinds, reasons};
 
-/// Which problems: those for which all holds that is said here, and something is to be said.
+/// Selects problems that match all given conditions. At least one condition is required.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// With these URIs, or names.
+    /// With these URIs or IDs.
     #[serde(default)]
     pub uris: Vec<String>,
-    /// With URIs that begin with this.
+    /// With URIs that begin with this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub prefix: Option<String>,
-    /// Of one of these reasons.
+    /// With one of these reasons.
     #[serde(default)]
     #[schema(schema_with = reasons)]
     pub reasons: Vec<ProblemReason>,
-    /// About one of these kinds of things.
+    /// With one of these kinds of subjects.
     #[serde(default)]
     #[schema(schema_with = kinds)]
     pub about: Vec<String>,
-    /// All of them.
+    /// All problems.
     #[serde(default)]
     pub all: bool,
 }
 
-/// Which problems are to be tried again.
+/// Problems to retry.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
-    /// Which.
+    /// The problems to select.
     pub select: About,
-    /// Also those that are ignored, and not named by their URIs.
+    /// Also ignored problems that the selection does not name by URI.
     #[serde(default)]
     pub ignored: bool,
 }
 
-/// Which problems are to be left alone.
+/// Problems to ignore.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ignore {
-    /// Which.
+    /// The problems to select.
     pub select: About,
-    /// Why nothing is to be done about them.
+    /// Why the operator ignores them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub note: Option<String>,
-    /// They are not ignored any more, instead.
+    /// Undo an earlier ignore, instead.
     #[serde(default)]
     pub undo: bool,
 }
 
-/// A word that waits for the owner of the Source, who takes it up before its next run.
+/// A queued action on problems. The owner of the Source applies it before its next run.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Word {
-    /// Its name.
+    /// The ID of the action.
     pub id: String,
-    /// Which problems are meant.
+    /// The selected problems.
     pub select: About,
-    /// What is to become of them: `retry`, `ignore`, `undo`.
+    /// The action: `retry`, `ignore` or `undo`.
     pub word: Cow<'static, str>,
-    /// Why, if they are to be ignored.
+    /// Why, for an action that ignores problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,
-    /// When it was said.
+    /// When the operator requested the action.
     pub said_at: Timestamp,
 }
 
 impl Word {
-    /// A word as it was written down.
+    /// Builds the API form of a stored action.
     pub fn new(request: &WordRequest) -> Self {
         let about = request.about.clone();
         let (word, note) = match &request.word {

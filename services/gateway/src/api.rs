@@ -1,4 +1,4 @@
-//! The API as a whole: its routes, and its description.
+//! The API as a whole: its routes and its OpenAPI description.
 
 use api::{FieldError, Problem};
 use axum::{Json, Router, middleware};
@@ -22,7 +22,7 @@ use crate::{
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
 
-/// What is refused before a word of it is read, and so without a word.
+/// The status for a request that is refused before its head is read. Such a response has no body.
 const TOO_LONG: &str = "431";
 
 #[derive(utoipa::OpenApi)]
@@ -40,7 +40,7 @@ const TOO_LONG: &str = "431";
 )]
 struct Described;
 
-/// The description of the API (OpenAPI 3.1), made from the code that answers.
+/// The OpenAPI 3.1 description of the API, generated from the handlers.
 pub fn openapi() -> OpenApi {
     let mut described = routes().into_openapi();
     for item in described.paths.paths.values_mut() {
@@ -61,7 +61,7 @@ pub fn openapi() -> OpenApi {
     described
 }
 
-/// All routes behind the door, and the console's behind its own.
+/// All routes: the API behind its authentication, the console behind its own.
 pub(crate) fn router(gateway: Gateway) -> Router {
     let (router, _) = routes().split_for_parts();
     router
@@ -104,7 +104,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(description))
 }
 
-/// This description.
+/// This OpenAPI description.
 #[utoipa::path(get, path = "/v1/openapi.json", tag = "description",
     responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn description() -> Json<OpenApi> {
@@ -115,7 +115,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.delete].into_iter().filter_map(Option::as_mut)
 }
 
-/// Adds the refusals that may come of any request, and gives all of them their form.
+/// Adds the refusals that any request may get, and gives all of them the same form.
 fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
     let always = [
         ("401", "A token is needed, or is not known"),

@@ -1,4 +1,4 @@
-//! What is asked: parameters, bodies and conditions, each refused in words when it cannot be understood.
+//! Extractors for parameters, bodies and conditions. Each refuses with a message when it cannot parse the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::body::{self, NoBody};
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 
-/// The parameters of a request.
+/// The query parameters of a request.
 pub(crate) struct Asked<T>(pub(crate) T);
 
-/// The body of a request, which is JSON.
+/// The JSON body of a request.
 pub(crate) struct Sent<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
@@ -43,7 +43,7 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for Sent<T> {
     }
 }
 
-/// The body of a request about many things, which is JSON, and its place among those that are worked on.
+/// The JSON body of a batch request, with the batch's permit.
 pub(crate) struct SentBatch<T> {
     pub(crate) sent: T,
     pub(crate) place: OwnedSemaphorePermit,
@@ -54,7 +54,7 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for SentBatch<T> {
 
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
         is_json(request.headers())?;
-        // Before any of it is read: the places bound the memory.
+        // The permit comes before the read, because the permits bound the memory.
         let place = Arc::clone(gateway.batches()).try_acquire_owned().map_err(|_| {
             Refusal::too_many("as many batches as are worked on at a time are under way; come again in 1 s")
                 .after_seconds(1)
@@ -66,7 +66,7 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for SentBatch<T> {
     }
 }
 
-/// Whether a request says that its body is JSON.
+/// Checks that the request declares a JSON body.
 ///
 /// # Errors
 /// [`Refusal::not_json`].
@@ -81,7 +81,7 @@ fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// The body of a request: no longer, and no longer under way, than the configuration says.
+/// The body of a request, within the configured length and time.
 ///
 /// # Errors
 /// [`Refusal::too_large`], [`Refusal::too_slow`]; [`Refusal::bad_request`] where it breaks off.
@@ -105,7 +105,7 @@ async fn within(request: Request, most: usize, field: &str, patience: Duration) 
     }
 }
 
-/// Reads a body.
+/// Deserializes a body.
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| {
         let said = format!("the body cannot be read: {error}");
@@ -113,7 +113,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-/// The Source that a path names. What cannot be the name of a Source names none.
+/// The Source that a path names. A path with an invalid Source ID names no Source.
 ///
 /// # Errors
 /// [`Refusal::not_found`].
@@ -129,8 +129,7 @@ pub(crate) fn resource(uri: &str) -> Result<ResourceUri, Refusal> {
     uri.parse().map_err(|error| Refusal::bad_request(format!("uri names no resource: {error}")))
 }
 
-/// Whether one of the entity tags in `header` (`If-Match`, `If-None-Match`, RFC 9110) is `etag`, or any will do. None where the header is
-/// not there.
+/// Whether `header` (`If-Match`, `If-None-Match`, RFC 9110) contains `etag` or `*`. None if the header is missing.
 pub(crate) fn names(headers: &HeaderMap, header: header::HeaderName, etag: &str) -> Option<bool> {
     let mut values = headers.get_all(header).iter().peekable();
     values.peek()?;

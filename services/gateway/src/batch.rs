@@ -1,7 +1,7 @@
-//! `/v1/sources:batch`, `/v1/runs:batch`: many at once, in one request and with one answer about each.
+//! `/v1/sources:batch`, `/v1/runs:batch`: many items in one request, with one result for each.
 //!
-//! What is sent twice is done once: a Source that is as it is wanted is left alone, and a run is asked for once with the same
-//! `Idempotency-Key`.
+//! A repeated request changes nothing. A Source that already matches its spec stays unchanged, and the same
+//! `Idempotency-Key` requests a run only once.
 
 use api::{Page, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
 use axum::extract::State;
@@ -17,19 +17,20 @@ use crate::sources::{TryParams, meanwhile};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Batches that are worked on at a time; each takes memory.
+/// How many batches the gateway processes at a time. Each takes memory.
 pub(crate) const AT_A_TIME: usize = 2;
-/// How often a batch is held at most, against its bytes: as it came, as it was read, and as what is written of it.
+/// The most copies of a batch in memory: as received, as parsed, and as what is written of it. A multiple of its bytes.
 const COPIES: usize = 6;
-/// Items of a batch that are worked on at a time.
+/// How many items of a batch are processed at a time.
 const ITEMS_AT_A_TIME: usize = 32;
 
-/// The most memory that batches of at most so many bytes take.
+/// The most memory for batches of at most `batch_bytes`.
 pub(crate) fn memory_bytes(batch_bytes: usize) -> usize {
     AT_A_TIME * COPIES * batch_bytes
 }
 
-/// Adds or changes many Sources. Each is done or refused by itself; the answer says what became of each, in the order in which they were sent.
+/// Creates or updates many Sources. Each succeeds or is refused by itself; the response lists the results in the order
+/// of the request.
 #[utoipa::path(post, path = "/v1/sources:batch", tag = "sources", params(TryParams), request_body = SourceBatch,
     responses((status = 200, description = "What became of each", body = Page<SourceResult>)))]
 pub(crate) async fn sources(
@@ -65,7 +66,7 @@ async fn bring(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceR
     }
 }
 
-/// Brings one Source to what is wanted of it.
+/// Creates or updates one Source to match its spec.
 async fn brought(
     gateway: &Gateway,
     spec: &SourceSpec,
@@ -99,7 +100,8 @@ async fn brought(
     Ok((done, Some(written.map_err(meanwhile)?.get())))
 }
 
-/// Asks for a run of many Sources. Each is asked for or refused by itself; the answer tells of each, in the order in which they were sent.
+/// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the
+/// order of the request.
 #[utoipa::path(post, path = "/v1/runs:batch", tag = "runs",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
     request_body = RunBatch,

@@ -1,27 +1,27 @@
-//! A stranger's body, of which no more is held than may be sent.
+//! Reads bodies of untrusted senders. Memory stays within the allowed length.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use futures::StreamExt as _;
 
-/// Why there is no body.
+/// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoBody {
-    /// It is longer than it may be.
+    /// The body is longer than allowed.
     TooLong,
-    /// It broke off.
+    /// The body broke off.
     Broken,
 }
 
-/// Whether a request says by itself that its body is longer than `most` bytes.
+/// Whether the declared length of a body exceeds `most` bytes.
 pub(crate) fn is_too_long(headers: &HeaderMap, most: usize) -> bool {
     declared(headers).is_some_and(|length| length > most as u64)
 }
 
-/// A body of at most so many bytes. Room is made once for what it says that it has.
+/// Reads a body of at most `most` bytes. The declared length decides the size of the one allocation.
 ///
 /// # Errors
-/// Why there is none.
+/// Why the body could not be read.
 pub(crate) async fn receive(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, NoBody> {
     if is_too_long(headers, most) {
         return Err(NoBody::TooLong);

@@ -1,4 +1,4 @@
-//! Catalogs, open to be read: those that were asked for lately.
+//! Open readers of the catalogs that requests used lately.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,13 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A reader that nobody asked for so long is closed: it looks for its writer's news every second, and each look is a request.
+/// A reader without requests for this long is closed. An open reader polls the store every second for new commits, and
+/// each poll is a request.
 const IDLE: Duration = Duration::from_secs(60);
-/// How often that is looked for.
+/// How often the gateway looks for idle readers.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// Readers of catalogs, at most so many at a time. Clones share them.
+/// A bounded number of catalog readers. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Catalogs(Arc<Inner>);
 
@@ -28,7 +29,7 @@ struct Inner {
     slots: Mutex<HashMap<SourceId, Slot>>,
 }
 
-/// A place of its own for each, so that one that opens slowly holds up no other, and is opened once.
+/// A slot per catalog. A catalog that opens slowly blocks no other one, and it is opened only once.
 #[derive(Debug, Clone)]
 struct Slot {
     reader: Arc<OnceCell<Arc<CatalogReader>>>,
@@ -36,21 +37,21 @@ struct Slot {
 }
 
 impl Catalogs {
-    /// None yet; `cache_bytes` are for what is read of all of them.
+    /// Starts without open readers. All of them share `cache_bytes` of cache.
     pub(crate) fn new(store: Store, most: usize, cache_bytes: usize) -> Self {
-        // Indexes and filters are what every lookup needs.
+        // The larger share is for indexes and filters, which every lookup needs.
         let cache = CacheBudget::new(cache_bytes * 2 / 5, cache_bytes * 3 / 5);
         let config = CatalogConfig { cache, ..CatalogConfig::default() };
         Self(Arc::new(Inner { store, config, most: most.max(1), slots: Mutex::default() }))
     }
 
-    /// The catalog of a Source. It shows what its writer committed a second ago at the latest.
+    /// The catalog of a Source. It shows commits of its writer with a delay of at most one second.
     ///
     /// # Errors
-    /// [`CatalogError::NotFound`] when nothing of it is held; else what the store says.
+    /// [`CatalogError::NotFound`] when nothing of the Source is stored; else the error of the store.
     pub(crate) async fn get(&self, source: &SourceId) -> Result<Arc<CatalogReader>, CatalogError> {
         let opened = self.opened(source).await?;
-        // What ran in the background may have failed since, and then it fails for ever.
+        // A background task of the reader may have failed since. Such a reader fails for ever.
         match opened.last_seq().await {
             Ok(_) => Ok(opened),
             Err(error) => {
@@ -72,7 +73,7 @@ impl Catalogs {
         match slot.get_or_try_init(open).await {
             Ok(reader) => Ok(Arc::clone(reader)),
             Err(error) => {
-                // Names that are none take no room.
+                // A Source without a catalog takes no slot.
                 let mut slots = self.slots();
                 if slots.get(source).is_some_and(|slot| slot.reader.get().is_none()) {
                     slots.remove(source);
@@ -86,7 +87,7 @@ impl Catalogs {
         let mut slots = self.slots();
         if !slots.contains_key(source) && slots.len() >= self.0.most {
             let oldest = slots.iter().min_by_key(|(_, slot)| slot.used).map(|(source, _)| source.clone());
-            // Whoever reads from it at this moment keeps it until done.
+            // Requests that still use this reader keep it until they end.
             oldest.map(|oldest| slots.remove(&oldest));
         }
         let now = Instant::now();
@@ -95,7 +96,7 @@ impl Catalogs {
         Arc::clone(&slot.reader)
     }
 
-    /// Closes what nobody asked for lately, until `stop`.
+    /// Closes idle readers, until `stop`.
     pub(crate) async fn sweep(self, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -107,7 +108,7 @@ impl Catalogs {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<SourceId, Slot>> {
-        // Each change is a single insertion or removal: what a panicking thread left is whole.
+        // Each change is a single insertion or removal, so the map is consistent even after a panic.
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

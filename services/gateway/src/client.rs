@@ -1,4 +1,4 @@
-//! Which address a request comes from.
+//! The client address of a request.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,18 +8,18 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use model::Network;
 
-/// The header in which a proxy names the client that it speaks for.
+/// The header in which a proxy names the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address of a client. Addresses of IPv6 count by their network of 64 bits: each client has one of these to itself.
+/// The address of a client. IPv6 addresses count by their /64 network, because one client controls all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientAddress(IpAddr);
 
 impl ClientAddress {
-    /// What is not known, or is not told from others.
+    /// An address that is unknown, or not counted by itself.
     pub(crate) const UNKNOWN: Self = Self(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
 
-    /// The client behind a connection. A proxy is asked for whom it speaks only if it is one of `proxies`.
+    /// The client behind a connection. `X-Forwarded-For` counts only if the peer is one of `proxies`.
     pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, proxies: &[Network]) -> Self {
         let is_proxy = |address: &IpAddr| proxies.iter().any(|network| network.contains(*address));
         let peer = peer.to_canonical();
@@ -28,7 +28,7 @@ impl ClientAddress {
         }
         let said = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
         let said: Vec<&str> = said.flat_map(|value| value.split(',')).map(str::trim).collect();
-        // Each proxy adds an address at the end; what stands before the first untrusted one could be made up.
+        // Each proxy appends an address. A client can forge all addresses before the first untrusted one.
         let addresses = said.iter().rev().map_while(|text| text.parse::<IpAddr>().ok());
         let client = addresses.map(|address| address.to_canonical()).find(|address| !is_proxy(address));
         Self(narrowed(client.unwrap_or(peer)))

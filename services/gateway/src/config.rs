@@ -1,4 +1,4 @@
-//! What can be set.
+//! Configuration of the gateway.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -16,100 +16,108 @@ use url::Url;
 use crate::connections::Bounds;
 use crate::push::Limits;
 
-/// How long a delivery waits to be queued. A hub that is told to come again does; one that waits gives up.
+/// How long a delivery may wait for the queue. A hub that gets a retry status sends again; a hub that waits too long
+/// gives up.
 const QUEUE_TIME: Duration = Duration::from_secs(3);
 
-/// The daemon's configuration.
+/// The configuration of the daemon.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
     pub frame: FrameConfig,
-    /// The message bus, beside which lies what the fleet shares.
+    /// The message bus and the control store.
     #[serde(default)]
     pub nats: NatsConfig,
-    /// The store. It is only read.
+    /// The store. The gateway only reads it.
     pub store: StoreConfig,
-    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    /// Whether the fleet subscribes to notifications of Sources, and how hubs reach the gateway.
     #[serde(default)]
     pub push: PushConfig,
-    /// What is the gateway's own.
+    /// Settings of the gateway itself.
     #[serde(default)]
     pub gateway: Settings,
 }
 
-/// What is the gateway's own.
+/// Settings of the gateway itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where the API is served. TLS is the business of what stands before it.
+    /// The address of the API. A reverse proxy before the gateway terminates TLS.
     pub listen: SocketAddr,
-    /// The file with the tokens of those who may ask. It is read again when it changes.
+    /// The file with the tokens of operators. The gateway rereads it when it changes.
     pub tokens: Option<PathBuf>,
-    /// Everybody who reaches the port may do everything: only where `listen` is a loopback address, and `tokens` is not set.
+    /// Every client may do everything, without a token. Allowed only where `listen` is a loopback address and `tokens`
+    /// is not set.
     pub without_tokens: bool,
-    /// Under which URL operators reach the API and the console. Where it is https, the console's cookie is kept for TLS and this host alone.
+    /// The URL under which operators reach the API and the console. With https, the browser keeps the console's cookie
+    /// for TLS and this host only.
     pub public_url: Option<Url>,
-    /// The proxies before the gateway, as addresses or networks: their header `X-Forwarded-For` says which client they speak for. Without,
-    /// all who come through one proxy count as one client, and share the number of wrong tokens.
+    /// Reverse proxies before the gateway, as addresses or networks. Their header `X-Forwarded-For` names the client.
+    /// Without this setting, all clients behind one proxy count as one client, and share its limit of wrong tokens.
     pub trusted_proxies: Vec<Network>,
-    /// Wrong tokens in a minute from one client; beyond, its tokens are not looked at and answered with 429 until the minute is over.
+    /// Wrong tokens per minute from one client. Beyond that, the gateway does not check its tokens and answers 429
+    /// until the minute is over.
     pub wrong_tokens_per_minute: NonZeroU32,
-    /// The most connections at a time, 8 to 65536. Who comes then waits until one of them ends.
+    /// The most connections at a time, 8 to 65536. Further clients wait until one of them ends.
     pub connections: usize,
-    /// Requests in a second with one token; beyond, they are answered with 429.
+    /// Requests per second with one token. Further requests are answered with 429.
     pub requests_per_second: NonZeroU32,
-    /// How long the head of a request may take to arrive, in seconds, 1 to 3600, since the connection was made or its last answer was sent. So
-    /// a connection may be idle as long: let it be more than what stands before the gateway keeps those that it uses again.
+    /// The time limit for the head of a request, in seconds, 1 to 3600, since the connection was made or its last
+    /// response was sent. An idle connection is closed after the same time. So set it higher than the keep-alive time
+    /// of the proxy before the gateway.
     pub head_seconds: u64,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
-    /// The largest batch of Sources or runs, in bytes, at most 67108864. Two are worked on at a time.
+    /// The largest batch of Sources or runs, in bytes, at most 67108864. The gateway processes two at a time.
     pub batch_bytes: usize,
-    /// How long the body of a request may take to arrive, in seconds, 1 to 300.
+    /// The time limit for the body of a request, in seconds, 1 to 300.
     pub body_seconds: u64,
-    /// Catalogs held open at a time to read from. Each that was asked lately looks for its writer's news every second.
+    /// How many catalogs stay open for reading. Each open catalog polls for new commits every second.
     pub catalogs_open: usize,
-    /// Memory for what was read of catalogs lately, in megabytes.
+    /// Cache for recently read parts of catalogs, in megabytes.
     pub cache_megabytes: usize,
-    /// How long the answer to a request with an `Idempotency-Key` is kept, in seconds.
+    /// How long the response to a request with an `Idempotency-Key` is kept, in seconds.
     pub idempotency_seconds: u64,
-    /// How long the answer to whoever asks for a plan waits for it, in seconds, 0 to 60; then the answer says where to look.
+    /// How long a response waits for the requested plan, in seconds, 0 to 60. After that, the response says where to
+    /// fetch the plan.
     pub plan_wait_seconds: u64,
-    /// How long a browser that has shown a token to the console need not show it again, in seconds.
+    /// How long a console session lasts after signing in, in seconds.
     pub session_seconds: u64,
-    /// The inboxes where others leave notifications of changes (LDN); without, there are none.
+    /// Inboxes for notifications of changes (LDN). Without this section there are no inboxes.
     pub inbox: Option<InboxSettings>,
     /// The largest payload that a hub may deliver, in bytes, at most 768000.
     pub push_body_bytes: usize,
-    /// How long a delivery may take to arrive, in seconds, 1 to 300.
+    /// The time limit for a delivery, in seconds, 1 to 300.
     pub push_body_seconds: u64,
-    /// Requests in a second at the callback of one subscription; twice as many may come at once. Beyond, they are answered with 429.
+    /// Requests per second at the callback of one subscription, with bursts of twice as many. Further requests are
+    /// answered with 429.
     pub push_per_second: NonZeroU32,
-    /// Payloads in hand at a time. Each takes up to six times `push_body_bytes` of memory.
+    /// How many payloads are processed at a time. Each takes up to six times `push_body_bytes` of memory.
     pub push_at_a_time: usize,
 }
 
-/// The inboxes where others leave notifications of changes.
+/// Inboxes for notifications of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InboxSettings {
-    /// The file that says who may leave notifications. It is read again when it changes.
+    /// The file that lists the allowed senders. The gateway rereads it when it changes.
     pub senders: PathBuf,
-    /// Under which URL the world reaches the gateway; without, as the header `Host` of each request says.
+    /// The public URL of the gateway. Without it, the header `Host` of each request names the host.
     pub public_url: Option<Url>,
     /// The largest notification, in bytes, at most 512000.
     pub body_bytes: usize,
-    /// How long a notification may take to arrive, in seconds.
+    /// The time limit for a notification, in seconds.
     pub body_seconds: u64,
-    /// Notifications in a second of one sender; beyond, they are answered with 429.
+    /// Notifications per second from one sender. Further notifications are answered with 429.
     pub per_second: NonZeroU32,
-    /// The most notifications that are kept of one sender in one inbox; the oldest make room.
+    /// The most notifications that are kept of one sender in one inbox. The oldest are dropped first.
     pub most_per_sender: u32,
-    /// How long they are kept, in days.
+    /// How long notifications are kept, in days.
     pub retention_days: u32,
-    /// The most that all of them take in NATS, in megabytes, which it sets aside; the oldest make room. 0 = no limit of their own.
+    /// The most space that all notifications take in NATS, in megabytes. NATS reserves it, and drops the oldest first.
+    /// 0 = no limit of their own.
     pub megabytes: u64,
 }
 
@@ -183,7 +191,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Refuses to be open to everybody.
+    /// Refuses a configuration that would let every client in.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match (&self.tokens, self.without_tokens) {
             (Some(_), false) => {}
@@ -233,7 +241,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What bounds the connections.
+    /// The limits of the connections.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds {
             most: self.connections,
@@ -242,17 +250,17 @@ impl Settings {
         }
     }
 
-    /// How long a body may take to arrive.
+    /// The time limit for a body.
     pub(crate) fn body_time(&self) -> Duration {
         Duration::from_secs(self.body_seconds)
     }
 
-    /// Whether operators reach the console over TLS, by what the configuration says.
+    /// Whether operators reach the console over TLS, according to the configuration.
     pub(crate) fn is_over_tls(&self) -> bool {
         self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
 
-    /// What the callbacks are told.
+    /// The limits of the callbacks.
     pub(crate) fn push_limits(&self) -> Limits {
         Limits {
             body_bytes: self.push_body_bytes,

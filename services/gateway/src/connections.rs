@@ -1,5 +1,5 @@
-//! The connections to the gateway's port: so many at a time, each served by a task of its own with small buffers, and none
-//! may take for ever to say what it wants.
+//! Connections to the gateway's port: a bounded number, each served by its own task with small buffers and a time limit
+//! for the head of each request.
 
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
@@ -23,32 +23,33 @@ use tokio_util::task::TaskTracker;
 use crate::GatewayMetrics;
 use crate::client::ClientAddress;
 
-/// The pause after no connection could be taken, as when this process has too many files open.
+/// The pause after an accept failed, for example because the process has too many open files.
 const BREATH: Duration = Duration::from_millis(500);
-/// The longest head of a request, and the most that is written ahead of what the client has read, in bytes.
+/// The longest head of a request, in bytes. Also the most that is buffered for writing before the client reads it.
 pub(crate) const BUFFER_BYTES: usize = 32 * 1024;
-/// What a connection takes beside its buffers: its task, and that of the request under way.
+/// Memory of a connection besides its buffers: its task, and the task of the request under way.
 const TASK_BYTES: usize = 16 * 1024;
 
-/// What bounds the connections.
+/// Limits of the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    /// The most at a time. Who comes then waits in the system's queue, where it takes no memory of this process.
+    /// The most connections at a time. Further ones wait in the listen queue of the kernel, and take no memory of this
+    /// process.
     pub(crate) most: usize,
-    /// How long the head of a request may take, since the connection was made or its last answer was sent.
+    /// The time limit for the head of a request, since the connection was made or its last response was sent.
     pub(crate) head_time: Duration,
-    /// The proxies that may say for which client they speak.
+    /// The proxies that may name their clients.
     pub(crate) proxies: Arc<[Network]>,
 }
 
 impl Bounds {
-    /// The most memory that so many connections take, each with a body of at most so many bytes.
+    /// The most memory of `most` connections, each with a body of at most `body_bytes`.
     pub(crate) fn memory_bytes(&self, body_bytes: usize) -> usize {
         self.most * (2 * BUFFER_BYTES + TASK_BYTES + body_bytes)
     }
 }
 
-/// Serves all who connect until `stop`, and then to the end what is under way.
+/// Serves connections until `stop`, then completes the requests under way.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -73,7 +74,7 @@ pub(crate) async fn serve(
                     drop((place, counted));
                 }));
             }
-            // It went away before anybody spoke to it.
+            // The client hung up before the accept.
             Err(error) if is_its_own(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "nobody can connect to the API now");
@@ -86,7 +87,7 @@ pub(crate) async fn serve(
     open.wait().await;
 }
 
-/// A place for one more connection, as soon as there is one. None when this service is to stop.
+/// Waits for a permit for one more connection. None when the service is to stop.
 async fn place(
     places: &Arc<Semaphore>,
     bounds: &Bounds,
@@ -128,12 +129,12 @@ impl Service<Request<Incoming>> for FromPeer {
 }
 
 async fn talk(stream: TcpStream, service: FromPeer, head_time: Duration, stop: CancellationToken) {
-    // Small answers would otherwise wait for the acknowledgement of what was sent before, 40 ms each.
+    // Without this, small responses wait 40 ms each for the acknowledgement of earlier data.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection is slower than it could be");
     }
     let mut server = http1::Builder::new();
-    // Without a timer it would know no time at all.
+    // Without a timer, hyper enforces no time limits.
     server.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER_BYTES);
     let mut talking = pin!(server.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
@@ -184,10 +185,10 @@ mod tests {
         line
     }
 
-    /// All that comes until the other side hangs up.
+    /// Reads until the server closes the connection.
     async fn rest(line: &mut TcpStream) -> String {
         let mut text = String::new();
-        // It may hang up on what was not read.
+        // The server may reset the connection over data that it did not read.
         let _ = line.read_to_string(&mut text).await;
         text
     }

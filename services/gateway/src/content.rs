@@ -13,11 +13,11 @@ use crate::refusal::Refusal;
 use crate::resources::{self, UriParams};
 use crate::state::Gateway;
 
-/// The longest name of a file that is suggested to a browser.
+/// The longest file name that the response suggests to a browser.
 const LONGEST_NAME: usize = 100;
 
-/// The bytes of a resource, as they were received and verified. They are judged again as they pass: when they are not what was stored,
-/// the answer breaks off before its end.
+/// The bytes of a resource, as received and verified. They are verified again while they are sent: if they are not what
+/// was stored, the response breaks off before its end.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/content", tag = "resources",
     params(("source" = String, Path, description = "The Source's name"), UriParams,
         ("Range" = Option<String>, Header, description = "One range of bytes"),
@@ -84,7 +84,7 @@ fn with_text(refusal: Refusal, content_range: String) -> Refusal {
     }
 }
 
-/// What is said of a bitstream, whether it is sent or not.
+/// The headers that describe a bitstream, for GET and HEAD.
 fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let said = bitstream.media_type.as_deref().and_then(|said| said.parse().ok());
@@ -94,9 +94,9 @@ fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap 
         headers.insert(header::CONTENT_ENCODING, encoding);
     }
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    // It may be another version at any time.
+    // The next request may get another version.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    // Whatever a Source made of it, a browser that shows it runs nothing of it in this API's name.
+    // If a browser displays content of a Source, the sandbox keeps scripts in it from running under the API's origin.
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let disposition = format!("attachment; filename=\"{}\"", file_name(uri.as_str()));
@@ -110,15 +110,16 @@ fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap 
     headers
 }
 
-/// What a browser may call the file: the last segment of the URI's path, without anything that a file system or a header could take amiss.
+/// A file name for browsers: the last segment of the URI's path, without characters that are unsafe in file systems or
+/// headers.
 fn file_name(uri: &str) -> String {
     let path = uri.split(['?', '#']).next().unwrap_or_default();
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
     let name: String = last.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
-    // A first dot hides a file, and a first dash makes an option of it.
+    // A leading dot hides a file, and a leading dash looks like an option.
     let name = name.trim_start_matches(['.', '-', '_']);
-    // What stands at the end tells what it is.
+    // Keep the end, because the extension tells the file type.
     let name = &name[name.len().saturating_sub(LONGEST_NAME)..];
     if name.is_empty() { "resource".to_owned() } else { name.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The door: whoever asks for anything shows a token first.
+//! Authentication: every request needs a token.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -13,10 +13,10 @@ use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 use crate::wrong_tokens::Door;
 
-/// The label of requests at paths that are not served: they may be of any number.
+/// The metrics label of requests to paths without a route. Their number is unbounded.
 pub(crate) const ELSEWHERE: &str = "elsewhere";
 
-/// Lets a request in or refuses it, and counts it either way.
+/// Lets a request in or refuses it, and counts it in both cases.
 pub(crate) async fn door(
     State(gateway): State<Gateway>,
     client: ClientAddress,
@@ -71,7 +71,7 @@ fn let_in(
     Ok(caller)
 }
 
-/// Lets a client show a token.
+/// Checks that a client may show a token.
 ///
 /// # Errors
 /// [`Refusal::too_many`], where it has shown too many wrong ones.
@@ -84,16 +84,16 @@ pub(crate) fn may_show_token(gateway: &Gateway, door: Door, client: ClientAddres
     })
 }
 
-/// Counts a token that is not known.
+/// Counts an unknown token.
 pub(crate) fn token_was_wrong(gateway: &Gateway, door: Door, client: ClientAddress) {
     gateway.metrics().wrong_token(door);
     gateway.wrong_tokens().note(door, client);
 }
 
-/// Counts a request of whoever asks.
+/// Counts a request of the caller.
 ///
 /// # Errors
-/// When it is one too many.
+/// When it exceeds the rate of the caller.
 pub(crate) fn count(caller: &Caller) -> Result<(), Refusal> {
     caller.count_request().map_err(|seconds| {
         let name = caller.name();
@@ -103,7 +103,7 @@ pub(crate) fn count(caller: &Caller) -> Result<(), Refusal> {
     })
 }
 
-/// Lets only those go on who may do what this role may.
+/// Checks that the caller has the rights of this role.
 pub(crate) fn permit(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.role() >= role {
         return Ok(());
@@ -112,15 +112,15 @@ pub(crate) fn permit(caller: &Caller, role: Role) -> Result<(), Refusal> {
     Err(Refusal::forbidden(format!("the token {name} may not do that: it needs the role {role}")))
 }
 
-/// The token of a request (RFC 6750).
+/// The bearer token of a request (RFC 6750).
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
 }
 
-/// The role that a request needs. What is not named here changes something, and is for those who may change everything.
+/// The role that a request needs. Routes that are not named here change something, and need the role with all rights.
 pub(crate) fn needed(method: &Method, route: &str) -> Role {
-    // The console's pages lie where the API has what they are about.
+    // The paths of the console match those of the API.
     let path = route.strip_prefix("/v1").or_else(|| route.strip_prefix("/console")).unwrap_or(route);
     let below = |part: &str| {
         path.strip_prefix("/sources/{source}")
@@ -140,7 +140,7 @@ fn is_whole(rest: &str) -> bool {
 }
 
 impl Role {
-    /// Its name, as the file of tokens has it.
+    /// The name of the role in the tokens file.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

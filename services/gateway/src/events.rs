@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/runs/{run}/events`: a run, told as it goes on.
+//! `/v1/sources/{source}/runs/{run}/events`: progress of a run as server-sent events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::runs;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Tokens};
 
-/// Between two signs of life where nothing changes: shorter than what stands in between waits for one.
+/// The interval of keep-alive events while nothing changes. It is shorter than the idle timeouts of proxies.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// An event of a run.
@@ -31,12 +31,12 @@ pub(crate) struct RunEvent {
     event: String,
     /// The run, as JSON.
     data: String,
-    /// Which writing of the run it is.
+    /// The revision of the run.
     id: Option<String>,
 }
 
-/// Tells each change of a run, until it is over: events named `run`, whose data are the run as JSON. It tells the present state first, so
-/// whoever was cut off asks again.
+/// Streams each change of a run until it is over: events named `run`, whose data are the run as JSON. The first event
+/// is the current state, so a disconnected client just reconnects.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}/events", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 200, description = "Server-sent events", body = RunEvent, content_type = "text/event-stream")))]
@@ -46,7 +46,7 @@ pub(crate) async fn events(
     Path((source, run)): Path<(String, String)>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let (source, id) = (ask::source(&source)?, runs::run_id(&run)?);
-    // The views are a moment behind: a run that was just asked for must not be said to be none.
+    // The views lag by a moment, so a run that was just requested may be missing there.
     let found = gateway.control().runs().get(&source).await?.filter(|found| found.spec.id == id);
     let views = gateway.views();
     let story = Story {
@@ -78,7 +78,7 @@ fn told<S: Stream<Item = Result<Event, Infallible>> + Send + 'static>(
     Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE))
 }
 
-/// A run that is being told.
+/// The event stream of a run.
 struct Story {
     source: SourceId,
     id: RunId,
@@ -87,7 +87,7 @@ struct Story {
     stop: CancellationToken,
     tokens: Tokens,
     changes: watch::Receiver<()>,
-    /// Who is told: no longer than its token is good.
+    /// The caller. The stream ends when its token becomes invalid.
     caller: Caller,
     before: String,
     /// Whether the view has shown this run.
@@ -96,7 +96,8 @@ struct Story {
 }
 
 impl Story {
-    /// The next event. None when the run is over, was followed by another one, the token is not good any more, or this service is to stop.
+    /// The next event. None when the run is over, a newer run replaced it, the token became invalid, or this service is
+    /// to stop.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         while !self.is_over {
             self.runs.mark_seen();
@@ -117,7 +118,7 @@ impl Story {
                         return Some((Ok(event.id(run.revision.to_string())), self));
                     }
                 }
-                // Another one came after it.
+                // A newer run replaced it.
                 None if self.seen => return None,
                 None => {}
             }

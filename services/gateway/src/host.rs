@@ -1,5 +1,5 @@
-//! Without tokens, requests count only if they name this machine: a page of another site can have a browser connect here under a
-//! name of its own (DNS rebinding), and the header `Host` is what it cannot forge.
+//! Protects a gateway without tokens from DNS rebinding. A page of another site can let a browser connect here under a
+//! name of its own, but it cannot forge the header `Host`. So only requests whose `Host` is this machine are served.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, header};
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 
-/// Lets a request go on that may count as one of this machine.
+/// Checks that the request names this machine.
 ///
 /// # Errors
-/// [`Refusal::misdirected`], where no tokens are asked for and the request names another host.
+/// [`Refusal::misdirected`], where no tokens are required and the request names another host.
 pub(crate) fn check(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Refusal> {
     if !gateway.settings().without_tokens || names_this_machine(headers) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Bytes that are judged before the last of them is handed out: of a part, with the whole that it is a part of.
+//! Streams a bitstream; the last chunk waits for the digest. For a range, the digest of the whole bitstream counts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,24 +12,26 @@ use model::{Bitstream, Location, Method};
 use store::{ByteStream, Key, Store, StoreError};
 use tokio::time::Instant;
 
-/// Bitstreams up to this size are judged as a whole before the first byte is handed out.
+/// Bitstreams up to this size are verified as a whole before the first byte is sent.
 const SMALL_BYTES: u64 = 1024 * 1024;
-/// How much of a judged bitstream is read at once.
+/// How much of a verified bitstream one read returns.
 const PIECE_BYTES: u64 = 1024 * 1024;
-/// How long a whole that was judged counts for its parts. What lies in the store never changes, but it may be damaged.
+/// How long a verified bitstream counts as verified for its ranges. Stored bytes never change, but they may get
+/// damaged.
 const COUNTS_FOR: Duration = Duration::from_secs(600);
-/// Of how many that is known.
+/// The most bitstreams to remember.
 const KNOWN: usize = 4096;
 
-/// Which bitstreams this process has judged lately. Clones share that.
+/// The bitstreams that this process verified lately. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Judged(Arc<Mutex<HashMap<(String, Sha256), Instant>>>);
 
 impl Judged {
-    /// All bytes of a bitstream, or those of a range, which is not empty.
+    /// Streams all bytes of a bitstream, or those of a range, which is not empty.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`], here or as the stream's last item before the last bytes, when the bitstream is not what was stored.
+    /// [`StoreError::Damaged`] when the bitstream is not what was stored. It comes from this function, or as the last
+    /// item of the stream, before the last bytes.
     pub(crate) async fn open(
         &self,
         store: &Store,
@@ -40,7 +42,7 @@ impl Judged {
         let range = range.unwrap_or(0..length);
         if length <= SMALL_BYTES {
             let bytes = store.read_verified(bitstream).await?;
-            // Within the bitstream, which is small.
+            // The conversion is safe, because the range lies within a small bitstream.
             return Ok(stream::iter([Ok(bytes.slice(range.start as usize..range.end as usize))]).boxed());
         }
         let is_part = range != (0..length);
@@ -68,7 +70,7 @@ impl Judged {
     }
 }
 
-/// What was judged: these bytes at this place.
+/// The key of a verified bitstream: its location and its digest.
 fn name(bitstream: &Bitstream) -> (String, Sha256) {
     let offset = bitstream.location.span().map_or(0, |span| span.offset);
     (format!("{} {offset}", Key::of(&bitstream.location)), bitstream.computed.sha256())
@@ -78,7 +80,7 @@ fn is_stored(location: &Location) -> bool {
     location.span().is_none_or(|span| span.method == Method::Stored)
 }
 
-/// The pieces of a range of what was judged, one read each.
+/// The chunks of a range of a verified bitstream, one read each.
 fn pieces(store: Store, location: Location, range: Range<u64>) -> ByteStream {
     let begin = (store, location, range);
     stream::try_unfold(begin, |(store, location, range)| async move {
@@ -92,7 +94,8 @@ fn pieces(store: Store, location: Location, range: Range<u64>) -> ByteStream {
     .boxed()
 }
 
-/// Those bytes of a whole that lie in `range`. The last piece of them waits until the whole has ended, which is when it is judged.
+/// The bytes of `whole` that lie in `range`. The last chunk waits until the whole bitstream has been read, because its
+/// digest is checked then.
 fn part(whole: ByteStream, range: Range<u64>, ended: impl FnOnce() + Send + 'static) -> ByteStream {
     struct Passing<F> {
         whole: ByteStream,
@@ -110,7 +113,7 @@ fn part(whole: ByteStream, range: Range<u64>, ended: impl FnOnce() + Send + 'sta
             if from >= to {
                 continue;
             }
-            // Both within the piece.
+            // Both offsets lie within the chunk.
             let wanted = piece.slice((from - start) as usize..(to - start) as usize);
             if let Some(before) = passing.held.replace(wanted) {
                 return Ok(Some((before, passing)));

@@ -1,4 +1,4 @@
-//! What a gateway counts.
+//! Metrics of the gateway.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use service::{Metrics, status_class};
 use crate::wrong_tokens::Door;
 use crate::{inbox, push};
 
-/// From what a lookup takes to what a report of millions of resources does.
+/// Buckets from the time of a lookup to that of a report over millions of resources.
 const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
 
-/// What a gateway counts. Cheap to clone; counts nobody sees until it is registered.
+/// Metrics of the gateway. Cheap to clone. No scrape sees them until they are registered.
 #[derive(Debug, Clone)]
 pub struct GatewayMetrics {
     requests: Family<RequestLabel, Counter>,
@@ -28,7 +28,7 @@ pub struct GatewayMetrics {
     connections_full: Counter,
 }
 
-/// A connection that is open, and is counted until this is dropped.
+/// Counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Gauge);
 
@@ -75,10 +75,10 @@ impl Default for GatewayMetrics {
 }
 
 impl GatewayMetrics {
-    /// Registers them with a service.
+    /// Registers the metrics with a service.
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
-        // Shown as zero before the first one comes: a rate does not see a number that begins with one.
+        // Export a zero before the first event, because `rate` ignores a series that begins with one.
         for verdict in push::Verdict::ALL {
             drop(counted.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
         }
@@ -134,12 +134,12 @@ impl GatewayMetrics {
         OpenConnection(self.connections.clone())
     }
 
-    /// Counts that all connections are open.
+    /// Counts that all connections were in use.
     pub(crate) fn connections_full(&self) {
         self.connections_full.inc();
     }
 
-    /// Counts a token that is not known.
+    /// Counts an unknown token.
     pub(crate) fn wrong_token(&self, door: Door) {
         self.wrong_tokens.get_or_create(&DoorLabel { door: door.as_str() }).inc();
     }
@@ -154,7 +154,7 @@ impl GatewayMetrics {
         self.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
-    /// Counts a request. Labels are of bounded sets: templates of routes, and no other methods than those that are served.
+    /// Counts a request. The labels come from bounded sets: route templates, and only the methods that are served.
     pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let label = RequestLabel {
             route: route.to_owned(),

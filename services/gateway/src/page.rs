@@ -1,19 +1,19 @@
-//! Pages: a list is handed out in parts, and an opaque cursor says where to go on.
+//! Pages of a list, with an opaque cursor for the next page.
 
 use api::Page;
 use data_encoding::BASE64URL_NOPAD;
 
 use crate::refusal::Refusal;
 
-/// Items of a page where nobody says how many.
+/// Items per page where the request has no limit.
 const USUAL: u16 = 100;
 /// The most items of a page.
 pub(crate) const MOST: u16 = 1000;
 
-/// How many items a page has.
+/// The number of items of a page.
 ///
 /// # Errors
-/// When that is none, or too many.
+/// When the limit is zero or too large.
 pub(crate) fn limit(asked: Option<u16>) -> Result<usize, Refusal> {
     match asked.unwrap_or(USUAL) {
         limit @ 1..=MOST => Ok(limit.into()),
@@ -21,7 +21,7 @@ pub(crate) fn limit(asked: Option<u16>) -> Result<usize, Refusal> {
     }
 }
 
-/// What is behind a cursor: the name of the last item of the page before, of this kind of list.
+/// Decodes a cursor: the name of the last item of the previous page, for this kind of list.
 ///
 /// # Errors
 /// When it is no cursor of such a list.
@@ -37,12 +37,12 @@ pub(crate) fn behind(kind: &str, cursor: Option<&str>) -> Result<Option<String>,
     read().ok_or_else(refuse).map(Some)
 }
 
-/// The cursor that stands behind an item.
+/// The cursor for the page after an item.
 pub(crate) fn cursor(kind: &str, last: &str) -> String {
     BASE64URL_NOPAD.encode(format!("{kind} {last}").as_bytes())
 }
 
-/// A page of what is in memory: those items, in the order of their names, that come behind a cursor.
+/// A page of an in-memory list: the items after a cursor, in the order of their names.
 pub(crate) fn of_all<T>(
     kind: &str,
     items: impl IntoIterator<Item = T>,

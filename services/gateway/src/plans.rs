@@ -1,5 +1,5 @@
-//! `/v1/sources/plan`, `/v1/plans/{plan}`: what each way of bringing a Source in step would take. A scheduler finds that out: the gateway asks no
-//! Source for anything.
+//! `/v1/sources/plan`, `/v1/plans/{plan}`: the estimate of each strategy that brings a Source in sync. A scheduler
+//! makes the plan; the gateway sends no request to a Source.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// The longest that somebody may wait for one.
+/// The longest time that a request may wait for a plan.
 const LONGEST_WAIT: u8 = 20;
-/// The most plans that wait, or are being made, and the most that are kept.
+/// The most plans that are queued or in progress, and the most that are stored.
 const MOST_WAITING: usize = 16;
 const MOST_KEPT: usize = 256;
-/// When to come again, in seconds, where there are more.
+/// `Retry-After` in seconds, when too many plans are queued or stored.
 const COME_AGAIN: u64 = 5;
 
 /// Parameters of a plan.
@@ -31,14 +31,14 @@ const COME_AGAIN: u64 = 5;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PlanParams {
-    /// How long to wait until it is over, in seconds, 0 to 20.
+    /// How long to wait for the result, in seconds, 0 to 20.
     #[serde(default)]
     #[param(minimum = 0, maximum = 20, default = 0)]
     wait_seconds: u8,
 }
 
-/// Has it found out what each way of bringing a Source in step would take. The Source need not be there; its documents are read, nothing is
-/// harvested, and nothing is written of it.
+/// Requests an estimate of each strategy that brings a Source in sync. The Source need not exist. A scheduler reads its
+/// documents, but harvests nothing and writes nothing about it.
 #[utoipa::path(post, path = "/v1/sources/plan", tag = "sources", request_body = Wanted, responses(
     (status = 200, description = "It is done, or has failed", body = Plan),
     (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
@@ -54,7 +54,7 @@ pub(crate) async fn ask(
     Ok(answer(&plan))
 }
 
-/// Asks the schedulers for a plan.
+/// Queues a plan for the schedulers.
 pub(crate) async fn begin(
     gateway: &Gateway,
     caller: &Caller,
@@ -70,7 +70,7 @@ pub(crate) async fn begin(
     Ok(plan)
 }
 
-/// A plan that was asked for.
+/// A requested plan.
 #[utoipa::path(get, path = "/v1/plans/{plan}", tag = "sources",
     params(("plan" = String, Path, description = "Its name"), PlanParams), responses(
     (status = 200, description = "It is done, or has failed", body = Plan),
@@ -89,13 +89,13 @@ pub(crate) async fn read(
     Ok(answer(&plan))
 }
 
-/// The plan of that name.
+/// The plan with this ID.
 pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Revised<FleetPlan>, Refusal> {
     let id = name.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
     Ok(gateway.control().plans().get(id).await?)
 }
 
-/// A plan, as soon as it is over, or this long has passed.
+/// Waits until the plan is over, up to this time, and returns it.
 pub(crate) async fn until_over(
     gateway: &Gateway,
     plan: Revised<FleetPlan>,

@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/problems`: what could not be done, why, and since when.
+//! `/v1/sources/{source}/problems`: recorded failures, their reasons, and since when they exist.
 
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use axum::Json;
@@ -15,7 +15,8 @@ use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "problems";
-/// Problems that are looked at for one page: where few of many are meant, it may have fewer items, or none, and still a `next`.
+/// Problems that are scanned for one page. If a filter matches few of them, a page may have fewer items or none, and
+/// still a `next`.
 const LOOKED_AT: usize = 20_000;
 
 /// Parameters of the list of problems.
@@ -23,19 +24,19 @@ const LOOKED_AT: usize = 20_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ProblemParams {
-    /// Only those about URIs that begin with this.
+    /// Only problems with URIs that begin with this.
     pub(crate) prefix: Option<String>,
-    /// Only those of these reasons, with commas between them.
+    /// Only problems with these reasons, separated by commas.
     pub(crate) reason: Option<String>,
-    /// Only those about these kinds of things (resource, document, entry, message), with commas between them.
+    /// Only problems with these kinds of subject (resource, document, entry, message), separated by commas.
     pub(crate) about: Option<String>,
-    /// Those that are ignored, instead of those that are open.
+    /// Ignored problems instead of open ones.
     #[serde(default)]
     pub(crate) ignored: bool,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<u16>,
-    /// Where to go on: `next` of the page before.
+    /// The position of the next page: `next` of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
@@ -44,14 +45,14 @@ pub(crate) struct ProblemParams {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct GroupParams {
-    /// Only those about URIs that begin with this.
+    /// Only problems with URIs that begin with this.
     pub(crate) prefix: Option<String>,
-    /// Those that are ignored, instead of those that are open.
+    /// Ignored problems instead of open ones.
     #[serde(default)]
     pub(crate) ignored: bool,
 }
 
-/// Which problems are listed.
+/// The filter of a list.
 struct Meant {
     prefix: String,
     reasons: Vec<ProblemReason>,
@@ -88,7 +89,7 @@ impl Meant {
     }
 }
 
-/// Problems: of documents, then entries, messages, resources, each in the order of their URIs.
+/// Problems of documents, then of entries, messages and resources, each in the order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems", tag = "problems",
     params(("source" = String, Path, description = "The Source's name"), ProblemParams),
     responses((status = 200, description = "A page of them; it may have fewer items than there is room for, and still a `next`",
@@ -119,7 +120,7 @@ pub(crate) async fn list(
     Ok(Json(Page { items, next: None }))
 }
 
-/// How many problems there are, by reason and kind. It reads all of them.
+/// The number of problems by reason and kind. The gateway reads all problems for it.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems/groups", tag = "problems",
     params(("source" = String, Path, description = "The Source's name"), GroupParams),
     responses((status = 200, description = "All groups", body = Page<ProblemGroup>)))]
@@ -141,7 +142,7 @@ pub(crate) async fn groups(
     Ok(Json(Page { items: groups.into_vec(), next: None }))
 }
 
-/// A subject as one text, and back.
+/// A subject as text, and back.
 fn name(subject: &Subject) -> String {
     format!("{} {}", subject.kind(), subject.uri())
 }

@@ -1,4 +1,4 @@
-//! Which part of a bitstream is asked for (RFC 9110, section 14).
+//! Range requests for a bitstream (RFC 9110, section 14).
 
 use std::ops::Range;
 
@@ -6,35 +6,36 @@ use axum::http::{HeaderMap, header};
 
 use crate::ask;
 
-/// What is asked for.
+/// The requested part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it: nothing else was said, or nothing that can be understood.
+    /// The whole bitstream: the request has no range, or none that can be parsed.
     Whole,
-    /// Some of its bytes, at least one.
+    /// Some bytes, at least one.
     Range(Range<u64>),
-    /// Bytes of which none is there.
+    /// Only bytes beyond the end.
     Nowhere,
 }
 
-/// The part that a request asks for, of a bitstream of this length and with this entity tag.
+/// The part that a request asks for, of a bitstream with this length and entity tag.
 pub(crate) fn asked(headers: &HeaderMap, length: u64, etag: &str) -> Part {
     let mut values = headers.get_all(header::RANGE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Part::Whole };
-    // A part of another version is no part of this one.
+    // A range of another version is no range of this one.
     if headers.contains_key(header::IF_RANGE) && !is_of(headers, etag) {
         return Part::Whole;
     }
     value.to_str().ok().map_or(Part::Whole, |value| read(value, length))
 }
 
-/// Whether `If-Range` is this very entity tag. A time is no strong validator here.
+/// Whether `If-Range` equals this entity tag. A date is no strong validator here.
 fn is_of(headers: &HeaderMap, etag: &str) -> bool {
     let is_strong = headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes().starts_with(b"\""));
     is_strong && ask::names(headers, header::IF_RANGE, etag) == Some(true)
 }
 
-/// Several ranges at once are not served: then all of it is, as everybody may.
+/// Parses `Range`. Several ranges at once are not supported; the response is then the whole bitstream, as the RFC
+/// allows.
 fn read(value: &str, length: u64) -> Part {
     let Some((unit, set)) = value.split_once('=') else { return Part::Whole };
     let Some((first, last)) = set.trim().split_once('-') else { return Part::Whole };
@@ -46,7 +47,7 @@ fn read(value: &str, length: u64) -> Part {
     if !digits(first) || !digits(last) || first.is_empty() && last.is_empty() {
         return Part::Whole;
     }
-    // A number beyond all that is stored is as good as the largest.
+    // A number that overflows is beyond every bitstream, so the maximum has the same meaning.
     let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
     let range = match (first, last) {
         ("", suffix) => length.saturating_sub(number(suffix))..length,

@@ -1,4 +1,4 @@
-//! Refusals: what happened, where, and what to do (RFC 9457).
+//! Error responses: what happened, where, and what to do (RFC 9457).
 
 use api::{FieldError, Problem};
 use axum::body::Body;
@@ -11,7 +11,7 @@ use store::StoreError;
 /// The media type of a problem.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
-/// An answer that is no success. Where it came from is added when it goes out.
+/// An error response. The path is added when it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -58,7 +58,7 @@ impl Refusal {
         Self { status, kind, title, detail, errors: Vec::new(), headers: Vec::new() }
     }
 
-    /// With what is wrong with single fields.
+    /// Adds errors of single fields.
     pub(crate) fn fields<'a>(mut self, errors: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         self.errors = errors
             .into_iter()
@@ -67,18 +67,18 @@ impl Refusal {
         self
     }
 
-    /// With a header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// The same may succeed after so many seconds.
+    /// Adds `Retry-After` with so many seconds.
     pub(crate) fn after_seconds(self, seconds: u64) -> Self {
         self.header(header::RETRY_AFTER, seconds.into())
     }
 
-    /// What kind of refusal it is, in words.
+    /// The kind of refusal in words.
     pub(crate) fn title(&self) -> &'static str {
         self.title
     }
@@ -88,12 +88,12 @@ impl Refusal {
         &self.detail
     }
 
-    /// What is wrong with single fields.
+    /// The errors of single fields.
     pub(crate) fn errors(&self) -> &[FieldError] {
         &self.errors
     }
 
-    /// The problem that it is, at this path.
+    /// Converts the refusal into a problem at this path.
     pub(crate) fn at(self, path: &str) -> Problem {
         Problem {
             kind: format!("urn:thresher:problem:{}", self.kind),
@@ -115,14 +115,14 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Gives every answer that is no success the form of a problem, also what the router and its extractors say.
+/// Converts every error response into a problem, including those of the router and its extractors.
 pub(crate) fn render(mut response: Response, path: &str) -> Response {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let refusal = response.extensions_mut().remove::<Refusal>().unwrap_or_else(|| unsaid(status));
-    // A structure of texts has a JSON form.
+    // A structure of strings always serializes to JSON.
     let body = serde_json::to_vec(&refusal.at(path)).unwrap_or_default();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
@@ -130,7 +130,7 @@ pub(crate) fn render(mut response: Response, path: &str) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// What was refused before anything of ours saw it.
+/// The refusal for an error response that no handler made.
 pub(crate) fn unsaid(status: StatusCode) -> Refusal {
     let (kind, title, detail) = match status {
         StatusCode::METHOD_NOT_ALLOWED => {

@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/report`, `/v1/quirks`: what is to be said of a Source to whoever runs it.
+//! `/v1/sources/{source}/report`, `/v1/quirks`: the report card for the operator of a Source.
 
 use ::report::ReportCard;
 use api::Page;
@@ -22,7 +22,7 @@ use crate::state::Gateway;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReportParams {
-    /// Its form: an object, or a text to be sent to whoever runs the Source.
+    /// The form of the report: a JSON object, or a text for the operator of the Source.
     #[serde(default)]
     #[param(schema_with = forms)]
     form: Form,
@@ -40,28 +40,28 @@ fn forms() -> Schema {
     one_of(&["json", "text"])
 }
 
-/// A tolerance that reading a Source's documents may need.
+/// A quirk that reading a Source's documents may need.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Quirk)]
 pub(crate) struct Tolerance {
-    /// Its stable name.
+    /// The stable name of the quirk.
     name: &'static str,
-    /// What it means.
+    /// What the quirk means.
     meaning: &'static str,
-    /// Whether conclusions from a document that needs it are doubtful.
+    /// Whether conclusions from a document with this quirk are doubtful.
     casts_doubt: bool,
-    /// Whether such a document is refused where a Source is read strictly.
+    /// Whether a document with this quirk is rejected where the spec demands strict reading.
     refused_when_strict: bool,
-    /// How strongly the specification speaks against it: `must`, `should`, `hint`, `allowed`.
+    /// How strongly the specification forbids it: `must`, `should`, `hint`, `allowed`.
     severity: &'static str,
-    /// Where the specification speaks of it.
+    /// The section of the specification.
     section: String,
-    /// What the Source is to change.
+    /// What the Source should change.
     advice: &'static str,
 }
 
-/// The report card of a Source: findings with their sections, coverage, fixity, problems. It reads the whole catalog, and asks the Source
-/// for nothing.
+/// The report card of a Source: findings with their sections, coverage, fixity, problems. The gateway reads the whole
+/// catalog for it, and sends no request to the Source.
 #[utoipa::path(get, path = "/v1/sources/{source}/report", tag = "reports",
     params(("source" = String, Path, description = "The Source's name"), ReportParams),
     responses((status = 200, description = "The report card", content(
@@ -78,12 +78,12 @@ pub(crate) async fn report(
     })
 }
 
-/// The report card of a Source. It reads the whole catalog.
+/// The report card of a Source. This reads the whole catalog.
 pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard, Refusal> {
     let catalog = gateway.catalogs().get(id).await?;
     let entry = match gateway.views().sources.get(id) {
         Some(spec) => spec.entry.to_string(),
-        // It is not harvested any more; the store remembers where it was entered.
+        // The Source was removed; the store still knows its entry URL.
         None => gateway
             .store()
             .sources()
@@ -95,7 +95,7 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
     Ok(::report::gather(id, &entry, &catalog).await?)
 }
 
-/// All tolerances that there are. How often one was needed stands in reports and in the counters of runs.
+/// All quirks. Reports and the counters of runs say how often each was needed.
 #[utoipa::path(get, path = "/v1/quirks", tag = "reports",
     responses((status = 200, description = "All of them", body = Page<Tolerance>)))]
 pub(crate) async fn quirks() -> Json<Page<Tolerance>> {

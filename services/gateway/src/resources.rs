@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/resources`: what is held of a Source, what is to be fetched, and what could not be.
+//! `/v1/sources/{source}/resources`: the stored, pending and failed resources of a Source.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "resources";
-/// The last entries of the change log that a story tells.
+/// The most change log entries in a history.
 const TOLD: usize = 1000;
 
 /// Parameters of the list of resources.
@@ -26,26 +26,26 @@ const TOLD: usize = 1000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParams {
-    /// Only those whose URI begins with this.
+    /// Only resources whose URI begins with this.
     pub(crate) prefix: Option<String>,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<u16>,
-    /// Where to go on: `next` of the page before.
+    /// The position of the next page: `next` of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
-/// Which resource.
+/// Selects a resource.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UriParams {
-    /// Its URI, exactly as the Source writes it.
+    /// The URI, exactly as the Source writes it.
     #[param(max_length = 8192)]
     pub(crate) uri: String,
 }
 
-/// Resources, in the order of the bytes of their URIs.
+/// Resources, in the byte order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources", tag = "resources",
     params(("source" = String, Path, description = "The Source's name"), ListParams),
     responses((status = 200, description = "A page of them", body = Page<Resource>)))]
@@ -61,7 +61,7 @@ pub(crate) async fn list(
     Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), limit).await?))
 }
 
-/// A page of what is held, what is pending and what is a problem, in one order.
+/// A page of stored, pending and failed resources, in one order.
 async fn page_of(
     catalog: &CatalogReader,
     prefix: &str,
@@ -77,7 +77,7 @@ async fn page_of(
     Ok(Page { items: known.iter().map(resource).collect(), next })
 }
 
-/// The story of a resource: what is held of it, which document brought it, and what happened to it.
+/// The history of a resource: the stored record, the document that declared it, and its events.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/story", tag = "resources",
     params(("source" = String, Path, description = "The Source's name"), UriParams),
     responses((status = 200, description = "All that is known of it", body = Story)))]
@@ -96,7 +96,7 @@ pub(crate) async fn story(
     Ok(Json(story))
 }
 
-/// All that is known of a resource but what happened to it: a few lookups, however large the catalog is.
+/// All that is known of a resource except its events. This takes a few lookups, however large the catalog is.
 pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Refusal> {
     let (record, pending) = (catalog.resource(uri).await?, catalog.pending(uri).await?);
     let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
@@ -113,7 +113,7 @@ pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<
     Ok(Story { resource, record, pending, problem, versions, concerns, changes, changes_left_out })
 }
 
-/// What happened to a resource, oldest first: the last events, and how many came before them. It reads the whole change log.
+/// The last events of a resource, oldest first, and the number of earlier ones. This reads the whole change log.
 pub(crate) async fn happened(
     catalog: &CatalogReader,
     uri: &ResourceUri,
@@ -130,7 +130,7 @@ pub(crate) async fn happened(
     Ok((changes, left_out))
 }
 
-/// Nothing is known of a resource.
+/// The refusal for a resource of which nothing is known.
 pub(crate) fn unknown(uri: &ResourceUri) -> Refusal {
     Refusal::not_found(format!(
         "nothing is known of {uri}: no document that was read has listed it. URIs are compared as the Source writes them"

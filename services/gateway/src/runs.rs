@@ -1,4 +1,4 @@
-//! `/v1/runs`, `/v1/sources/{source}/runs`: what the fleet is asked to do, and how far it is.
+//! `/v1/runs`, `/v1/sources/{source}/runs`: requests for runs, and their progress.
 
 pub(crate) mod steer;
 
@@ -30,23 +30,23 @@ const LONGEST_KEY: usize = 255;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunParams {
-    /// Only those that stand like this.
+    /// Only runs in this state.
     #[param(schema_with = api::schema::state)]
     state: Option<String>,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
-    /// Where to go on: `next` of the page before.
+    /// The position of the next page: `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// A run as it stands now.
+/// The API form of a run in its current state.
 pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
     let tenure = gateway.views().leases.get(&run.spec.source).map(|lease| lease.tenure());
     Run::new(run, &run.standing(tenure.as_ref()))
 }
 
-/// The present or last run of each Source, in the order of the Sources' names.
+/// The current or last run of each Source, in the order of the Source IDs.
 #[utoipa::path(get, path = "/v1/runs", tag = "runs", params(RunParams),
     responses((status = 200, description = "A page of them", body = Page<Run>)))]
 pub(crate) async fn all(
@@ -64,7 +64,7 @@ pub(crate) async fn all(
     page::of_all("runs", wanted, |run| run.source.as_str(), params.limit, params.cursor.as_deref()).map(Json)
 }
 
-/// The runs of a Source, the newest first, as many as are kept.
+/// The stored runs of a Source, the newest first.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs",
     params(("source" = String, Path, description = "The Source's name")),
     responses((status = 200, description = "All of them", body = Page<Run>)))]
@@ -75,17 +75,17 @@ pub(crate) async fn list(
     let id = ask::source(&source)?;
     let runs = gateway.control().runs();
     let (last, mut past) = (runs.get(&id).await?, runs.past(&id).await?);
-    // It may have been followed by another between the two questions.
+    // A new run may have replaced it between the two reads.
     past.retain(|past| last.as_ref().is_none_or(|last| last.spec.id != past.spec.id));
     if last.is_none() {
-        // Perhaps there is no such Source.
+        // The Source may not exist.
         gateway.control().sources().get(&id).await?;
     }
     let items = last.iter().map(|run| &**run).chain(&past).map(|run| present(&gateway, run)).collect();
     Ok(Json(Page { items, next: None }))
 }
 
-/// Asks for a run. With an `Idempotency-Key`, the same request again gets the same answer, and asks for nothing more.
+/// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
@@ -106,26 +106,26 @@ pub(crate) async fn submit(
     created(&source, run, text)
 }
 
-/// A run that is asked for, and what was answered when it was.
+/// A requested run, and the response that the request got.
 pub(crate) struct Answered {
     run: RunId,
     text: String,
 }
 
 impl Answered {
-    /// The run, as it was answered.
+    /// The run, as in the first response.
     ///
     /// # Errors
-    /// When the answer was written by another version.
+    /// When another version of the gateway wrote the response.
     pub(crate) fn read(&self) -> Result<Run, Refusal> {
         serde_json::from_str(&self.text).map_err(|error| Refusal::internal(error.to_string()))
     }
 }
 
-/// Asks for a run of a Source; with a key, the same request again gets the same answer.
+/// Requests a run of a Source. With a key, a repeated request gets the same response.
 ///
 /// # Errors
-/// When there is no such Source, its last run is not over, or the key was sent with another request.
+/// When there is no such Source, its last run is not over, or the key was used for another request.
 pub(crate) async fn once(
     gateway: &Gateway,
     caller: &Caller,
@@ -139,7 +139,7 @@ pub(crate) async fn once(
         return Ok(Answered { run: run.spec.id, text: answer_of(gateway, &run)? });
     };
     let key = SubmissionKey::new(caller.name(), key);
-    // The Source is part of what is asked for.
+    // The Source is part of the request.
     let content =
         serde_json::to_vec(&(source, asked)).map_err(|error| Refusal::internal(error.to_string()))?;
     let content = data_encoding::HEXLOWER.encode(&Sha256::digest(content));
@@ -155,7 +155,7 @@ pub(crate) async fn once(
     if let Some(answer) = &begun.answer {
         return Ok(Answered { run: begun.run, text: answer.clone() });
     }
-    // Also where the first request got no answer: it is the very same run.
+    // This applies also where the first request got no response, because the run ID is the same.
     let run = ask_for(gateway, source, begun.run, asked).await?;
     tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run is asked for");
     let text = answer_of(gateway, &run)?;
@@ -163,7 +163,7 @@ pub(crate) async fn once(
     Ok(Answered { run: run.spec.id, text })
 }
 
-/// What stands in an `Idempotency-Key`.
+/// The value of an `Idempotency-Key`.
 ///
 /// # Errors
 /// [`Refusal::bad_request`].
@@ -180,7 +180,7 @@ async fn ask_for(
     id: RunId,
     asked: &Submit,
 ) -> Result<Revised<FleetRun>, Refusal> {
-    // Nobody would ever work on a run of a Source that is not there.
+    // Refuse here, because no scheduler would ever start a run of a missing Source.
     gateway.control().sources().get(source).await?;
     let spec = RunSpec {
         id,
@@ -224,7 +224,7 @@ pub(crate) async fn read(
     Ok(Json(present(&gateway, found)))
 }
 
-/// The run that a path names. What cannot be the name of a run names none.
+/// The run that a path names. A path with an invalid run ID names no run.
 pub(crate) fn run_id(name: &str) -> Result<RunId, Refusal> {
     name.parse().map_err(|error| Refusal::not_found(format!("there is no such run: {error}")))
 }

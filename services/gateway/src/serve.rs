@@ -1,4 +1,4 @@
-//! The gateway beside others: it reads what the fleet holds, and tells the fleet what the operator wants.
+//! The gateway as a service of the fleet. It reads catalogs and the control store, and writes what operators request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::tokens::Tokens;
 use crate::wrong_tokens::WrongTokens;
 use crate::{GatewayMetrics, api, batch, connections};
 
-/// How often it is tried whether what the fleet shares can be reached.
+/// The interval of checks whether the control store is reachable.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
 
-/// Answers until the service is to stop; then it finishes the answers under way.
+/// Serves requests until the service is to stop, then completes the requests under way.
 ///
 /// # Errors
 /// When the configuration is wrong, or the port cannot be opened.
@@ -117,7 +117,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     latch.release();
     connections::serve(listener, router, bounds, metrics, stop).await;
     if let Some(tally) = tally {
-        // What was taken while it stopped is of no interest any more; what was counted is.
+        // An error of the task no longer matters. The task ends after the last report of its counts.
         let _ = tally.await;
     }
     Ok(())
@@ -151,7 +151,7 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
     })
 }
 
-/// As long as what the fleet shares cannot be reached the service is not ready and says why. Ends with `stop`.
+/// Marks the service as not ready, with the reason, while the control store is unreachable. Ends with `stop`.
 async fn watch(control: Control, readiness: Readiness, stop: CancellationToken) {
     let mut latch: Option<Latch> = None;
     loop {

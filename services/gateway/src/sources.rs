@@ -1,4 +1,4 @@
-//! `/v1/sources`: what the fleet harvests.
+//! `/v1/sources`: the Sources of the fleet.
 
 use api::{Page, Source, Wanted};
 use axum::extract::{Path, State};
@@ -24,16 +24,16 @@ pub(crate) struct PageParams {
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<u16>,
-    /// Where to go on: `next` of the page before.
+    /// The position of the next page: `next` of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
-/// Parameters of what can be tried first.
+/// Parameters of requests that support a dry run.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TryParams {
-    /// Whether nothing is to be written: the answer shows what would be.
+    /// Whether to write nothing and only show the result.
     #[serde(default)]
     pub(crate) dry_run: bool,
 }
@@ -55,7 +55,7 @@ fn etag(revision: u64) -> String {
     format!("\"{revision}\"")
 }
 
-/// Sources, in the order of their names.
+/// Sources, in the order of their IDs.
 #[utoipa::path(get, path = "/v1/sources", tag = "sources", params(PageParams),
     responses((status = 200, description = "A page of them", body = Page<Source>)))]
 pub(crate) async fn list(
@@ -70,7 +70,7 @@ pub(crate) async fn list(
     Ok(Json(Page { items, next: page.next }))
 }
 
-/// Has a Source harvested.
+/// Adds a Source.
 #[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Wanted, responses(
     (status = 201, description = "It is added", body = Source,
         headers(("Location" = String, description = "Where it is"), ("ETag" = String, description = "Its revision"))),
@@ -114,7 +114,7 @@ pub(crate) async fn read(
     Ok(response)
 }
 
-/// Changes what is wanted of a Source: all of it. `If-Match` names the revision that was read.
+/// Replaces the whole spec of a Source. `If-Match` names the revision that the client read.
 #[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
     params(("source" = String, Path, description = "Its name"), TryParams,
         ("If-Match" = Option<String>, Header, description = "`ETag` of what was read, or `*`")),
@@ -149,7 +149,7 @@ pub(crate) async fn change(
     Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::OK))
 }
 
-/// Has a Source harvested no more. What is held of it stays.
+/// Removes a Source from the fleet. Its stored resources stay.
 #[utoipa::path(delete, path = "/v1/sources/{source}", tag = "sources",
     params(("source" = String, Path, description = "Its name"),
         ("If-Match" = Option<String>, Header, description = "`ETag` of what was read")),
@@ -173,10 +173,10 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether the request says that it is about this very revision.
+/// Whether the request is conditional on this revision.
 ///
 /// # Errors
-/// When it is about another.
+/// When it names another revision.
 fn is_meant(headers: &HeaderMap, found: &Revised<SourceSpec>) -> Result<bool, Refusal> {
     match ask::names(headers, header::IF_MATCH, &etag(found.revision.get())) {
         Some(false) => Err(meanwhile(ControlError::Conflict { what: format!("source {}", found.id) })),
@@ -195,7 +195,7 @@ async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refus
     }
 }
 
-/// Somebody else was quicker.
+/// The refusal for a change that another client made first.
 pub(crate) fn meanwhile(error: ControlError) -> Refusal {
     match error {
         ControlError::Conflict { .. } => Refusal::changed(error.to_string()),

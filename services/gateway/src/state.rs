@@ -1,4 +1,4 @@
-//! What all answers are made from.
+//! State that all handlers share.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
 use crate::wrong_tokens::WrongTokens;
 
-/// What all answers are made from. Cheap to clone.
+/// State that all handlers share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Gateway(Arc<Parts>);
 
-/// Its parts.
+/// The parts of the state.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) settings: Settings,
@@ -32,17 +32,17 @@ pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) catalogs: Catalogs,
     pub(crate) judged: Judged,
-    /// Where batches take their places.
+    /// Permits for batches.
     pub(crate) batches: Arc<Semaphore>,
-    /// Where others leave notifications, if they may.
+    /// The inboxes, if configured.
     pub(crate) inbox: Option<Inbox>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Cancelled when nothing new is to be begun.
+    /// Cancelled when the service accepts no new work.
     pub(crate) stop: CancellationToken,
 }
 
-/// Live copies of what the fleet shares.
+/// Views of the control store, which follow its changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Views {
     pub(crate) sources: View<SourceSpec>,

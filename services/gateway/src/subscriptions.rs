@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/subscriptions`: by which channels a Source's changes are told, and how that stands.
+//! `/v1/sources/{source}/subscriptions`: subscriptions to the channels of a Source, and their state.
 
 use api::{Page, Subscription};
 use axum::Json;

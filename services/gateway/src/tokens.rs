@@ -1,4 +1,4 @@
-//! Who may ask for what: tokens, from a file that is read again when it changes.
+//! Tokens and their roles, from a file that the gateway rereads when it changes.
 
 mod file;
 
@@ -18,19 +18,19 @@ use self::file::parse;
 pub(crate) use self::file::{digest, follow, read};
 use crate::rate;
 
-/// What a token allows. Each allows what those before it do.
+/// What a token allows. Each role includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
-    /// To look at everything, bitstreams included.
+    /// May read everything, bitstreams included.
     Read,
-    /// To ask for runs and steer them, and to give a word about problems.
+    /// May request and steer runs, and submit actions on problems.
     Operate,
-    /// To add, change and delete Sources.
+    /// May add, change and delete Sources.
     Admin,
 }
 
-/// Who asks.
+/// The authenticated caller of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller(Arc<Entry>);
 
@@ -43,14 +43,14 @@ struct Entry {
     limiter: DefaultDirectRateLimiter,
 }
 
-/// The tokens that are good now. Clones share them.
+/// The currently valid tokens. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
     entries: Arc<RwLock<Vec<Caller>>>,
-    /// Whoever comes without one, where that is allowed.
+    /// The caller for requests without a token, where the configuration allows them.
     anybody: Option<Caller>,
     rate: NonZeroU32,
-    /// Told when the file was read again.
+    /// Notified when the file was reread.
     changes: Arc<watch::Sender<()>>,
 }
 
@@ -60,17 +60,17 @@ impl Caller {
         Self(Arc::new(Entry { name, role, sha256, limiter }))
     }
 
-    /// The name of its token.
+    /// The name of the token.
     pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it may do.
+    /// The role of the token.
     pub(crate) fn role(&self) -> Role {
         self.0.role
     }
 
-    /// What comes of its token and the secret of a session, and of nothing else.
+    /// A digest of the token and the secret of a session.
     pub(crate) fn mark(&self, secret: &str) -> [u8; 32] {
         let mut hasher = Sha256::new();
         hasher.update(b"session of a page");
@@ -82,34 +82,34 @@ impl Caller {
     /// Counts a request.
     ///
     /// # Errors
-    /// In how many seconds the next one is taken, when it is one too many.
+    /// The seconds until the next request is accepted, when this one exceeds the rate.
     pub(crate) fn count_request(&self) -> Result<(), u64> {
         rate::count(&self.0.limiter)
     }
 }
 
 impl Tokens {
-    /// Those of a file.
+    /// Reads the tokens of a file.
     ///
     /// # Errors
-    /// When it cannot be read, or says something that makes no sense; no message repeats a token.
+    /// When the file cannot be read or is invalid. No message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
         let entries = parse(&read(path)?, rate, &[]).with_context(|| path.display().to_string())?;
         Ok(Self { entries: Arc::new(RwLock::new(entries)), anybody: None, rate, changes: Arc::default() })
     }
 
-    /// None: everybody may do everything.
+    /// No tokens: every client may do everything.
     pub(crate) fn not_asked_for(rate: NonZeroU32) -> Self {
         let anybody = Caller::new("anybody".to_owned(), Role::Admin, [0; 32], rate);
         Self { entries: Arc::default(), anybody: Some(anybody), rate, changes: Arc::default() }
     }
 
-    /// Whose token it is. All of them are compared, and each in constant time, so that how long it takes tells nothing.
+    /// The caller with this token. Every token is compared, each in constant time, so that the timing reveals nothing.
     pub(crate) fn find(&self, token: Option<&str>) -> Option<Caller> {
         let Some(token) = token else { return self.anybody.clone() };
         let sha256: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
-        // What is written under this lock is whole at every moment.
+        // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
         for caller in self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             if bool::from(caller.0.sha256.ct_eq(&sha256)) {
                 found = Some(caller.clone());
@@ -118,8 +118,8 @@ impl Tokens {
         found.or_else(|| self.anybody.clone())
     }
 
-    /// Whose token was shown when a session with this secret got this mark. None where that token is not good any more. Compared as in
-    /// [`find`](Self::find).
+    /// The caller whose token started the session with this secret and mark. None if that token is no longer valid.
+    /// Compared as in [`find`](Self::find).
     pub(crate) fn find_marked(&self, secret: &str, mark: &[u8]) -> Option<Caller> {
         let mut found = None;
         for caller in self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
@@ -130,25 +130,25 @@ impl Tokens {
         found
     }
 
-    /// Whether what a caller was let in with is still good.
+    /// Whether the token of a caller is still valid.
     pub(crate) fn is_good(&self, caller: &Caller) -> bool {
         let is_same = |known: &Caller| Arc::ptr_eq(&known.0, &caller.0);
         let entries = self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // One that the file still has as it was is kept when the file is read again.
+        // Rereading the file keeps the entry of an unchanged token.
         entries.iter().chain(&self.anybody).any(is_same)
     }
 
-    /// Told each time when the file was read again.
+    /// Notifies after each reread of the file.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// Reads the file again when it changes, until `stop`: see [`follow`].
+    /// Rereads the file when it changes, until `stop`: see [`follow`].
     pub(crate) async fn follow(self, path: PathBuf, stop: CancellationToken) {
         follow(path, "tokens", stop, |text| self.take(text)).await;
     }
 
-    /// Takes what a changed file says.
+    /// Applies a changed file.
     fn take(&self, text: &str) -> anyhow::Result<()> {
         let mut entries = self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         *entries = parse(text, self.rate, &entries)?;

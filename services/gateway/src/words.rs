@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/problems/retry`, `/ignore`: the operator's word about problems, written down for the owner of the Source.
+//! `/v1/sources/{source}/problems/retry`, `/ignore`: operator actions on problems, queued for the owner of the Source.
 
 use api::{About, Ignore, Page, Retry, Word};
 use axum::extract::{Path, State};
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Has problems tried again by the next run of the Source.
+/// Queues a retry of problems for the next run of the Source.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/retry", tag = "problems",
     params(("source" = String, Path, description = "The Source's name")), request_body = Retry,
     responses((status = 202, description = "The owner takes it up before its next run", body = Word)))]
@@ -25,7 +25,7 @@ pub(crate) async fn retry(
     say(&gateway, &caller, &source, asked.select, WordKind::Retry { ignored: asked.ignored }).await
 }
 
-/// Has problems left alone, as long as the Source says the same of what they are about; or takes that back.
+/// Ignores problems until the Source changes what it says about their subjects. Or undoes that.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/ignore", tag = "problems",
     params(("source" = String, Path, description = "The Source's name")), request_body = Ignore,
     responses((status = 202, description = "The owner takes it up before its next run", body = Word)))]
@@ -47,7 +47,7 @@ pub(crate) async fn ignore(
     say(&gateway, &caller, &source, asked.select, word).await
 }
 
-/// The words that were said about a Source, and wait for its next run.
+/// The queued actions of a Source, which wait for its next run.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems/words", tag = "problems",
     params(("source" = String, Path, description = "The Source's name")),
     responses((status = 200, description = "All that wait, in the order in which they were said", body = Page<Word>)))]
@@ -69,7 +69,7 @@ async fn say(
 ) -> Result<(StatusCode, Json<Word>), Refusal> {
     let source = ask::source(source)?;
     let about = read(select)?;
-    // Nobody would ever take it up.
+    // Refuse here, because no scheduler would ever apply an action on a missing Source.
     gateway.control().sources().get(&source).await?;
     let request = WordRequest::new(source, about, word, gateway.now());
     gateway.control().words().say(&request).await?;
@@ -77,7 +77,7 @@ async fn say(
     Ok((StatusCode::ACCEPTED, Json(Word::new(&request))))
 }
 
-/// Which problems are meant.
+/// Parses a selection of problems.
 fn read(select: About) -> Result<WordAbout, Refusal> {
     if let Some(other) = select.about.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
         let said = format!("{other:?} is none of {}", Subject::KINDS.join(", "));

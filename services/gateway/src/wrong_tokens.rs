@@ -1,6 +1,6 @@
-//! Wrong tokens: how many a client may show before it has to wait.
+//! Limits how many wrong tokens a client may show before it has to wait.
 //!
-//! While a client waits, its tokens are not looked at, so that guessing goes no faster than this.
+//! While a client waits, the gateway does not check its tokens. So guessing is no faster than this limit.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -11,27 +11,27 @@ use tokio::time::Instant;
 
 use crate::client::ClientAddress;
 
-/// How long wrong tokens are counted together.
+/// The time window of the count.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The most clients that are counted each by itself; all beyond are counted together.
+/// The most clients with a count of their own. All further clients share one count.
 const MOST_CLIENTS: usize = 10_000;
 
-/// Where a token is shown. Each place counts by itself: strangers reach some of them and not others.
+/// Where a client shows a token. Each place has its own count, because strangers reach some of them and not others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Door {
     /// The operator's API.
     Api,
-    /// The console's page for signing in.
+    /// The sign-in page of the console.
     Console,
     /// The inboxes.
     Inbox,
 }
 
 impl Door {
-    /// All of them.
+    /// All places.
     pub(crate) const ALL: [Self; 3] = [Self::Api, Self::Console, Self::Inbox];
 
-    /// Its name among the metrics.
+    /// The label value in the metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Api => "api",
@@ -43,7 +43,7 @@ impl Door {
 
 type Key = (Door, ClientAddress);
 
-/// The wrong tokens of the last minute, by client.
+/// Counts of wrong tokens in the last minute, by client.
 #[derive(Debug)]
 pub(crate) struct WrongTokens {
     per_minute: NonZeroU32,
@@ -61,10 +61,10 @@ impl WrongTokens {
         Self { per_minute, clients: Mutex::default() }
     }
 
-    /// Whether a token of this client is looked at now.
+    /// Checks whether the gateway examines a token of this client now.
     ///
     /// # Errors
-    /// In how many seconds it is, after too many wrong ones.
+    /// The seconds until it does, after too many wrong tokens.
     pub(crate) fn check(&self, door: Door, client: ClientAddress) -> Result<(), u64> {
         let clients = self.clients();
         let Some(counted) = clients.get(&key(&clients, door, client)) else { return Ok(()) };
@@ -91,12 +91,12 @@ impl WrongTokens {
     }
 
     fn clients(&self) -> MutexGuard<'_, HashMap<Key, Counted>> {
-        // Single insertions and removals: what a panicking thread left is whole.
+        // Each change is a single insertion or removal, so the map is consistent even after a panic.
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Under which key a client is counted.
+/// The key under which a client is counted.
 fn key(clients: &HashMap<Key, Counted>, door: Door, client: ClientAddress) -> Key {
     let own = (door, client);
     if clients.len() >= MOST_CLIENTS && !clients.contains_key(&own) {

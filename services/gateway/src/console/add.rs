@@ -1,4 +1,4 @@
-//! A Source is added in two steps: what would be stored, and what its first run would take, is shown before it is.
+//! Adds a Source in two steps: the page first previews the spec and the plan of the first run.
 
 use api::FieldError;
 use axum::Extension;
@@ -19,7 +19,7 @@ use crate::sources::{self, TryParams};
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
-/// The form, empty.
+/// The empty form.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -28,7 +28,7 @@ pub(super) async fn page(
     Ok(shown(&gateway, &caller, &Fields::default(), None, &[], None))
 }
 
-/// Shows what would be stored, or adds it.
+/// Shows the preview, or adds the Source.
 pub(super) async fn submit(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -64,7 +64,7 @@ pub(super) async fn submit(
     Ok(runs::to_page(&answer).into_response())
 }
 
-/// What would be added, what it would take, and the button that does it.
+/// The preview: the spec, the plan, and the button that adds the Source.
 fn would_be(gateway: &Gateway, spec: &SourceSpec, planned: &Markup) -> Markup {
     let due = spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, gateway.now()).ok());
     html! {
@@ -81,7 +81,7 @@ fn would_be(gateway: &Gateway, spec: &SourceSpec, planned: &Markup) -> Markup {
     }
 }
 
-/// The form with what stands in it, what is wrong with it, and what would come of it.
+/// The form with its values, its errors and the preview.
 fn shown(
     gateway: &Gateway,
     caller: &Caller,
@@ -99,7 +99,7 @@ fn shown(
             @if would.is_some() { p.good role="status" { "It can be added like that: " a href="#would" { "look at it" } "." } }
             form method="post" action="/console/sources" {
                 (form.all())
-                // First, so that Enter in a field shows, and adds nothing.
+                // The first button, so that Enter in a field shows the preview and adds nothing.
                 p { button type="submit" { "Show what would be added" } }
                 @if let Some(would) = would { (would) }
             }

@@ -1,4 +1,4 @@
-//! What pages are made of, beside themselves. It is built in, and sent by this process alone.
+//! Static files of the pages. They are built into the binary and served by the gateway alone.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::refusal::Refusal;
 
-/// Such a file.
+/// A static file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asset {
-    /// How pages look.
+    /// The style sheet.
     Style,
-    /// What asks again for the parts of a page that change.
+    /// The script that refreshes the changing parts of a page.
     Htmx,
     /// The icon.
     Icon,
@@ -49,7 +49,7 @@ impl Asset {
     }
 }
 
-/// Where each lies. Another content is another place, so that a browser may keep what it has for ever.
+/// The URLs of the files. A URL contains the digest of its content, so that browsers may cache it for ever.
 static PLACES: LazyLock<[String; 3]> = LazyLock::new(|| {
     Asset::ALL.map(|asset| {
         let digest = HEXLOWER.encode(&Sha256::digest(asset.bytes()));
@@ -57,22 +57,22 @@ static PLACES: LazyLock<[String; 3]> = LazyLock::new(|| {
     })
 });
 
-/// Where it lies.
+/// The URL of a file.
 pub(super) fn place(asset: Asset) -> &'static str {
     &PLACES[asset as usize]
 }
 
-/// What each is, as browsers compare it (Subresource Integrity).
+/// The digest of each file, for Subresource Integrity.
 static INTEGRITY: LazyLock<[String; 3]> = LazyLock::new(|| {
     Asset::ALL.map(|asset| format!("sha256-{}", BASE64.encode(&Sha256::digest(asset.bytes()))))
 });
 
-/// What it is, as browsers compare it.
+/// The digest of a file, for Subresource Integrity.
 pub(super) fn integrity(asset: Asset) -> &'static str {
     &INTEGRITY[asset as usize]
 }
 
-/// Sends one.
+/// Serves a file.
 pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Refusal> {
     let found = Asset::ALL.into_iter().find(|asset| asset.name() == name);
     let asset =

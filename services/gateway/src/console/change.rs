@@ -1,4 +1,4 @@
-//! What is wanted of a Source is changed, or it is not harvested any more.
+//! Changes the spec of a Source, or removes the Source.
 
 use api::{FieldError, Wanted};
 use axum::Extension;
@@ -18,10 +18,10 @@ use crate::sources::{self, TryParams};
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
-/// The field that says which writing of the Source was read.
+/// The form field with the revision of the Source that the operator read.
 const READ: &str = "revision";
 
-/// The form, with what is wanted now.
+/// The form, filled with the current spec.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -34,7 +34,7 @@ pub(super) async fn page(
     Ok(shown(&gateway, &caller, &source, &Written { fields: &fields, read: &read, wrong: None, errors: &[] }))
 }
 
-/// Changes it, unless somebody else did meanwhile.
+/// Changes the spec, unless another operator changed it since the form was read.
 pub(super) async fn submit(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -59,7 +59,7 @@ pub(super) async fn submit(
     })
 }
 
-/// Has it harvested no more.
+/// Removes the Source from the fleet.
 pub(super) async fn delete(
     gateway: State<Gateway>,
     caller: Extension<Caller>,
@@ -71,17 +71,17 @@ pub(super) async fn delete(
     Ok(Redirect::to(HOME))
 }
 
-/// The header that makes the API do it only to what was read.
+/// The `If-Match` header that limits the API call to the revision that was read.
 fn if_read(revision: &str) -> Result<HeaderMap, Refusal> {
     let tag = format!("\"{revision}\"").parse();
     let tag = tag.map_err(|_| Refusal::bad_request("the revision of the form cannot be read"))?;
     Ok(HeaderMap::from_iter([(header::IF_MATCH, tag)]))
 }
 
-/// A form as it is to be shown.
+/// A form to show.
 struct Written<'a> {
     fields: &'a Fields,
-    /// The writing of the Source that was read.
+    /// The revision of the Source that was read.
     read: &'a str,
     wrong: Option<&'a str>,
     errors: &'a [FieldError],

@@ -1,4 +1,4 @@
-//! By which channels a Source's changes are told, and how that stands with their hubs.
+//! The subscriptions to a Source's channels, and their state at the hubs.
 
 use api::Subscription;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::tell;
 
-/// The section of a Source's page; none where nothing is subscribed to.
+/// The section of a Source's page. It is empty where the fleet subscribes to nothing.
 pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
     html! {
         @if !all.is_empty() {

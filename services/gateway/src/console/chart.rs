@@ -1,4 +1,4 @@
-//! Small charts of a Source's runs. Each is told in words too, and its figures stand below it.
+//! Small charts of a Source's runs. Text describes each chart, and its figures follow in a table.
 
 use api::Run;
 use jiff::Timestamp;
@@ -7,27 +7,27 @@ use serde::Serialize;
 
 use super::tell;
 
-/// The size of a chart, in units of its own.
+/// The size of a chart, in SVG units.
 const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 80.0;
-/// A chart has room for so many bars at least: a single one shall not be a wall.
+/// The least number of bar slots, so that a single bar does not fill the chart.
 const LEAST_BARS: usize = 10;
-/// Between two bars, as a part of what one has.
+/// The gap between two bars, as a fraction of a slot.
 const GAP: f64 = 0.2;
 
-/// The stable name of a choice.
+/// The serialized name of a value.
 pub(super) fn name(choice: &impl Serialize) -> String {
     serde_json::to_value(choice).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
 
-/// A bar: of a run, so high, told so.
+/// A bar: the run, the height, and the label.
 struct Bar {
     at: Timestamp,
     height: f64,
     told: String,
 }
 
-/// Charts of runs, which come newest first: how fast they were, what they left undone, and how old what was held had become.
+/// Charts of runs, which come newest first: speed, resources left undone, and age of the stored copy.
 pub(super) fn section(runs: &[Run]) -> Markup {
     let charts = [
         ("throughput", "Throughput", "resources stored in a second, of each run", throughput(runs)),
@@ -60,7 +60,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                 }
             }
             @if !bars.is_empty() {
-                // The words above and the table below say the same.
+                // Hidden from screen readers, because the text above and the table below say the same.
                 svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" focusable="false" {
                     line x1="0" y1=(HEIGHT) x2=(WIDTH) y2=(HEIGHT) {}
                     @for (place, bar) in bars.iter().enumerate() {
@@ -86,7 +86,7 @@ fn short(number: f64) -> String {
     format!("{number:.1}")
 }
 
-/// The runs that tell something, oldest first.
+/// The bars of the runs that have a value, oldest first.
 fn bars(runs: &[Run], bar: impl Fn(&Run) -> Option<Bar>) -> Vec<Bar> {
     runs.iter().rev().filter_map(bar).collect()
 }

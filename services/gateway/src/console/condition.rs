@@ -1,33 +1,33 @@
-//! How a Source stands, from what the fleet shares alone: no catalog is opened for it.
+//! The condition of a Source, derived from the control store alone. No catalog is opened for it.
 
 use control::{Before, Run, SourceSpec, Standing};
 use jiff::{SignedDuration, Timestamp};
 
-/// How a Source stands: the worst first.
+/// The condition of a Source, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
-    /// Its last run could not go on.
+    /// Its last run failed.
     Failed,
-    /// Its run does not go on at the moment.
+    /// Its run is blocked at the moment.
     Waiting,
-    /// What is held is older than its schedule allows.
+    /// The stored copy is older than its schedule allows.
     Behind,
     /// Some of its resources or documents are problems.
     Problems,
-    /// Its run waits for somebody to resume it.
+    /// Its run is paused until an operator resumes it.
     Paused,
-    /// It was never in step so far.
+    /// It was never in sync so far.
     New,
-    /// Somebody works on it, and all was well before.
+    /// A scheduler runs it, and the condition was good before.
     Running,
-    /// It is in step.
+    /// It is in sync.
     InStep,
-    /// It is not harvested.
+    /// It is disabled.
     Off,
 }
 
 impl Condition {
-    /// All of them, the worst first.
+    /// All conditions, the worst first.
     pub(super) const ALL: [Self; 9] = [
         Self::Failed,
         Self::Waiting,
@@ -40,7 +40,7 @@ impl Condition {
         Self::Off,
     ];
 
-    /// How the Source with this last run stands.
+    /// The condition of the Source with this last run.
     pub(super) fn of(
         spec: &SourceSpec,
         run: Option<&Run>,
@@ -73,7 +73,7 @@ impl Condition {
         }
     }
 
-    /// Its name, in the address of a page.
+    /// The name of the condition in the URL of a page.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -88,7 +88,7 @@ impl Condition {
         }
     }
 
-    /// The same in words.
+    /// The label of the condition.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -103,7 +103,7 @@ impl Condition {
         }
     }
 
-    /// How grave it is: the name of its looks.
+    /// The severity: the name of the CSS class.
     pub(super) fn gravity(self) -> &'static str {
         match self {
             Self::Failed | Self::Waiting | Self::Behind => "bad",
@@ -114,7 +114,8 @@ impl Condition {
     }
 }
 
-/// Whether the Source was due, and then due again, since it was in step: one turn may be under way, two are one too many.
+/// Whether two scheduled times have passed since the Source was in sync. The run of one may be under way; two mean that
+/// it is stale.
 fn is_behind(spec: &SourceSpec, before: &Before, now: Timestamp) -> bool {
     let Some(as_of) = before.in_sync_as_of else { return false };
     let scheduled = spec.schedule.as_ref().is_some_and(|schedule| {

@@ -1,4 +1,4 @@
-//! The door of the pages: whoever looks has signed in, and what changes something comes from a page of ours.
+//! Authentication of the pages: an operator must have signed in, and a change must come from a page of the console.
 
 use std::sync::LazyLock;
 
@@ -18,15 +18,16 @@ use crate::refusal::{Refusal, unsaid};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Where a token is shown.
+/// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/console/sign-in";
-/// Where that ends.
+/// The path that ends a session.
 pub(super) const SIGN_OUT: &str = "/console/sign-out";
-/// What pages are made of, beside themselves.
+/// The paths of static files.
 pub(super) const ASSETS: &str = "/console/assets/{name}";
 
-/// Nothing is loaded from elsewhere, no script is run but the one that is built in, and no other site shows a page of ours within its own.
-/// The script is named by its digest: what a Source has sent lies at this origin too, and is never run, whatever a page links to.
+/// The Content-Security-Policy: no external content, no script but the built-in one, and no framing by other sites. The
+/// policy names the script by its digest. Content of Sources is served from this origin too, and must never run,
+/// whatever a page links to.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let script = assets::integrity(Asset::Htmx);
     format!(
@@ -35,19 +36,19 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What every answer says, unless it says something else itself.
+/// Headers of every response, unless the handler sets them itself.
 fn always() -> [(HeaderName, &'static str); 5] {
     [
         (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // With less, browsers would not say where a form comes from.
+        // A stricter policy would hide from the gateway which site a form comes from.
         (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
     ]
 }
 
-/// Lets a request in, sends it to where one signs in, or refuses it; and counts it either way.
+/// Lets a request in, redirects it to the sign-in page, or refuses it. Counts it in every case.
 pub(super) async fn door(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let (method, headers, uri) = (request.method().clone(), request.headers().clone(), request.uri().clone());
@@ -70,7 +71,7 @@ pub(super) async fn door(State(gateway): State<Gateway>, mut request: Request, n
     response
 }
 
-/// Who asks, if that is known. Nobody is asked who they are for what anybody may have.
+/// The caller, if known. Public pages need no caller.
 async fn let_in(
     gateway: &Gateway,
     method: &Method,
@@ -91,7 +92,7 @@ async fn let_in(
     let Some(caller) = found else { return Ok(None) };
     let permitted = || {
         count(&caller)?;
-        // Whoever has signed in may sign out.
+        // Every signed-in operator may sign out.
         if route == SIGN_OUT || route == SIGN_IN { Ok(()) } else { permit(&caller, needed(method, route)) }
     };
     match permitted() {
@@ -100,7 +101,7 @@ async fn let_in(
     }
 }
 
-/// Whether a browser sent this from a page of ours: no other site can make it say so.
+/// Whether a browser sent this from a page of the console. No other site can forge these headers.
 fn is_from_here(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match text("sec-fetch-site") {
@@ -115,21 +116,21 @@ fn is_from_here(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Host and port of an origin, as the header `Host` has them.
+/// Host and port of an origin, in the form of the header `Host`.
 fn authority(origin: &str) -> Option<&str> {
     let url = Url::parse(origin).ok()?;
     url.has_host().then(|| origin.split_once("://").map(|(_, rest)| rest))?
 }
 
-/// Whether `htmx` asks for a part of a page.
+/// Whether `htmx` requests a part of a page.
 fn is_part(headers: &HeaderMap) -> bool {
     headers.contains_key("hx-request")
 }
 
-/// Where one signs in, and then goes on with what was asked for.
+/// Redirects to the sign-in page, which then continues with the requested page.
 fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
     let asked = asked.path_and_query().map_or("", |asked| asked.as_str());
-    // What was sent is not sent again by itself; and of a part nobody wants to see a page.
+    // A redirect does not repeat a form, and a part of a page is no page to return to.
     let place = match *method == Method::GET && !is_part {
         true => format!("{SIGN_IN}?next={}", byte_serialize(asked.as_bytes()).collect::<String>()),
         false => SIGN_IN.to_owned(),
@@ -140,7 +141,7 @@ fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
     Redirect::to(&place).into_response()
 }
 
-/// Makes a page of what is no success, also of what the router and its extractors say.
+/// Renders every error response as a page, including those of the router and its extractors.
 fn shown(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -> Response {
     let status = response.status();
     let is_page = |response: &Response| {

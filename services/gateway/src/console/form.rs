@@ -1,4 +1,4 @@
-//! What a form sends.
+//! Fields of a submitted form.
 
 use axum::extract::{FromRequest, Request};
 use url::form_urlencoded;
@@ -7,7 +7,7 @@ use crate::ask;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 
-/// The fields of a form, as they were sent. One that is empty counts as left out.
+/// The fields of a form as submitted. An empty field counts as missing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields(Vec<(String, String)>);
 
@@ -18,17 +18,17 @@ impl Fields {
         Self(fields.filter(|(_, value)| !value.is_empty()).collect())
     }
 
-    /// What stands in a field.
+    /// The value of a field.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same, as a text of its own.
+    /// The value of a field, as an owned string.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.get(name).map(str::to_owned)
     }
 
-    /// Whether a box is ticked.
+    /// Whether a check box is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }

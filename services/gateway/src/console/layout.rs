@@ -1,4 +1,4 @@
-//! What all pages have: the way in and out, where one is, and how a refusal looks.
+//! The layout of all pages: navigation, signing out, and error pages.
 
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
@@ -10,23 +10,23 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
-/// `htmx` adds no style and runs no text as a script: the policy of the pages would not let it.
+/// `htmx` must add no style and evaluate no text as a script, because the pages' policy forbids both.
 const HTMX: &str =
     r#"{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
 
-/// What stands around a page.
+/// The context of a page.
 pub(super) struct Frame<'a> {
-    /// Its heading.
+    /// The heading.
     pub(super) title: &'a str,
-    /// Who looks at it; nobody before signing in.
+    /// The caller; none before signing in.
     pub(super) caller: Option<&'a Caller>,
-    /// The pages above it, each with its place and name; the list of Sources is above all and not named.
+    /// The parent pages, each with path and name. The list of Sources is the root, and is not in the list.
     pub(super) path: &'a [(String, &'a str)],
-    /// What time it is.
+    /// The current time.
     pub(super) now: Timestamp,
 }
 
-/// A page.
+/// Renders a page.
 pub(super) fn page(frame: &Frame<'_>, content: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -84,12 +84,12 @@ fn header(frame: &Frame<'_>) -> Markup {
     }
 }
 
-/// Whether whoever looks may do what this role may.
+/// Whether the caller has the rights of this role.
 pub(super) fn may(caller: &Caller, role: Role) -> bool {
     caller.role() >= role
 }
 
-/// A page about what was refused.
+/// Renders a page about a refusal.
 pub(super) fn refused(gateway: &Gateway, caller: Option<&Caller>, refusal: &Refusal) -> Markup {
     let frame = Frame { title: refusal.title(), caller, path: &[], now: gateway.now() };
     page(

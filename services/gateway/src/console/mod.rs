@@ -1,8 +1,9 @@
-//! The console: pages for people, about the same things as the API, by the same functions.
+//! The console: HTML pages for operators. They show the same things as the API and call the same functions.
 //!
-//! Each page is made here as a whole and works without JavaScript; where there is some, `htmx` asks again for the parts that change. A page
-//! lies where the API has what it is about: `/console/sources/{source}/runs` is the page of `/v1/sources/{source}/runs`, and what the API lets a
-//! token do, the page's forms do. One file for each page; `door` and `session` say who looks, `layout` what all pages have.
+//! The server renders each page completely, and pages work without JavaScript. With JavaScript, `htmx` refreshes the
+//! parts that change. The path of a page is that of the API, so `/console/sources/{source}/runs` is the page of
+//! `/v1/sources/{source}/runs`. A form may do what the API lets the token do. Each page has its own file; `door` and
+//! `session` authenticate the caller, and `layout` has what all pages share.
 
 mod add;
 mod assets;
@@ -37,10 +38,10 @@ use crate::content;
 use crate::refusal::Refusal;
 use crate::state::Gateway;
 
-/// Where the console begins.
+/// The path of the console's first page.
 const HOME: &str = "/console";
 
-/// All pages, behind their door.
+/// The routes of all pages, behind their authentication.
 pub(crate) fn router(gateway: Gateway) -> Router {
     Router::new()
         .route(HOME, get(sources::page))

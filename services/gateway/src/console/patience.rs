@@ -1,11 +1,12 @@
-//! A page does not wait for what takes long: it says so, and whoever wants to wait asks for it.
+//! Time limit for slow parts of a page. The page then says that the result is not ready, and offers a link that waits
+//! for it.
 
 use std::time::Duration;
 
-/// How long a page waits for what may take long.
+/// How long a page waits for slow work.
 const SHORT: Duration = Duration::from_millis(150);
 
-/// What comes of `work`, or nothing where that takes longer than a page may. With `wait`, however long it takes.
+/// The result of `work`, or nothing if it takes longer than a page may. With `wait`, the page waits without limit.
 pub(super) async fn at_once<T: Send + 'static>(
     wait: bool,
     work: impl Future<Output = T> + Send + 'static,
@@ -13,7 +14,7 @@ pub(super) async fn at_once<T: Send + 'static>(
     if wait {
         return Some(work.await);
     }
-    // A task of its own: reading what lies in memory never pauses, and would not be noticed to take long.
+    // A separate task, because reading from memory never yields, and so a timeout around it would not fire.
     let mut task = tokio::spawn(work);
     let done = tokio::time::timeout(SHORT, &mut task).await;
     if done.is_err() {

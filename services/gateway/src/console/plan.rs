@@ -1,4 +1,4 @@
-//! What bringing a Source in step would take: a scheduler finds that out, and the page asks for it until it is there.
+//! The plan of a Source: a scheduler makes it, and the page polls until it is done.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// How long the page that is asked for with a form waits for a plan.
+/// How long a page that follows a form waits for the plan.
 const SHORT: Duration = Duration::from_secs(1);
-/// How often a page asks for a plan that is not there yet.
+/// How often a page polls for a plan that is not done.
 const ASKS: &str = "every 1s";
 
-/// Has a plan made, and shows how far it is. That none can be made now keeps nobody from adding the Source.
+/// Requests a plan and shows its progress. If no plan can be made now, the operator can still add the Source.
 pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, wanted: Wanted) -> Markup {
     match plans::begin(gateway, caller, wanted).await {
         Ok(asked) => {
@@ -30,7 +30,7 @@ pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, wanted: Wanted) 
     }
 }
 
-/// The page of a plan, for those whose browser does not ask by itself.
+/// The page of a plan, for browsers that do not poll by themselves.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -41,7 +41,7 @@ pub(super) async fn page(
     Ok(layout::page(&frame, html! { p.uri { (plan.entry) } (shown(&plan)) }))
 }
 
-/// The part of a page that shows how far a plan is.
+/// The part of a page that shows the progress of a plan.
 pub(super) async fn part(
     State(gateway): State<Gateway>,
     Path(plan): Path<String>,

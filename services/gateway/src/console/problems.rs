@@ -1,4 +1,4 @@
-//! What could not be done at a Source, in groups, each with what an operator may say about it.
+//! Problems of a Source in groups, each with its operator actions.
 
 mod word;
 
@@ -21,7 +21,7 @@ use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 use crate::words;
 
-/// Problems on a page.
+/// Problems per page.
 const SHOWN: u16 = 50;
 
 /// Parameters of the page.
@@ -33,14 +33,14 @@ pub(super) struct Params {
     about: String,
     ignored: bool,
     cursor: Option<String>,
-    /// Whether whoever asks waits for what takes long.
+    /// Whether the operator chose to wait for slow results.
     wait: bool,
-    /// Whether a word was just said.
+    /// Whether an action was just submitted.
     said: bool,
 }
 
 impl Params {
-    /// The same in the address of a page.
+    /// The parameters as a query string.
     fn query(&self) -> String {
         let Self { prefix, reason, about, ignored, .. } = self;
         format!("prefix={}&reason={reason}&about={about}&ignored={ignored}", tell::query(prefix))

@@ -1,4 +1,4 @@
-//! The report card of a Source: what the API hands out, for people.
+//! The page of a Source's report card, with the content of the API's report.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::tokens::Caller;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
-    /// Whether whoever asks waits for what takes long.
+    /// Whether the operator chose to wait for slow results.
     wait: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The resources of a Source, by the beginning of their URIs.
+//! The resources of a Source, by URI prefix.
 
 use api::{Page, Resource, Standing};
 use axum::extract::{Path, State};
@@ -15,7 +15,7 @@ use crate::resources::{self, ListParams};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Resources on a page.
+/// Resources per page.
 const SHOWN: u16 = 50;
 
 /// Parameters of the page.
@@ -87,7 +87,7 @@ fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
     }
 }
 
-/// How a resource stands.
+/// The state of a resource.
 pub(super) fn state(standing: Standing) -> Markup {
     let (gravity, words) = match standing {
         Standing::Present => ("good", "held"),

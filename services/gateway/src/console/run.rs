@@ -1,4 +1,4 @@
-//! One run, as it goes on: with `htmx` by itself, without by looking again.
+//! The page of a run. `htmx` refreshes it; without JavaScript the operator reloads it.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::runs;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
-/// How often a page asks how far a run is.
+/// How often a page polls the progress of a run.
 const ASKS: &str = "every 2s";
 
-/// What a part of the page is asked with.
+/// Parameters of the part that is refreshed.
 #[derive(Debug, Deserialize)]
 pub(super) struct ProgressParams {
-    /// How the run stood when the page was made.
+    /// The state of the run when the page was made.
     #[serde(default)]
     seen: String,
 }
@@ -73,7 +73,7 @@ pub(super) async fn page(
     ))
 }
 
-/// The part of the page that changes. Where more has changed than its figures, the whole page is asked for again.
+/// The part of the page that is refreshed. If more than its figures changed, the browser reloads the whole page.
 pub(super) async fn progress(
     State(gateway): State<Gateway>,
     Path(at): Path<(String, String)>,
@@ -95,7 +95,7 @@ fn is_over(run: &Run) -> bool {
     run.finished_at.is_some()
 }
 
-/// How the run stands, and what it waits for.
+/// The state of the run, and what it waits for.
 fn seen(run: &Run) -> String {
     let waits = if run.why.is_some() { "+waits" } else { "" };
     format!("{}{waits}", run.state)
@@ -148,7 +148,7 @@ fn doing(phase: Phase) -> &'static str {
     }
 }
 
-/// What an operator may do with the run as it stands.
+/// The operator's actions on the run in its current state.
 fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
     let step = |name: &str, words: &str, class: &str| {
         html! { form method="post" action={ (here) "/" (name) } { button class=(class) type="submit" { (words) } } }
@@ -166,7 +166,7 @@ fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
     }
 }
 
-/// The same run as the fleet shares it, as long as no other has come after it.
+/// The run's record in the control store, unless a newer run of the Source replaced it.
 fn last(gateway: &Gateway, run: &Run) -> Option<Arc<FleetRun>> {
     let last = gateway.views().runs.get(&run.source)?;
     (last.spec.id == run.run).then_some(last.value)

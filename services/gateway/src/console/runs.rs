@@ -1,4 +1,4 @@
-//! What is asked of runs by forms: the API's own functions do it, and the page of the run comes next.
+//! Forms for runs. They call the functions of the API, then redirect to the page of the run.
 
 use api::Submit;
 use axum::extract::{Path, State};
@@ -14,7 +14,7 @@ use crate::runs::{self, steer};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Asks for a run.
+/// Requests a run.
 pub(super) async fn submit(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -33,7 +33,7 @@ pub(super) async fn submit(
     Ok(to_page(&answer))
 }
 
-/// Has a run wait.
+/// Pauses a run.
 pub(super) async fn pause(
     gateway: State<Gateway>,
     Path(run): Path<(String, String)>,
@@ -43,7 +43,7 @@ pub(super) async fn pause(
     Ok(page)
 }
 
-/// Has a run go on.
+/// Resumes a run.
 pub(super) async fn resume(
     gateway: State<Gateway>,
     Path(run): Path<(String, String)>,
@@ -53,7 +53,7 @@ pub(super) async fn resume(
     Ok(page)
 }
 
-/// Has a run end.
+/// Cancels a run.
 pub(super) async fn cancel(
     gateway: State<Gateway>,
     Path(run): Path<(String, String)>,
@@ -63,7 +63,7 @@ pub(super) async fn cancel(
     Ok(page)
 }
 
-/// Gives the word for which the guard waits.
+/// Approves the deletions that the deletion guard stopped.
 pub(super) async fn approve(
     gateway: State<Gateway>,
     caller: Extension<Caller>,
@@ -77,7 +77,7 @@ fn page_of((source, run): &(String, String)) -> Redirect {
     Redirect::to(&format!("{HOME}/sources/{source}/runs/{run}"))
 }
 
-/// The page about what the API has made: it lies where that lies.
+/// Redirects to the page of what the API created. Its path follows from the `Location`.
 pub(super) fn to_page(answer: &Response) -> Redirect {
     let location = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
     let below = location.and_then(|place| place.strip_prefix("/v1")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Signing in: a token is shown once, and a cookie that says nothing stands for it until the session is over.
+//! Signing in: the operator shows a token once. A cookie with a random value stands for it until the session is over.
 
 use std::time::Duration;
 
@@ -24,22 +24,22 @@ use crate::state::Gateway;
 use crate::tokens::Caller;
 use crate::wrong_tokens::Door;
 
-/// The cookie's name, where browsers come without TLS, as far as the configuration tells.
+/// The cookie's name where browsers come without TLS, according to the configuration.
 const COOKIE: &str = "thresher-session";
-/// Its name where they come over TLS. Browsers take it from this host alone, and only over TLS.
+/// The cookie's name where browsers come over TLS. Browsers accept it from this host only, and only over TLS.
 const HOST_COOKIE: &str = "__Host-thresher-session";
-/// Random bytes of a session's secret.
+/// Random bytes in the secret of a session.
 const SECRET_BYTES: usize = 32;
 
 /// Parameters of the page.
 #[derive(Debug, Deserialize)]
 pub(super) struct SignInParams {
-    /// Where to go then.
+    /// The page to continue with.
     #[serde(default)]
     next: String,
 }
 
-/// The page on which a token is shown.
+/// The sign-in page.
 pub(super) async fn page(State(gateway): State<Gateway>, Asked(params): Asked<SignInParams>) -> Response {
     if gateway.tokens().find(None).is_some() {
         return Redirect::to(inside(&params.next)).into_response();
@@ -47,7 +47,7 @@ pub(super) async fn page(State(gateway): State<Gateway>, Asked(params): Asked<Si
     form(&gateway, &params.next, None).into_response()
 }
 
-/// Takes a token.
+/// Checks a token and starts a session.
 pub(super) async fn sign_in(
     State(gateway): State<Gateway>,
     client: ClientAddress,
@@ -90,7 +90,7 @@ pub(super) async fn sign_out(
         .into_response())
 }
 
-/// Whose session it is. None where there is none, or its token is not good any more.
+/// The caller of the session. None if there is no session, or its token is no longer valid.
 pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
     let Some(secret) = secret(gateway, headers) else { return Ok(gateway.tokens().find(None)) };
     let Some(session) = gateway.control().sessions().get(&SessionKey::of(secret)).await? else {
@@ -113,14 +113,14 @@ fn secret_in<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     named.find(|(name, value)| *name == cookie && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// Whether browsers speak TLS with what stands before the gateway.
+/// Whether browsers use TLS to reach the gateway or the proxy before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tls {
     /// The configuration says so: always.
     Always,
-    /// This browser does: it says so with what it sends.
+    /// This browser does, according to its headers.
     Now,
-    /// It does not.
+    /// This browser does not.
     Without,
 }
 
@@ -136,8 +136,8 @@ impl Tls {
     }
 }
 
-/// The cookie: no script reads it, no other site sends it, and it goes to these pages alone; or, where its name has it kept for this
-/// host alone, to this host.
+/// The cookie. Scripts cannot read it, and other sites do not send it. Its path limits it to the console, or its name
+/// limits it to this host.
 fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, Refusal> {
     let (name, path, secure) = match tls {
         // Browsers refuse the name with another path.
@@ -149,12 +149,12 @@ fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, Refusal> 
     text.parse().map_err(|_| Refusal::internal("a cookie cannot be made"))
 }
 
-/// Whether the browser speaks TLS with what stands before the gateway: it says so with what it sends.
+/// Whether the browser uses TLS to the proxy before the gateway, according to its headers.
 fn is_over_tls(headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
-/// A place in the console, whatever was asked for.
+/// The path to continue with, forced to lie within the console.
 fn inside(next: &str) -> &str {
     let is_page = next == HOME || next.starts_with("/console/") || next.starts_with("/console?");
     let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');

@@ -1,4 +1,4 @@
-//! What is wanted of a Source, as it stands.
+//! The current spec of a Source.
 
 use control::{SourceSpec, Times};
 use maud::{Markup, html};
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::chart::name;
 use super::{HOME, tell};
 
-/// The settings of a Source, and where who may do so changes them.
+/// The settings of a Source. Callers with the right to change them get a link to the form.
 pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
     html! {
         section aria-labelledby="settings" {
@@ -17,7 +17,7 @@ pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
     }
 }
 
-/// The same, without a heading.
+/// The settings without a heading.
 pub(super) fn list(spec: &SourceSpec) -> Markup {
     let or = |text: Option<String>, without: &str| text.unwrap_or_else(|| without.to_owned());
     html! {

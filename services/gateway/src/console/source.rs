@@ -1,4 +1,4 @@
-//! One Source: how it stands, its runs, what it does oddly, and what is wanted of it. It opens no catalog.
+//! One Source: its condition, its runs, its quirks and its spec. The page opens no catalog.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ fn ask_for_a_run(here: &str) -> Markup {
         section aria-labelledby="ask" {
             h2 #ask { "Ask for a run" }
             form.row method="post" action={ (here) "/runs" } {
-                // The same form sent twice asks once.
+                // The key makes a repeated submission of the form request only one run.
                 input type="hidden" name="key" value=(RunId::fresh());
                 p.field {
                     label for="mode" { "How" }
@@ -157,7 +157,7 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
     }
 }
 
-/// How a run stands.
+/// The state of a run.
 pub(super) fn state(run: &Run) -> Markup {
     let (gravity, words) = match (&*run.state, run.in_sync) {
         ("finished", Some(true)) => ("good", "finished, in step"),
@@ -170,7 +170,7 @@ pub(super) fn state(run: &Run) -> Markup {
     html! { span class={ "state " (gravity) } { (words) } }
 }
 
-/// How long a run took, or takes.
+/// How long a run took, or has taken so far.
 fn took(run: &Run, now: Timestamp) -> String {
     let end = run.finished_at.unwrap_or(now);
     run.started_at.map_or("not begun".to_owned(), |began| tell::span(end.duration_since(began).as_secs()))

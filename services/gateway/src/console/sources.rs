@@ -1,4 +1,4 @@
-//! The list of Sources: what is broken or behind comes first.
+//! The list of Sources: failed and stale ones come first.
 
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Sources on a page.
+/// Sources per page.
 const SHOWN: u16 = 50;
 
 /// Parameters of the list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
-    /// Only those with this in their names or entries.
+    /// Only Sources with this text in their ID or entry URL.
     name: String,
-    /// Only those that stand like this.
+    /// Only Sources in this condition.
     state: String,
-    /// Where to go on.
+    /// The position of the next page.
     cursor: Option<String>,
 }
 
 /// A Source in the list.
 struct Item {
-    /// Its place in the list.
+    /// Its sort key in the list.
     key: String,
     spec: Arc<SourceSpec>,
     run: Option<Arc<Run>>,
@@ -51,7 +51,7 @@ impl Item {
         let standing = run.as_ref().map(|run| run.standing(tenure.as_ref()));
         let condition = Condition::of(&spec, run.as_deref(), standing.as_ref(), now);
         let as_of = run.as_ref().and_then(|run| run.leaves().in_sync_as_of).map_or(0, Timestamp::as_second);
-        // Of those that stand alike, the one that was in step longest ago.
+        // Within one condition, the Source that was last in sync longest ago comes first.
         let key = format!("{} {as_of:020} {}", condition as u8, spec.id);
         Self { key, spec, run, condition }
     }
@@ -95,7 +95,7 @@ fn is_called(spec: &SourceSpec, text: &str) -> bool {
     text.is_empty() || spec.id.as_str().contains(text) || spec.entry.as_str().to_lowercase().contains(text)
 }
 
-/// Where the list lies of Sources that stand like this.
+/// The URL of the list of Sources in this condition.
 fn place(params: &Params, state: &str) -> String {
     format!("{HOME}?name={}&state={state}", tell::query(params.name.trim()))
 }
@@ -111,7 +111,7 @@ fn filter(params: &Params) -> Markup {
     }
 }
 
-/// How many stand how: each leads to them.
+/// The number of Sources in each condition, with links to them.
 fn conditions(params: &Params, counts: &[usize; 9]) -> Markup {
     let chosen = |name: &str| (params.state == name).then_some("true");
     html! {

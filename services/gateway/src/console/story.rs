@@ -1,4 +1,4 @@
-//! The story of one resource: what is held of it, and what happened to it, in order.
+//! The history of one resource: the stored record, and its events in order.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ use crate::tokens::Caller;
 #[derive(Debug, Deserialize)]
 pub(super) struct Params {
     uri: String,
-    /// Whether whoever asks waits for what takes long.
+    /// Whether the operator chose to wait for slow results.
     #[serde(default)]
     wait: bool,
 }

@@ -1,15 +1,15 @@
-//! How numbers and times are told.
+//! Formats numbers and times.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
 use url::form_urlencoded::byte_serialize;
 
-/// A moment.
+/// A point in time.
 pub(super) fn time(at: Timestamp) -> Markup {
     html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%SZ")) { (at.strftime("%Y-%m-%d %H:%M:%S")) } }
 }
 
-/// A moment, and how long ago it is.
+/// A point in time, and how long ago it is.
 pub(super) fn ago(now: Timestamp, at: Timestamp) -> Markup {
     let seconds = now.duration_since(at).as_secs();
     let text = match seconds {
@@ -19,12 +19,12 @@ pub(super) fn ago(now: Timestamp, at: Timestamp) -> Markup {
     html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%SZ")) title=(at.strftime("%Y-%m-%d %H:%M:%S UTC")) { (text) } }
 }
 
-/// A moment and how long ago it is, or what there is instead.
+/// A point in time and how long ago it is, or the text `without`.
 pub(super) fn ago_or(now: Timestamp, at: Option<Timestamp>, without: &str) -> Markup {
     html! { @match at { Some(at) => (ago(now, at)), None => (without) } }
 }
 
-/// A span of time, to two of its units at most.
+/// A duration, in at most two units.
 pub(super) fn span(seconds: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
     let Some(first) = UNITS.iter().position(|(length, _)| seconds >= *length) else {
@@ -62,12 +62,12 @@ pub(super) fn bytes(number: u64) -> String {
     }
 }
 
-/// A count with what is counted.
+/// A count with the noun in singular or plural.
 pub(super) fn of(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A text as a part of the query of a URL.
+/// Encodes a text for the query of a URL.
 pub(super) fn query(text: &str) -> String {
     byte_serialize(text.as_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! What is wanted of a Source, as a form has it: read from one, and written into one.
+//! The spec of a Source as form fields: parsed from a form, and written into one.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::form::Fields;
 use crate::refusal::Refusal;
 
-/// The fields that are texts in the API too, under the same names.
+/// Fields that are strings in the API too, under the same names.
 const TEXTS: [&str; 11] = [
     "entry",
     "mode",
@@ -25,13 +25,13 @@ const TEXTS: [&str; 11] = [
     "credential",
     "inbox",
 ];
-/// Those that are numbers there.
+/// Fields that are numbers in the API.
 const NUMBERS: [&str; 5] =
     ["max_deletes_percent", "history", "concurrency", "requests_per_second", "largest_bytes"];
-/// Those that are lists of texts there, and written with spaces between them here.
+/// Fields that are lists of strings in the API. The form separates their items by spaces.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
-/// What a form asks for, in the API's own words: so the same is refused, with the same reasons.
+/// Parses a form through the API's own type, so that the same input is refused for the same reasons.
 pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
     let mut asked = Map::new();
     for name in TEXTS {
@@ -86,7 +86,7 @@ fn schedule(fields: &Fields) -> Result<Option<Value>, Refusal> {
     Ok(Some(schedule))
 }
 
-/// The time between two runs, in seconds.
+/// The interval between two runs, in seconds.
 fn every(fields: &Fields) -> Result<u64, Refusal> {
     let refused =
         |why: String| Refusal::invalid("the time between runs cannot be read").fields([("every", why)]);
@@ -103,7 +103,7 @@ fn bounds(fields: &Fields) -> Result<Value, Refusal> {
     Ok(json!({"least_seconds": least, "most_seconds": most}))
 }
 
-/// The form that asks for just that.
+/// The form fields that represent this spec.
 pub(super) fn fields(wanted: &Wanted) -> Fields {
     let mut fields = Vec::new();
     let mut write = |name: &'static str, text: Option<String>| fields.extend(text.map(|text| (name, text)));
@@ -151,12 +151,12 @@ fn text(value: Option<impl Display>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// The name that the API has for one of several.
+/// The API's name for an enum value.
 fn name(value: impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-/// A time as [`every`] reads it.
+/// Formats a duration so that [`every`] can parse it.
 fn time(seconds: u64) -> String {
     format!("{:#}", SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
 }

@@ -1,22 +1,22 @@
-//! The form that says what is wanted of a Source: a new one, or one that is there.
+//! The form for the spec of a Source, new or existing.
 
 use api::FieldError;
 use maud::{Markup, html};
 
 use super::form::Fields;
 
-/// What stands in the form, and what is wrong with it.
+/// The values of the form, and their errors.
 pub(super) struct Form<'a> {
-    /// What stands in it.
+    /// The values.
     pub(super) fields: &'a Fields,
-    /// What is wrong with single fields.
+    /// Errors of single fields.
     pub(super) errors: &'a [FieldError],
-    /// Whether the way in may be written: a Source is named after it.
+    /// Whether the entry URL can be edited. The Source ID is derived from it.
     pub(super) is_new: bool,
 }
 
 impl Form<'_> {
-    /// What is wrong, with links to the fields; nothing where nothing is.
+    /// The error messages, with links to the fields. Empty if there are none.
     pub(super) fn complaint(&self, wrong: Option<&str>) -> Markup {
         html! {
             @if let Some(wrong) = wrong {

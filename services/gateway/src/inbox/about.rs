@@ -1,24 +1,25 @@
-//! Which Sources a notification is about. Pure.
+//! Finds the Sources that a notification is about. Pure functions.
 
 use control::SourceSpec;
 use ldn::Notification;
 use model::SourceId;
 use url::Origin;
 
-/// The most Sources that are looked at on one word.
+/// The most Sources that get a hint from one notification.
 const MOST: usize = 8;
 
-/// Of which Sources a sender may say that they have changed.
+/// The Sources for which a sender may report changes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MaySpeak<'a> {
-    /// The Sources of which it may say anything.
+    /// The Sources for which the sender may report any change.
     pub(super) of: &'a [SourceId],
-    /// The origin from which it says that it comes, where it has shown no token: of other origins' Sources it may say nothing.
+    /// For a sender without a token: the origin that it claims. It may report nothing about Sources of other origins.
     pub(super) claimed: Option<&'a Origin>,
 }
 
-/// Which of `sources` are to be looked at for a notification in the inbox of `inbox`, or in the one for all: those that its sender may speak
-/// of, where something lies at the origin of their entry, or the sender may say anything of them.
+/// The Sources that get a hint for a notification in the inbox of `inbox`, or in the common inbox. The sender must be
+/// allowed to speak for the Source. The notification must name something at the origin of the Source's entry URL,
+/// unless the sender may report anything about the Source.
 pub(super) fn sources<'a>(
     notification: &Notification,
     inbox: Option<&SourceId>,
@@ -42,7 +43,7 @@ pub(super) fn sources<'a>(
         }
     }
     let found = if at_origin.is_empty() { spoken_for } else { at_origin };
-    // A word that would have a whole platform looked at is said to nobody in particular.
+    // A notification about more Sources than that would start runs of a whole platform. It hints at none of them.
     if found.len() > MOST { Vec::new() } else { found }
 }
 
@@ -54,7 +55,7 @@ mod tests {
         SourceSpec::new(entry.parse().unwrap())
     }
 
-    /// Who has shown a token.
+    /// A sender with a token.
     fn known(of: &[SourceId]) -> MaySpeak<'_> {
         MaySpeak { of, claimed: None }
     }

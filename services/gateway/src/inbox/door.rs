@@ -1,4 +1,4 @@
-//! What all paths of inboxes have in common, and who may read.
+//! Code that all inbox routes share, and the authentication of readers.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use crate::refusal::{Refusal, render};
 use crate::state::Gateway;
 use crate::wrong_tokens::Door as Entrance;
 
-/// What the handlers are made from.
+/// The state of the handlers.
 pub(super) type Both = (Gateway, Inbox);
 
-/// What stands in a path.
+/// The parameters in a path.
 pub(super) type Named = BTreeMap<String, String>;
 
-/// What every answer says: what is handed out was written by strangers, and is no page of ours.
+/// Headers of every response. The content was written by untrusted senders, and must not act as a page of the gateway.
 fn always() -> [(HeaderName, &'static str); 3] {
     [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -36,7 +36,7 @@ fn always() -> [(HeaderName, &'static str); 3] {
     ]
 }
 
-/// Has a request answered, gives the answer its form, and counts it.
+/// Runs the handler, gives its response the common form, and counts it.
 pub(super) async fn door(State((gateway, inbox)): State<Both>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -52,15 +52,15 @@ pub(super) async fn door(State((gateway, inbox)): State<Both>, request: Request,
     response
 }
 
-/// Who reads.
+/// The reader of an inbox.
 pub(super) enum Reader {
-    /// An operator: everything.
+    /// An operator reads everything.
     Operator,
-    /// A sender: what it has sent itself.
+    /// A sender reads only its own notifications.
     Sender(Sender),
 }
 
-/// Who reads, by the token that is shown.
+/// The reader that the token identifies.
 ///
 /// # Errors
 /// [`Refusal::unauthorized`], [`Refusal::too_many`].
@@ -88,7 +88,7 @@ pub(super) fn reader(
     Ok(Reader::Operator)
 }
 
-/// Nobody knows who this is.
+/// The refusal of an unknown sender or reader.
 pub(super) fn unknown(shown: bool) -> Refusal {
     let (said, challenge) = match shown {
         true => (
@@ -103,26 +103,26 @@ pub(super) fn unknown(shown: bool) -> Refusal {
     Refusal::unauthorized(said).header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
-/// That was one too many.
+/// The refusal of one request too many.
 pub(super) fn too_many(who: &str, seconds: u64) -> Refusal {
     let said = format!("{who} has sent more requests than are taken; come again in {seconds} s");
     Refusal::too_many(said).after_seconds(seconds)
 }
 
-/// Whose inbox a path names: one of a Source that is there, or the one for all.
+/// The owner of the inbox that a path names: an existing Source, or None for the common inbox.
 ///
 /// # Errors
-/// [`Refusal::not_found`]; that the control store cannot be asked.
+/// [`Refusal::not_found`]; an error if the control store cannot be read.
 pub(super) async fn whose(gateway: &Gateway, named: &Named) -> Result<Option<SourceId>, Refusal> {
     let Some(source) = source(named)? else { return Ok(None) };
-    // A sender takes a 404 for the last word, also right after the Source was added.
+    // Senders treat a 404 as final, so a Source that was just added must be found, too.
     match gateway.control().sources().is_there(&source, &gateway.views().sources).await? {
         true => Ok(Some(source)),
         false => Err(Refusal::not_found(format!("there is no source {source}, and so no inbox of it"))),
     }
 }
 
-/// The Source that a path names, whether it is there or not.
+/// The Source that a path names. It need not exist.
 ///
 /// # Errors
 /// [`Refusal::not_found`].
@@ -139,7 +139,7 @@ pub(super) fn notification(named: &Named) -> Result<NotificationId, Refusal> {
     id.ok_or_else(|| Refusal::not_found("there is no such notification"))
 }
 
-/// The headers of an inbox, beside what every answer says.
+/// The headers of an inbox, in addition to those of every response.
 pub(super) fn of_container(headers: &mut HeaderMap) {
     let types = [ldn::terms::RESOURCE, ldn::terms::BASIC_CONTAINER];
     for link in types.map(|iri| HeaderValue::try_from(format!("<{iri}>; rel=\"type\""))) {
@@ -149,7 +149,7 @@ pub(super) fn of_container(headers: &mut HeaderMap) {
     headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS, POST"));
 }
 
-/// The header by which a resource tells of its inbox.
+/// Adds the header by which a resource advertises its inbox.
 pub(super) fn tells_of_inbox(
     gateway: &Gateway,
     asked: &HeaderMap,

@@ -1,9 +1,10 @@
-//! Inboxes: where others leave notifications that something has changed (W3C Linked Data Notifications, LDN-1 to LDN-5;
+//! Inboxes: where others post notifications of changes (W3C Linked Data Notifications, LDN-1 to LDN-5;
 //! [0035](../../../docs/adr/0035-a-notification-is-a-hint.md)).
 //!
-//! The story of a notification: `senders` says who may leave one; `receive` takes it, within its bounds, as far as there is `room`, and has it kept; `about` finds out which
-//! Sources it is about, and for these a hint is given. `read` hands out what is kept. `place` knows where everything lies, `door` is what all of
-//! these paths have in common, and `tell` is what anybody may know.
+//! The steps of a notification: `senders` lists who may send. `receive` accepts it within its limits, if `room` has a
+//! free permit, and stores it. `about` finds the Sources that it is about, and each of these gets a hint. `read` serves
+//! stored notifications. `place` builds the URLs, `door` has what all these routes share, and `tell` serves public
+//! information.
 
 mod about;
 mod door;
@@ -34,7 +35,7 @@ use room::Room;
 pub(crate) use senders::Senders;
 pub(crate) use verdict::Verdict;
 
-/// How many times as often as one sender all who show no token may come together.
+/// The common rate limit of all senders without a token, as a multiple of that of one sender.
 const STRANGERS_RATE: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 /// The inboxes of a gateway. Cheap to clone.
@@ -46,9 +47,9 @@ struct Parts {
     settings: InboxSettings,
     senders: Senders,
     inboxes: Inboxes,
-    /// Where bodies take their places.
+    /// Permits for bodies.
     room: Room,
-    /// How often those may come of whom nothing is known yet.
+    /// The rate limit of requests without a token.
     strangers_rate: DefaultDirectRateLimiter,
 }
 
@@ -64,7 +65,7 @@ impl Inbox {
         }))
     }
 
-    /// How many notifications are kept.
+    /// The limits of stored notifications.
     pub(crate) fn limits(settings: &InboxSettings) -> InboxLimits {
         InboxLimits {
             most_per_sender: settings.most_per_sender,
@@ -73,7 +74,7 @@ impl Inbox {
         }
     }
 
-    /// The most memory that notifications take while they are taken in.
+    /// The most memory that notifications take while the gateway receives them.
     pub(crate) fn memory_bytes(settings: &InboxSettings) -> usize {
         Room::bytes(settings.body_bytes)
     }
@@ -91,7 +92,7 @@ impl Inbox {
     }
 }
 
-/// The paths of inboxes; none where there are no inboxes.
+/// The routes of the inboxes. Empty where no inboxes are configured.
 pub(crate) fn router(gateway: Gateway) -> Router {
     let Some(inbox) = gateway.inbox().cloned() else { return Router::new() };
     let inbox_of_any = || get(read::list).post(receive::receive).options(tell::options);
@@ -111,7 +112,7 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .with_state((gateway, inbox))
 }
 
-/// What an answer about a Source, or about all, says of its inbox (LDN-1); nothing where there are no inboxes.
+/// The header that advertises the inbox of a Source, or the common one (LDN-1). None where no inboxes are configured.
 pub(crate) fn advertised(
     gateway: &Gateway,
     headers: &HeaderMap,

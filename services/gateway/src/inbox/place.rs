@@ -1,4 +1,4 @@
-//! Where inboxes lie, as the world sees them.
+//! URLs of inboxes, as clients see them.
 
 use axum::http::{HeaderMap, header};
 use control::NotificationId;
@@ -8,18 +8,19 @@ use url::Url;
 use super::Inbox;
 use crate::state::Gateway;
 
-/// Where all of it begins; the resource that has the inbox for all.
+/// The path of the resource that has the common inbox. All other paths begin with it.
 pub(super) const HOME: &str = "/ldn";
 
-/// Where everything lies for whoever asks.
+/// Builds the URLs for the client of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
-    /// With a slash at its end.
+    /// The base URL, with a trailing slash.
     base: Url,
 }
 
 impl Places {
-    /// As the configuration says; else as the request names this host, which is told to nobody but whoever sent it.
+    /// The base URL comes from the configuration, or else from the request's `Host`. Only the client of that request
+    /// sees the result.
     pub(super) fn of(inbox: &Inbox, gateway: &Gateway, headers: &HeaderMap) -> Self {
         let mut base = inbox.settings().public_url.clone().or_else(|| named(headers)).unwrap_or_else(|| {
             let listen = gateway.settings().listen;
@@ -33,24 +34,24 @@ impl Places {
         Self { base }
     }
 
-    /// The resource that has an inbox: a Source, or all of it.
+    /// The resource that has an inbox: a Source, or the collection of all.
     pub(super) fn target(&self, source: Option<&SourceId>) -> Url {
         self.at(&source.map_or_else(|| "ldn".to_owned(), |source| format!("ldn/sources/{source}")))
     }
 
-    /// An inbox.
+    /// The URL of an inbox.
     pub(super) fn inbox(&self, source: Option<&SourceId>) -> Url {
         self.at(&source.map_or_else(|| "ldn/inbox".to_owned(), |source| format!("ldn/sources/{source}/inbox")))
     }
 
-    /// A notification.
+    /// The URL of a notification.
     pub(super) fn notification(&self, source: Option<&SourceId>, id: &NotificationId) -> Url {
         let mut url = self.inbox(source);
         url.set_path(&format!("{}/{id}", url.path()));
         url
     }
 
-    /// What notifications have to be like.
+    /// The URL of the constraints for notifications.
     pub(super) fn constraints(&self) -> Url {
         self.at("ldn/constraints")
     }
@@ -68,7 +69,7 @@ fn named(headers: &HeaderMap) -> Option<Url> {
     let host = text(header::HOST.as_str())?;
     let scheme = text("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
     let url = Url::parse(&format!("{scheme}://{host}/")).ok()?;
-    // Host and port alone, and nothing that could lead elsewhere.
+    // Accept only host and port. Nothing else may redirect the client.
     (url.path() == "/" && url.username().is_empty() && url.password().is_none() && url.query().is_none())
         .then_some(url)
 }

@@ -21,11 +21,11 @@ use crate::refusal::Refusal;
 pub(super) struct ListParams {
     /// The most notifications, 1 to 1000.
     limit: Option<u16>,
-    /// Only those that came after this one.
+    /// Only notifications that came after this one.
     after: Option<String>,
 }
 
-/// An inbox, oldest first. It comes in pages: `next` in the body, and a `Link` with that relation.
+/// An inbox, oldest first. The response has pages: `next` in the body, and a `Link` with that relation.
 pub(super) async fn list(
     State(both): State<Both>,
     client: ClientAddress,
@@ -64,7 +64,7 @@ pub(super) async fn list(
     Ok(response)
 }
 
-/// The page of an inbox behind a notification.
+/// The URL of the page after a notification.
 fn behind(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
     let mut next = inbox.clone();
     next.query_pairs_mut().append_pair("after", &last.to_string());
@@ -98,7 +98,7 @@ pub(super) async fn one(
     Ok(response)
 }
 
-/// JSON-LD, whatever else would be preferred: it is what there is of everything here (LDN, 3.3.2).
+/// A JSON-LD response, whatever the request prefers, because every resource here exists as JSON-LD (LDN, 3.3.2).
 fn json_ld(body: String) -> Response {
     (StatusCode::OK, [(header::CONTENT_TYPE, ldn::JSON_LD)], body).into_response()
 }

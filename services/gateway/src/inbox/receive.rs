@@ -1,7 +1,7 @@
-//! POST to an inbox: a notification is taken within its bounds, kept, and Sources are hinted at (LDN-2, LDN-5).
+//! POST to an inbox: accepts a notification within its limits, stores it, and gives hints to Sources (LDN-2, LDN-5).
 //!
-//! Who sends it is judged before anything else is told, also whether there is such an inbox (LDN, Security). The answer goes out when the
-//! notification and the hints are written.
+//! The sender is checked before the response reveals anything else, even whether the inbox exists (LDN, Security). The
+//! response is sent after the notification and the hints are stored.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ use crate::door::{bearer, may_show_token, token_was_wrong};
 use crate::refusal::Refusal;
 use crate::wrong_tokens::Door;
 
-/// How long a sender that has shown a token waits until a body of its own before it has come.
+/// How long a sender with a token waits until one of its earlier bodies has arrived.
 const FOR_A_PLACE: Duration = Duration::from_secs(1);
 
-/// A refusal, and how it is counted.
+/// A refusal, and the verdict that the metrics count.
 struct Refused(Option<Verdict>, Refusal);
 
 impl From<Refusal> for Refused {
@@ -38,7 +38,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Takes a notification.
+/// Accepts a notification.
 pub(super) async fn receive(
     State(both): State<Both>,
     client: ClientAddress,
@@ -67,7 +67,7 @@ async fn take(
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
     let (known, _place) = let_in(both, client, &headers).await?;
-    // Whoever has shown a token may know which inboxes there are.
+    // A sender with a token may learn which inboxes exist.
     if known.is_some() {
         whose(gateway, named).await?;
     }
@@ -84,7 +84,7 @@ async fn take(
         None => by_origin(both, &notification)?,
     };
     let source = whose(gateway, named).await?;
-    // What is JSON is text.
+    // Valid JSON is valid UTF-8.
     let body = String::from_utf8(bytes).map_err(|error| Refusal::internal(error.to_string()))?;
     let received_at = gateway.now();
     let sender_name = sender.name().to_owned();
@@ -113,7 +113,7 @@ async fn take(
     Ok((verdict, (StatusCode::CREATED, [(header::LOCATION, String::from(place))]).into_response()))
 }
 
-/// Who sends it, as far as a token tells, and a place for its body.
+/// The sender, as far as a token identifies it, and a permit for the body.
 async fn let_in(
     (gateway, inbox): &Both,
     client: ClientAddress,
@@ -131,7 +131,7 @@ async fn let_in(
         })?;
         let counted = sender.count();
         counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
-        // Its rate bounds how many wait.
+        // The sender's rate limit bounds how many requests wait.
         let place = inbox.0.room.of_sender(&sender, FOR_A_PLACE).await;
         let place = place.ok_or_else(|| busy(sender.name()))?;
         return Ok((Some(sender), place));
@@ -145,7 +145,7 @@ async fn let_in(
     Ok((None, place))
 }
 
-/// Who sends it, as it says itself.
+/// The sender, as the notification itself claims.
 fn by_origin((_, inbox): &Both, notification: &Notification) -> Result<Sender, Refused> {
     let found = notification.speaks_from().and_then(|origin| inbox.senders().of_origin(&origin));
     let sender = found.ok_or_else(|| {
@@ -158,7 +158,7 @@ fn by_origin((_, inbox): &Both, notification: &Notification) -> Result<Sender, R
     Ok(sender)
 }
 
-/// What its sender says that it is.
+/// The declared media type.
 fn media_type(headers: &HeaderMap) -> Result<String, Refused> {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let encoded = headers.get(header::CONTENT_ENCODING).is_some_and(|value| value.as_bytes() != b"identity");
@@ -173,7 +173,7 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refused> {
     Err(Refused(Some(Verdict::Malformed), refusal.header(accept.0, accept.1)))
 }
 
-/// Its body. No more of it is held than may be sent.
+/// Reads the body. Memory stays within the allowed length.
 async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, Refused> {
     body::receive(headers, body, limit).await.map_err(|why| match why {
         NoBody::TooLong => {

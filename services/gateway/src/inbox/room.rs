@@ -1,5 +1,5 @@
-//! Room for bodies: each sender that has shown a token has some of its own, all of these together have no more than so much, and all others have theirs. So whoever
-//! floods leaves room for the rest, and there is a bound for all of them.
+//! Permits for bodies. Each sender with a token has its own permits, all such senders share a limit, and all other
+//! clients share another. So a flooding client leaves permits for the rest, and the memory for bodies is bounded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,22 @@ use tokio::time::timeout;
 
 use super::senders::Sender;
 
-/// Bodies of senders with a token that are taken in at a time, all of them together.
+/// Bodies of senders with a token that are received at a time, in total.
 const SENDERS_AT_A_TIME: usize = 32;
-/// Bodies of those who show no token that are taken in at a time, all of them together.
+/// Bodies of clients without a token that are received at a time, in total.
 const STRANGERS_AT_A_TIME: usize = 32;
-/// How often a body is held while it is taken in, at most: as it came, as text within a message that is written, twice as long each, and as what is sent.
+/// The most copies of a body in memory: as received, as text within a serialized message, twice as long each, and as
+/// sent.
 const COPIES: usize = 6;
 
-/// Where bodies take their places.
+/// Permits for bodies.
 #[derive(Debug)]
 pub(super) struct Room {
     senders: Arc<Semaphore>,
     strangers: Arc<Semaphore>,
 }
 
-/// Room for one body, given back when dropped.
+/// A permit for one body. Dropping it returns it.
 #[derive(Debug)]
 pub(super) struct Place {
     _of_all: OwnedSemaphorePermit,
@@ -36,15 +37,15 @@ impl Room {
         Self { senders: room(SENDERS_AT_A_TIME), strangers: room(STRANGERS_AT_A_TIME) }
     }
 
-    /// The most memory that bodies of at most so many bytes take, all of them together.
+    /// The most memory that all bodies of at most `body_bytes` take.
     pub(super) fn bytes(body_bytes: usize) -> usize {
         COPIES * body_bytes * (SENDERS_AT_A_TIME + STRANGERS_AT_A_TIME)
     }
 
-    /// Room for a body of a sender with a token, if there is any within this time.
+    /// Waits for a permit for a body of a sender with a token, up to this time.
     pub(super) async fn of_sender(&self, sender: &Sender, patience: Duration) -> Option<Place> {
         let waiting = async {
-            // First that of its own, so that it does not hold what others could have.
+            // The sender's own permit first, so that waiting for it holds no shared permit.
             let own = sender.room().acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.senders).acquire_owned().await.ok()?;
             Some(Place { _of_all: of_all, _own: Some(own) })
@@ -52,7 +53,7 @@ impl Room {
         timeout(patience, waiting).await.ok().flatten()
     }
 
-    /// Room for a body of somebody else, if there is any now.
+    /// A permit for a body of a client without a token, if one is free now.
     pub(super) fn of_stranger(&self) -> Option<Place> {
         let of_all = Arc::clone(&self.strangers).try_acquire_owned().ok()?;
         Some(Place { _of_all: of_all, _own: None })

@@ -1,7 +1,7 @@
-//! Who may leave notifications: a file, which is read again when it changes.
+//! The senders that may post notifications: a file, reread when it changes.
 //!
-//! A sender is known by a token, which proves who it is, or by the origins from which its notifications say that they come, which proves
-//! nothing: what such a one gains is a place among the kept, and a look at a Source.
+//! A sender has a token, which proves its identity, or a list of origins that its notifications claim, which proves
+//! nothing. All that a forged origin gains is a stored notification and a hint for a Source.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use url::{Origin, Url};
 
 use crate::{rate, tokens};
 
-/// Bodies of one sender that are taken in at a time.
+/// Bodies of one sender that are received at a time.
 const AT_A_TIME: usize = 8;
 
-/// A sender that is known. Cheap to clone.
+/// A known sender. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Sender(Arc<Entry>);
 
@@ -51,7 +51,7 @@ struct Line {
     sources: Vec<SourceId>,
 }
 
-/// The senders that are known now. Clones share them.
+/// The currently known senders. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Senders {
     entries: Arc<RwLock<Vec<Sender>>>,
@@ -59,17 +59,17 @@ pub(crate) struct Senders {
 }
 
 impl Sender {
-    /// Its name.
+    /// The name of the sender.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The Sources of which it may say anything.
+    /// The Sources for which the sender may report any change.
     pub(super) fn sources(&self) -> &[SourceId] {
         &self.0.sources
     }
 
-    /// Where its bodies take their places.
+    /// The sender's permits for bodies.
     pub(super) fn room(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.room)
     }
@@ -77,7 +77,7 @@ impl Sender {
     /// Counts a notification.
     ///
     /// # Errors
-    /// In how many seconds the next one is taken, when it is one too many.
+    /// The seconds until the next notification is accepted, when this one exceeds the rate.
     pub(super) fn count(&self) -> Result<(), u64> {
         rate::count(&self.0.limiter)
     }
@@ -90,17 +90,17 @@ impl Sender {
 }
 
 impl Senders {
-    /// Those of a file.
+    /// Reads the senders of a file.
     ///
     /// # Errors
-    /// When it cannot be read, or says something that makes no sense; no message repeats a token.
+    /// When the file cannot be read or is invalid. No message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
         let text = tokens::read(path).context("who may leave notifications is not known")?;
         let entries = parse(&text, rate, &[]).with_context(|| path.display().to_string())?;
         Ok(Self { entries: Arc::new(RwLock::new(entries)), rate })
     }
 
-    /// Reads the file again when it changes, until `stop`: see [`tokens::follow`].
+    /// Rereads the file when it changes, until `stop`: see [`tokens::follow`].
     pub(crate) async fn follow(self, path: PathBuf, stop: CancellationToken) {
         tokens::follow(path, "senders", stop, |text| {
             let mut entries = self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -110,7 +110,7 @@ impl Senders {
         .await;
     }
 
-    /// Whose token it is. All of them are compared, and each in constant time.
+    /// The sender with this token. Every token is compared, each in constant time.
     pub(super) fn with_token(&self, token: &str) -> Option<Sender> {
         let sha256: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
@@ -122,25 +122,25 @@ impl Senders {
         found
     }
 
-    /// Who speaks from an origin without a token.
+    /// The sender that uses this origin without a token.
     pub(super) fn of_origin(&self, origin: &Origin) -> Option<Sender> {
         self.all().into_iter().find(|sender| sender.0.origins.contains(origin))
     }
 
-    /// Whether anybody is let in without a token.
+    /// Whether any sender is accepted without a token.
     pub(super) fn any_by_origin(&self) -> bool {
         self.all().iter().any(|sender| !sender.0.origins.is_empty())
     }
 
     fn all(&self) -> Vec<Sender> {
-        // What is written under this lock is whole at every moment.
+        // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
         self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }
 
-/// Reads a file. A sender that was there before keeps its counts.
+/// Parses a file. A sender that was known before keeps its counts.
 fn parse(text: &str, rate: NonZeroU32, before: &[Sender]) -> anyhow::Result<Vec<Sender>> {
-    // The parser quotes what it does not understand, and here that may be a token.
+    // The parser's message would quote the invalid text, which may be a token.
     let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
         bail!(
             "it is no list of senders, each with a name, and sha256, token or origins; sources, if it may say anything of some"

@@ -1,4 +1,4 @@
-//! What anybody may know: where the inbox of something is, and what notifications have to be like.
+//! Public information: the URL of an inbox, and the constraints for notifications.
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,7 +11,8 @@ use super::door::{Both, Named, of_container, source, tells_of_inbox};
 use super::place::Places;
 use crate::refusal::Refusal;
 
-/// A resource that has an inbox: a Source, or all of it. Whether there is such a Source is told to nobody here.
+/// A resource that has an inbox: a Source, or the collection of all. The response does not reveal whether the Source
+/// exists.
 pub(super) async fn home(
     State((gateway, inbox)): State<Both>,
     Path(named): Path<Named>,
@@ -29,14 +30,14 @@ pub(super) async fn home(
     Ok(response)
 }
 
-/// What can be done with an inbox. Whether there is this one is told to nobody here.
+/// The methods of an inbox. The response does not reveal whether the inbox exists.
 pub(super) async fn options() -> Response {
     let mut response = StatusCode::OK.into_response();
     of_container(response.headers_mut());
     response
 }
 
-/// What notifications have to be like.
+/// The constraints for notifications.
 pub(super) async fn constraints(State((_, inbox)): State<Both>) -> Response {
     let settings = inbox.settings();
     let limits = ldn::Limits::default();

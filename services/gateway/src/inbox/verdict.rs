@@ -1,28 +1,28 @@
-//! What came of what somebody wanted to leave.
+//! The result of a request to post a notification.
 
-/// What came of a notification that somebody wanted to leave.
+/// The result of a request to post a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
-    /// It is kept, and a Source is looked at for it.
+    /// Stored, and a Source got a hint.
     Hint,
-    /// It is kept.
+    /// Stored.
     Kept,
-    /// Nobody knows who sent it.
+    /// Refused: the sender is unknown.
     UnknownSender,
-    /// Its sender has sent too many.
+    /// Refused: the sender has sent too many.
     TooMany,
-    /// It is too large.
+    /// Refused: the body is too large.
     TooLarge,
-    /// It came too slowly, or broke off.
+    /// Refused: the body came too slowly, or broke off.
     TooSlow,
-    /// It is none.
+    /// Refused: the body is no notification.
     Malformed,
-    /// It could not be kept, or not be acted on: its sender is to send it again.
+    /// It could not be stored, or the hint could not be given. The sender should send it again.
     NotKept,
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub(crate) const ALL: [Self; 8] = [
         Self::Hint,
         Self::Kept,
@@ -34,7 +34,7 @@ impl Verdict {
         Self::NotKept,
     ];
 
-    /// Its name among the metrics.
+    /// The label value in the metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Hint => "hint",

@@ -6,7 +6,7 @@ use super::*;
 
 const LENGTH: usize = 3 * 1024 * 1024 + 17;
 
-/// A store in a directory that holds one large bitstream, and where its object lies.
+/// A store in a directory with one large bitstream, and the path of its object.
 async fn large() -> (tempfile::TempDir, Store, Bitstream, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().display().to_string().parse().unwrap();
@@ -34,7 +34,7 @@ fn write(folder: &tempfile::TempDir, location: &Location, content: &[u8]) {
     std::fs::write(path, content).unwrap();
 }
 
-/// What comes, and whether it came to its end.
+/// The received bytes, and whether the stream reached its end.
 async fn read(
     judged: &Judged,
     store: &Store,
@@ -59,7 +59,7 @@ async fn a_whole_and_its_parts_are_what_was_stored() {
     let end = LENGTH as u64;
     for range in [0..1, end - 1..end, 1_000_000..2_500_000, 0..end] {
         let expected = &content[range.start as usize..range.end as usize];
-        // Before the whole is known to be judged, and after.
+        // Before the whole bitstream is known to be verified, and after.
         for _ in 0..2 {
             let (bytes, ended) = read(&judged, &store, &bitstream, Some(range.clone())).await;
             assert!(ended && bytes == expected, "{range:?}");
@@ -72,7 +72,7 @@ async fn a_whole_and_its_parts_are_what_was_stored() {
 #[tokio::test]
 async fn a_part_is_not_handed_out_whole_when_the_rest_is_damaged() {
     let (folder, store, bitstream, mut content) = large().await;
-    // Far behind the part that is asked for.
+    // Far behind the requested range.
     content[LENGTH - 5] ^= 1;
     write(&folder, &bitstream.location, &content);
     let judged = Judged::default();

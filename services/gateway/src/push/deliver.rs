@@ -1,4 +1,4 @@
-//! A hub delivers: what it brings is judged by its bytes alone, queued, and only then answered (CN-4).
+//! A delivery from a hub: its signature decides. It is queued first, and answered then (CN-4).
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Callbacks {
         if body::is_too_long(headers, limits.body_bytes) {
             return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE);
         }
-        // Held until the payload is queued: it bounds the memory.
+        // Held until the payload is queued, because the permits bound the memory.
         let Some(_room) = self.0.hands.room(&subscription.id) else {
             return (Verdict::Flooding, too_many(1));
         };
@@ -87,7 +87,7 @@ impl Callbacks {
             Ok(Err(NoBody::Broken)) => return say(Verdict::Slow, StatusCode::BAD_REQUEST),
             Err(_late) => return say(Verdict::Slow, StatusCode::REQUEST_TIMEOUT),
         };
-        // What is not honest is answered like what is: nobody learns from it what was wrong.
+        // A rejected delivery gets the same response as an accepted one, so that a forger learns nothing.
         match judged(subscription, key, headers, &body) {
             Err(Verdict::Unsigned) if self.admits_unsigned(subscription) => self.hint(subscription).await,
             Err(verdict) => say(verdict, StatusCode::ACCEPTED),
@@ -95,13 +95,13 @@ impl Callbacks {
         }
     }
 
-    /// Whether the operator has what comes unsigned taken as a hint.
+    /// Whether the operator accepts unsigned deliveries as hints.
     fn admits_unsigned(&self, subscription: &Subscription) -> bool {
         let source = self.0.sources.get(&subscription.source);
         source.is_some_and(|source| source.enabled && source.push == Wish::Unsigned)
     }
 
-    /// Has the Source looked at. Nothing of the payload counts: every reader of the callback's URL could have sent it.
+    /// Gives the Source a hint. The payload is ignored, because everyone who knows the callback URL could have sent it.
     async fn hint(&self, subscription: &Subscription) -> (Verdict, Response) {
         let by = format!("hub {}", subscription.hub().unwrap_or_default());
         let (source, given_at) = (subscription.source.clone(), self.0.clock.now());
@@ -140,10 +140,10 @@ impl Callbacks {
     }
 }
 
-/// Whether a delivery is honest, by the key under which its callback was found.
+/// Verifies a delivery with the key under which its callback was found.
 ///
 /// # Errors
-/// Why it is dropped.
+/// Why the delivery is dropped.
 fn judged(
     subscription: &Subscription,
     key: &PushKey,
@@ -158,7 +158,7 @@ fn judged(
         Authenticity::Wrong => return Err(Verdict::Forged),
     }
     let links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
-    // Nothing can be told to belong to a channel that has no URL.
+    // A topic that is no valid URL cannot be matched with a delivery.
     let base = Url::parse(&subscription.topic).map_err(|_| Verdict::Misdirected)?;
     match Links::parse(links, &base).topic {
         Some(topic) if !is_same(&topic, &subscription.topic) => Err(Verdict::Misdirected),
@@ -166,7 +166,7 @@ fn judged(
     }
 }
 
-/// The name of the message: the same for what is delivered twice.
+/// The message ID. It is the same for repeated deliveries.
 fn name(subscription: &Subscription, body: &[u8]) -> MessageId {
     let mut hasher = Sha256::new();
     hasher.update(subscription.id.as_str());
@@ -174,7 +174,7 @@ fn name(subscription: &Subscription, body: &[u8]) -> MessageId {
     MessageId::new(format!("notices-{}", HEXLOWER.encode(&hasher.finalize())))
 }
 
-/// Whether two URLs are the same: some hubs write anew what they have read.
+/// Whether two URLs are equal after normalization. Some hubs rewrite the URLs that they read.
 fn is_same(one: &str, other: &str) -> bool {
     one == other || Url::parse(one).is_ok_and(|one| Url::parse(other) == Ok(one))
 }

@@ -1,4 +1,4 @@
-//! What is in hand: so many requests in a second at one callback, and so many payloads at a time, of one and of all.
+//! Limits of deliveries: requests per second at one callback, and payloads in process, for one callback and in total.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -10,10 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::rate;
 
-/// Callbacks that are remembered. Only those of subscriptions come here, so there are never more than a fleet has, but for those that have ended.
+/// The most callbacks to remember. Only those of subscriptions get here, so the number exceeds that of the fleet only
+/// by callbacks of ended subscriptions.
 const REMEMBERED: usize = 100_000;
 
-/// What all callbacks have in hand. Clones share it.
+/// The limits of all callbacks. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Hands {
     quota: Quota,
@@ -22,14 +23,14 @@ pub(super) struct Hands {
     callbacks: Arc<Mutex<HashMap<SubscriptionId, Arc<One>>>>,
 }
 
-/// One callback.
+/// The limits of one callback.
 #[derive(Debug)]
 struct One {
     limiter: DefaultDirectRateLimiter,
     room: Arc<Semaphore>,
 }
 
-/// Room for one payload, given back when dropped.
+/// A permit for one payload. Dropping it returns it.
 #[derive(Debug)]
 pub(super) struct Room {
     _one: OwnedSemaphorePermit,
@@ -47,12 +48,12 @@ impl Hands {
     /// Counts a request at a callback.
     ///
     /// # Errors
-    /// In how many seconds the next one is taken, when it is one too many.
+    /// The seconds until the next request is accepted, when this one exceeds the rate.
     pub(super) fn count(&self, id: &SubscriptionId) -> Result<(), u64> {
         rate::count(&self.one(id).limiter)
     }
 
-    /// Room for a payload at a callback, if there is any now.
+    /// A permit for a payload at a callback, if one is free now.
     pub(super) fn room(&self, id: &SubscriptionId) -> Option<Room> {
         let one = Arc::clone(&self.one(id).room).try_acquire_owned().ok()?;
         let all = Arc::clone(&self.room).try_acquire_owned().ok()?;
@@ -72,7 +73,7 @@ impl Hands {
     }
 
     fn callbacks(&self) -> MutexGuard<'_, HashMap<SubscriptionId, Arc<One>>> {
-        // Single insertions and removals: what a panicking thread left is whole.
+        // Each change is a single insertion or removal, so the map is consistent even after a panic.
         self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

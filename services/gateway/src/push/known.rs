@@ -1,4 +1,4 @@
-//! Whose callback a path is.
+//! Maps callback paths to subscriptions.
 
 use std::sync::Arc;
 
@@ -7,29 +7,30 @@ use websub::PushKey;
 
 use super::Callbacks;
 
-/// What is known of a path.
+/// The lookup result of a path.
 pub(super) enum Known<'a> {
-    /// It is the callback of a subscription, under this key.
+    /// The callback of a subscription.
     Of {
         /// The subscription.
         subscription: Arc<Subscription>,
-        /// The key that its secret follows from.
+        /// The key from which the secret of the subscription is derived.
         key: &'a PushKey,
     },
-    /// It was the callback of one that is at its end: nobody else could have come to it.
+    /// The callback of an ended subscription. Only its hub could know the path.
     Gone,
-    /// It never was any.
+    /// Not a callback.
     Nothing,
-    /// More come to it than are looked after; the next one is in so many seconds.
+    /// Too many requests for the path. The next one is accepted in so many seconds.
     Flooding(u64),
 }
 
 impl Callbacks {
-    /// Finds the subscription of a path. Nobody is asked for a path that does not have the part that nobody can guess, so that guessing
-    /// costs the fleet nothing; for one that has it, no more often than hubs may come, also when the subscription has ended.
+    /// Finds the subscription of a path. A path without the unguessable part causes no request to the control store, so
+    /// guesses cost the fleet nothing. For a path that has it, lookups are limited to the rate of hubs, even after the
+    /// subscription has ended.
     ///
     /// # Errors
-    /// When it is not in the view, and what is shared cannot be asked.
+    /// When the subscription is not in the view, and the control store cannot be read.
     pub(super) async fn known(&self, id: &str, part: &str) -> Result<Known<'_>, ControlError> {
         let Ok(id) = id.parse::<SubscriptionId>() else { return Ok(Known::Nothing) };
         let keys = self.0.push.keys();
@@ -51,7 +52,8 @@ impl Callbacks {
         Ok(if is_under(&subscription, key) { Known::Of { subscription, key } } else { Known::Nothing })
     }
 
-    /// The subscription as it is, and not as it was a few milliseconds ago: a hub may come while the request for it is still open.
+    /// Reads the current record from the control store. The view may lag by milliseconds, and a hub may call back while
+    /// the subscription request is still open.
     pub(super) async fn read(&self, id: &SubscriptionId) -> Result<Option<Arc<Subscription>>, ControlError> {
         match self.0.subscriptions.get(id).await {
             Ok(found) => Ok(Some(found.value)),

@@ -1,8 +1,9 @@
-//! The callbacks: where hubs ask whether a subscription was meant, and deliver what it brings. Strangers reach them, without a token; what
-//! lets them in is that they know where to go, and what they sign.
+//! Callbacks of hubs: verification of a subscription, and delivery of notifications. They are public and need no token.
+//! A hub proves itself by the unguessable path and by its signature.
 //!
-//! The story: `known` finds the subscription of a path, `verify` answers a hub's question, `deliver` judges a delivery and queues it; `hands`
-//! keeps any one hub from taking all there is, and `tally` tells the fleet what came.
+//! The steps: `known` finds the subscription of a path, `verify` answers a verification request, `deliver` checks a
+//! delivery and queues it. `hands` keeps one hub from using up all capacity, and `tally` reports the counts to the
+//! fleet.
 
 mod deliver;
 mod hands;
@@ -34,32 +35,32 @@ use hands::Hands;
 use tally::Tally;
 pub(crate) use verdict::Verdict;
 
-/// Where a callback lies below the public address.
+/// The path of a callback below the public address.
 const PATH: &str = "/push/{subscription}/{part}";
-/// Deliveries of one subscription that are received at a time: one hub that is slow, or hostile, leaves room for the others.
+/// Deliveries of one subscription that are received at a time. So a slow or hostile hub leaves capacity for the others.
 const AT_A_TIME_EACH: usize = 8;
 
-/// How often a payload is held while it is queued, at most: as it came, as text, within a message that is written, whose room is doubled when it is full, and as what is
-/// sent.
+/// The most copies of a payload in memory while it is queued: as received, as text, as sent, and within a serialized
+/// message, whose buffer doubles when it is full.
 const COPIES: usize = 6;
 
-/// What the callbacks are told of themselves.
+/// Limits of the callbacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// The longest payload, in bytes.
     pub(crate) body_bytes: usize,
-    /// How long it may take to arrive.
+    /// The time limit for the payload.
     pub(crate) body_time: Duration,
-    /// Requests in a second at one callback; twice as many may come at once.
+    /// Requests per second at one callback, with bursts of twice as many.
     pub(crate) per_second: NonZeroU32,
-    /// Payloads in hand at a time.
+    /// Payloads that are processed at a time.
     pub(crate) at_a_time: usize,
-    /// How long a payload may take to be queued.
+    /// The time limit for queueing a payload.
     pub(crate) queue_time: Duration,
 }
 
 impl Limits {
-    /// The most memory that deliveries take while they are taken in.
+    /// The most memory that deliveries take while they are received.
     pub(crate) fn memory_bytes(&self) -> usize {
         COPIES * self.body_bytes * self.at_a_time
     }
@@ -111,7 +112,7 @@ impl Callbacks {
         }))
     }
 
-    /// Their routes: one, and no door before it.
+    /// The single route of the callbacks. It needs no authentication.
     pub(crate) fn router(&self) -> Router {
         Router::new()
             .route(PATH, get(verify::verify).post(deliver::deliver))
@@ -119,7 +120,7 @@ impl Callbacks {
             .with_state(self.clone())
     }
 
-    /// Tells the fleet every few seconds what came. Ends with `stop`, having told the rest.
+    /// Reports the counts to the fleet every few seconds. After `stop`, it reports the rest and ends.
     pub(crate) async fn keep_tally(self, stop: CancellationToken) {
         self.0.tally.keep(&self.0.subscriptions, &*self.0.clock, &stop).await;
     }

@@ -1,4 +1,5 @@
-//! What came at the callbacks, told to the fleet every few seconds: a write for each delivery would cost more than the delivery.
+//! Counts of deliveries, written to the control store every few seconds. A write per delivery would cost more than the
+//! delivery.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Verdict;
 
-/// How often it is told.
+/// The interval of the reports.
 const TELL: Duration = Duration::from_secs(5);
 
-/// What came since it was told last.
+/// Counts since the last report.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<HashMap<SubscriptionId, Received>>);
 
@@ -51,7 +52,8 @@ impl Tally {
         }
     }
 
-    /// Tells all of it. What cannot be told now is forgotten: it is for people to look at, and the metrics have it too.
+    /// Writes all counts. If a write fails, its counts are dropped: they only inform operators, and the metrics have
+    /// them too.
     pub(super) async fn tell(&self, subscriptions: &Subscriptions, now: Timestamp) {
         let counted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, received) in counted {

@@ -1,4 +1,4 @@
-//! Callbacks over HTTP: real subscriptions in NATS, a bus in this process, and whoever comes by.
+//! Callbacks over HTTP: real subscriptions in NATS, a bus in this process, and honest and hostile clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::*;
 const TOPIC: &str = "http://example.com/change/";
 const BODY: &str = "<urlset/>";
 
-/// Callbacks that listen, and a subscription among them.
+/// Listening callbacks with one subscription.
 struct Case {
     push: Push,
     control: Control,
@@ -32,7 +32,7 @@ struct Case {
 }
 
 impl Case {
-    /// With a subscription that its hub is asked for.
+    /// With a subscription that was requested from its hub.
     async fn asked() -> Self {
         Self::with(Limits {
             body_bytes: 1_000,
@@ -82,7 +82,7 @@ impl Case {
         Self { push, control, bus, callbacks, metrics, address, id }
     }
 
-    /// The same, and its hub has verified.
+    /// With a subscription that its hub has verified.
     async fn active() -> Self {
         let case = Self::asked().await;
         assert_eq!(
@@ -113,14 +113,14 @@ impl Case {
         self.say(&format!("{head}{body}")).await.0
     }
 
-    /// Says something, and reads the answer to its end.
+    /// Sends a text, and reads the response to its end.
     async fn say(&self, text: &str) -> (u16, String) {
         let mut line = TcpStream::connect(self.address).await.unwrap();
         line.write_all(text.as_bytes()).await.unwrap();
         answer(line).await
     }
 
-    /// What is queued now.
+    /// The messages in the queue.
     async fn queued(&self) -> Vec<Notice> {
         let filter = Filter::Notices(source());
         self.bus.open(ConsumerSpec::new(filter.clone(), 10, Duration::from_secs(60), 5)).await.unwrap();
@@ -155,7 +155,7 @@ fn question(mode: &str, topic: &str) -> String {
     query
 }
 
-/// The status and the body of an answer; 0 where there is none.
+/// The status and the body of a response; 0 where there is none.
 async fn answer(mut line: TcpStream) -> (u16, String) {
     let mut text = String::new();
     let _ = line.read_to_string(&mut text).await;

@@ -1,38 +1,38 @@
-//! What became of a delivery.
+//! The result of a delivery.
 
-/// What became of a delivery. The first three were taken.
+/// The result of a delivery. The first three were accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
-    /// It is queued for the owner of its Source.
+    /// Queued for the owner of the Source.
     Queued,
-    /// The very same was queued a short while before.
+    /// Duplicate of a delivery that was queued shortly before.
     Doubled,
-    /// It has no signature, and its Source admits such ones: its Source is looked at.
+    /// Unsigned, which the Source's spec accepts: the Source got a hint.
     Hinted,
-    /// It has no signature: dropped.
+    /// Dropped: it has no signature.
     Unsigned,
-    /// It has one that nobody can read: dropped.
+    /// Dropped: its signature cannot be parsed.
     Unreadable,
-    /// Its signature is wrong: dropped.
+    /// Dropped: its signature is wrong.
     Forged,
-    /// It says that it belongs to another channel: dropped.
+    /// Dropped: it names another channel.
     Misdirected,
     /// There is no such callback.
     Unknown,
-    /// The subscription is at its end.
+    /// The subscription has ended.
     Ended,
-    /// It is longer than a payload may be.
+    /// The payload is too long.
     Oversized,
     /// It did not arrive in time, or broke off.
     Slow,
-    /// More came at this callback than is taken.
+    /// The callback's rate or capacity is exceeded.
     Flooding,
-    /// It could not be queued: the hub is to send it again.
+    /// It could not be queued. The hub should send it again.
     NotQueued,
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub(crate) const ALL: [Self; 13] = [
         Self::Queued,
         Self::Doubled,
@@ -49,7 +49,7 @@ impl Verdict {
         Self::NotQueued,
     ];
 
-    /// Its name among the metrics.
+    /// The label value in the metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",

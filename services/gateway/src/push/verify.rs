@@ -1,4 +1,4 @@
-//! A hub asks whether a subscription, or its end, was meant (WebSub, 5.3), or says no (5.2).
+//! A hub asks whether a subscription, or its end, was intended (WebSub, 5.3), or denies it (5.2).
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -9,7 +9,7 @@ use websub::{Intent, Mode};
 use super::Callbacks;
 use super::known::Known;
 
-/// `GET` at a callback. Whatever was not asked for is answered alike.
+/// `GET` at a callback. All requests that the fleet did not intend get the same response.
 pub(super) async fn verify(
     State(callbacks): State<Callbacks>,
     Path((id, part)): Path<(String, String)>,
@@ -31,7 +31,7 @@ pub(super) async fn verify(
             }
             answer(&callbacks, &subscription.id, intent).await
         }
-        // Nobody wants anything there any more: that is what the hub asks, once more.
+        // The subscription has ended, so a repeated question about its end gets a yes.
         (Known::Gone, Intent::Verify { mode: Mode::Unsubscribe, challenge, .. }) => echo(challenge),
         (Known::Gone, Intent::Denied { .. }) => StatusCode::OK.into_response(),
         (Known::Gone, Intent::Verify { mode: Mode::Subscribe, .. }) => StatusCode::NOT_FOUND.into_response(),
@@ -64,7 +64,7 @@ async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> R
     }
 }
 
-/// A yes: the challenge, which is a stranger's text and nothing that a browser may make something of.
+/// A yes: the response echoes the challenge. It is untrusted text, so browsers must not interpret it.
 fn echo(challenge: String) -> Response {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let as_it_is = HeaderValue::from_static("nosniff");

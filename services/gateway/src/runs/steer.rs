@@ -1,4 +1,4 @@
-//! `/v1/sources/{source}/runs/{run}/…`: a run waits, goes on, ends, or may do more.
+//! `/v1/sources/{source}/runs/{run}/…`: pauses, resumes, cancels or approves a run.
 
 use api::{Run, Submit};
 use axum::extract::{Path, State};
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
-/// Has a run wait.
+/// Pauses a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
@@ -24,7 +24,7 @@ pub(crate) async fn pause(
     Ok(Json(present(&gateway, &run)))
 }
 
-/// Has a run go on.
+/// Resumes a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
@@ -36,7 +36,7 @@ pub(crate) async fn resume(
     Ok(Json(present(&gateway, &run)))
 }
 
-/// Has a run end.
+/// Cancels a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
@@ -48,7 +48,8 @@ pub(crate) async fn cancel(
     Ok(Json(present(&gateway, &run)))
 }
 
-/// Gives the operator's word after the guard has stopped a run: asks for the same run again, which may delete more than the guard allows.
+/// Approves the deletions after the deletion guard stopped a run. This requests the same run again, which may delete
+/// more than the guard allows.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
     responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),

@@ -1,4 +1,4 @@
-//! Files of tokens, which are read again when they change.
+//! Token files, which are reread when they change.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Role};
 
-/// How often the file is looked at. A mounted secret that is replaced is a symbolic link set anew, so its content is compared.
+/// The interval of checks for a changed file. Its content is compared, because a mounted secret is replaced by setting
+/// a symbolic link anew.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The shortest token that nobody guesses.
+/// The shortest token that cannot be guessed.
 const LEAST_CHARACTERS: usize = 16;
 /// The largest file: far more tokens than a fleet has operators.
 const LARGEST_FILE: u64 = 1024 * 1024;
@@ -31,8 +32,8 @@ struct Line {
     sha256: Option<String>,
 }
 
-/// Reads a file again when it changes, until `stop`, and has what it says taken. A file that cannot be read, or makes no sense, changes
-/// nothing: those who could ask before still can, and the log says so.
+/// Rereads a file when it changes, until `stop`, and applies its content. An unreadable or invalid file changes
+/// nothing: existing tokens stay valid, and the log says so.
 pub(crate) async fn follow(
     path: PathBuf,
     what: &str,
@@ -70,10 +71,10 @@ pub(crate) async fn follow(
     }
 }
 
-/// A file of secrets.
+/// Reads a file of secrets.
 ///
 /// # Errors
-/// When it cannot be read, or is larger than any such file.
+/// When the file cannot be read, or is larger than any such file.
 pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     let place = || format!("cannot read the tokens in {}", path.display());
     let length = std::fs::metadata(path).with_context(place)?.len();
@@ -85,9 +86,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(place)
 }
 
-/// Reads a file. A token that was there before keeps its count of requests.
+/// Parses a file. A token that was known before keeps its count of requests.
 pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::Result<Vec<Caller>> {
-    // The parser quotes what it does not understand, and here that may be a token.
+    // The parser's message would quote the invalid text, which may be a token.
     let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
         bail!("it is no list of tokens, each with name, role (read, operate, admin), and sha256 or token")
     };
@@ -107,10 +108,10 @@ pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::
     Ok(callers)
 }
 
-/// The digest of a token that stands in a file in clear or as its digest; none where there is none.
+/// The digest of a token that the file has in clear or as its digest. None where the entry has neither.
 ///
 /// # Errors
-/// When it could be guessed, is no digest, or stands there in both ways. No message repeats it.
+/// When the token could be guessed, the digest is malformed, or the entry has both. No message repeats it.
 pub(crate) fn digest(
     name: &str,
     token: Option<String>,

@@ -3,7 +3,8 @@ use model::RunId;
 
 use super::*;
 
-/// Runs that began every 100 seconds and took 10, oldest first, with what they stored and whether all was in step then.
+/// Runs that began every 100 seconds and took 10, oldest first. Each has a number of stored resources, and whether the
+/// Source was in sync then.
 fn runs(of: &[(u64, bool)]) -> Vec<Run> {
     let mut runs: Vec<Run> = (0..)
         .zip(of)

@@ -1,4 +1,4 @@
-//! What an operator says about problems: the forms, what becomes of them, and what was said and waits.
+//! Operator actions on problems: the forms, their submission, and the queued actions.
 
 use api::{About, Ignore, ProblemGroup, Retry, Word};
 use axum::extract::{Path, State};
@@ -16,7 +16,7 @@ use crate::state::Gateway;
 use crate::tokens::Caller;
 use crate::words;
 
-/// What may be said about a group.
+/// The forms with the actions on a group.
 pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
     let which = format!("{} ({})", group.reason, group.about);
     let note = format!("note-{}-{}", group.reason, group.about);
@@ -45,7 +45,7 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
     }
 }
 
-/// What was said, and not taken up yet.
+/// The queued actions, which the owner has not taken up yet.
 pub(super) fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="said" {
@@ -66,7 +66,7 @@ pub(super) fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp)
     }
 }
 
-/// Has problems tried again.
+/// Queues a retry of problems.
 pub(in crate::console) async fn retry(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -79,7 +79,7 @@ pub(in crate::console) async fn retry(
     Ok(heard(&source))
 }
 
-/// Has problems left alone, or not any more.
+/// Queues an action to ignore problems, or to stop ignoring them.
 pub(in crate::console) async fn ignore(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -96,7 +96,7 @@ fn heard(source: &str) -> Redirect {
     Redirect::to(&format!("{HOME}/sources/{source}/problems?said=true"))
 }
 
-/// Which problems a form means.
+/// The problems that a form selects.
 fn meant(fields: &Fields) -> Result<About, Refusal> {
     let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
     Ok(About {
