@@ -1,4 +1,4 @@
-//! Counts what a fetcher with many idle lanes asks of the server. For orientation only.
+//! Counts the requests that a fetcher with many idle origin queues sends to the server. For orientation only.
 //!
 //! ```sh
 //! cargo run --release -p bus --example idle_lanes -- 1000
@@ -17,7 +17,7 @@ use testkit::servers::NatsFixture;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How long is counted.
+/// The duration of the count.
 const COUNTED: Duration = Duration::from_secs(30);
 
 fn lane(n: usize) -> Lane {

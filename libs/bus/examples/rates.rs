@@ -1,5 +1,5 @@
-//! Prints how fast one connection publishes, pulls and acknowledges messages of 1 KB. For orientation only: client and server
-//! share this machine.
+//! Prints how fast one connection publishes, pulls and acknowledges messages of 1 KB. For orientation only: client and
+//! server share this machine.
 //!
 //! ```sh
 //! cargo run --release -p bus --example rates
@@ -15,7 +15,7 @@ use testkit::servers::NatsFixture;
 use tokio::time::Instant;
 
 const MESSAGES: usize = 20_000;
-/// Calls under way at a time.
+/// Concurrent calls.
 const SIDE_BY_SIDE: usize = 256;
 const BATCH: usize = 256;
 

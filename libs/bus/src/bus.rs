@@ -1,4 +1,4 @@
-//! The trait that both buses keep.
+//! The trait that both buses implement.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,113 +11,115 @@ use tokio::sync::watch;
 
 use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Payload, Place, Queue};
 
-/// The longest payload that any bus takes, in bytes: a NATS server's default of 1 MiB, less room for headers.
+/// The longest payload that any bus accepts, in bytes: a NATS server's default of 1 MiB, less room for headers.
 pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
 
-/// The active lanes, each with the consumer that is open for it.
+/// The open origin queues, each with its consumer.
 pub type Lanes = Arc<BTreeMap<Lane, ConsumerSpec>>;
 
-/// What became of a published message.
+/// The result of a publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// A message of this name was queued before, so this one was left out. That is a success.
+    /// A message with this ID was queued before, so this one was dropped. That counts as success.
     pub duplicate: bool,
 }
 
-/// How much lies in the queues of a filter.
+/// The number of messages in the queues of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depth {
-    /// Messages that were not handed out yet.
+    /// Messages that were not delivered yet.
     pub waiting: usize,
-    /// Messages that were handed out and not settled, resting ones among them.
+    /// Messages that were delivered and not settled, including those that wait for redelivery.
     pub in_flight: usize,
 }
 
-/// Queues between the stages: at least once, bounded, acknowledged last.
+/// Queues between the stages. They are bounded, deliver at least once, and workers acknowledge last.
 ///
-/// A message is kept from the moment [`publish`](Self::publish) returns until a worker acknowledges it, whoever dies in
-/// between. It is therefore handed out more than once at times, and every stage is idempotent.
+/// The bus keeps a message from the return of [`publish`](Self::publish) until a worker acknowledges it, even if
+/// processes die in between. So it delivers some messages more than once, and every stage must be idempotent.
 ///
-/// All futures may be dropped at any point. A `publish` that was dropped may have queued its message or not: send it again
-/// under the same name. Messages on their way to a `pull` that was dropped are handed out again.
+/// All futures may be dropped at any point. A dropped `publish` may have queued its message or not: send it again with
+/// the same ID. Messages on their way to a dropped `pull` are redelivered.
 #[async_trait]
 pub trait Bus: Debug + Send + Sync {
-    /// Opens the consumer of a filter, or changes the one that is open: a lane's limit may rise and fall. A lane that is
-    /// opened shows up in [`lanes`](Self::lanes). Messages that were published before are handed out too.
+    /// Opens the consumer of a filter, or changes the open one: the limit of an origin queue may rise and fall. An
+    /// origin queue that is opened appears in [`lanes`](Self::lanes). Messages that were published before are delivered
+    /// too.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError>;
 
-    /// Closes the consumer of a filter, and takes a lane out of [`lanes`](Self::lanes). Says whether it is closed: one that
-    /// still has messages stays open, so none is left where nobody looks.
+    /// Closes the consumer of a filter, and removes an origin queue from [`lanes`](Self::lanes). Returns whether it is
+    /// closed: a consumer that still has messages stays open, so that no message is left without a consumer.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn close(&self, filter: &Filter) -> Result<bool, BusError>;
 
-    /// The active lanes, and a way to wait for a change of them; fetchers learn of new lanes by it.
+    /// Watches the open origin queues. Fetchers learn of new ones from it.
     fn lanes(&self) -> watch::Receiver<Lanes>;
 
-    /// A place at an origin, for a request that no job asks for: it counts as one more in flight, as long as the place is held,
-    /// whoever works on the jobs of the lane. `limit` is what the origin allows where the lane is not open; otherwise its
-    /// consumer's limit holds. Waits until one of the places is free, which are one less than the limit, and four at
-    /// most, and then until the jobs that are out leave room for it: no job is handed out meanwhile that would take it.
+    /// Acquires a permit for a request to an origin outside of jobs. It counts as one more in flight while it is held,
+    /// among the jobs of all workers of the origin queue. If the origin queue is open, the limit of its consumer holds,
+    /// else `limit`. There is one permit less than the limit, and four at most. The call waits until one is free, and
+    /// then until the jobs in flight leave room for it. Meanwhile no job is delivered that would take that room.
     ///
-    /// Dropped, the place is given back. That of a process that died is free again after a quarter of a minute. A holder
-    /// waits for nobody's jobs while it has one, or it may wait for ever: with a limit of one, none are handed out.
+    /// Dropping the permit returns it. The permit of a dead process is free again after 15 seconds. A holder must not
+    /// wait for jobs, or it may wait for ever: with a limit of one, no job is delivered meanwhile.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError>;
 
-    /// A place at an origin for one who works on a job of its lane and could do with a further request, if there is one to spare
-    /// now: the lane is open, no job waits for a slot, and one is free. Nobody is waited for, so a job may be in hand. It counts
-    /// as any other [`place`](Self::place), but one place is never given in this way: those who wait for one find it. Of a limit of one or
-    /// two there is never any to spare. To be given back after a while, so that jobs that have come meanwhile have their turn.
+    /// Acquires a spare permit for a further request by a worker that has a job of the origin queue, if one is free
+    /// now. The origin queue must be open, no job may wait for a slot, and one slot must be free. The call does not
+    /// wait, so the worker may hold its job. A spare permit counts as any other [`place`](Self::place), but one permit
+    /// is never given as a spare, so that other callers find it. A limit of one or two leaves no spare permits. The
+    /// worker must return the permit after a while, so that newer jobs get their turn.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError>;
 
-    /// Queues a message. A queue that is full makes its publishers wait until something in it is acknowledged; queues do not
-    /// wait for each other. Whoever both feeds a queue and drains what comes of it must not await this without draining.
+    /// Queues a message. If the queue is full, the publisher waits until a message in it is acknowledged. Queues do not
+    /// wait for each other. A task that both feeds a queue and drains its results must not await this without draining.
     ///
-    /// A bus within one process need not write it, and takes no longer one than any other.
+    /// An in-process bus need not serialize the message. It accepts no longer message than any other bus.
     ///
     /// # Errors
     /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`]; [`BusError::Unavailable`].
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError>;
 
-    /// Takes up to `max` messages, as soon as there is one; none when `wait` is over. Messages to be handed out again come
-    /// first. One that was handed out too often is moved to its Source's dead letters instead, here and now.
+    /// Takes up to `max` messages, as soon as there is one; none when `wait` is over. Redeliveries come first. A
+    /// message that was delivered too often moves to the dead letters of its Source instead, within this call.
     ///
     /// # Errors
     /// [`BusError::NotOpen`]; [`BusError::Unavailable`].
     async fn pull(&self, filter: &Filter, max: usize, wait: Duration) -> Result<Vec<Delivery>, BusError>;
 
-    /// Waits, where messages end with this process, until none lies in the queues of a filter or is out: whoever goes on only then has
-    /// one message less to make again should all end now. Messages that outlive the process are waited for by nobody.
+    /// On a bus that ends with this process, waits until no message of a filter is queued or in flight. A caller that
+    /// waits first loses less work if the process ends now. On a bus that outlives the process, it returns at once.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError>;
 
-    /// Drops the fetch jobs of a Source, in all lanes: its new owner plans from the catalog, where they stand as pending.
-    /// Jobs that are being worked on are finished and not handed out again. Returns how many were dropped from the queues.
+    /// Drops the fetch jobs of a Source at all origins. Its new owner plans from the catalog, where they are pending
+    /// records. Jobs in flight are finished and not redelivered. Returns how many were dropped from the queues.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn purge(&self, source: &SourceId) -> Result<usize, BusError>;
 
-    /// How much lies in the queues of a filter; nothing in those that nobody used.
+    /// The number of messages in the queues of a filter. Queues that were never used have none.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn depth(&self, filter: &Filter) -> Result<Depth, BusError>;
 
-    /// How many messages of a Source are under way: waiting or handed out, in the queues of every stage. Notices and dead letters
-    /// do not count. A message that moves on meanwhile is counted once at least, so none is overlooked.
+    /// The number of messages of a Source that are queued or in flight in all stages, without Change Notifications and
+    /// dead letters. A message that moves on meanwhile is counted at least once, so none is missed.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].

@@ -1,37 +1,38 @@
-//! Messages that were given up, kept for a person to look at.
+//! Dead letters: messages that were given up, kept for operators.
 
 use model::SourceId;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bus, BusError, Message, MessageId, Payload, Queue};
 
-/// The most of a payload that is kept. Even with every byte escaped, the letter stays under the bus's limit.
+/// The most payload bytes of a dead letter. Even with every byte escaped, the dead letter stays under the limit of the
+/// bus.
 const KEPT: usize = 128 * 1024;
 
 /// A message that was given up, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// The name of the message.
+    /// The ID of the message.
     pub id: MessageId,
-    /// The subject it was published under.
+    /// The subject that it was published under.
     pub subject: String,
-    /// How often it was handed out.
+    /// The number of deliveries.
     pub attempts: u32,
     /// Why it was given up.
     pub why: String,
     /// The length of its payload, in bytes.
     pub length: usize,
-    /// Its payload, of which at most the first 128 KiB are kept.
+    /// Its payload, at most the first 128 KiB.
     pub payload: DeadPayload,
 }
 
-/// The payload of a dead letter, as readable as it can be.
+/// The payload of a dead letter, as readable as possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeadPayload {
-    /// It is text.
+    /// Text.
     Text(String),
-    /// It is not: base64.
+    /// Binary data, in base64.
     Base64(String),
 }
 
@@ -41,9 +42,9 @@ impl model::Message for DeadLetter {
 }
 
 impl DeadLetter {
-    /// The letter for `message`.
+    /// The dead letter of `message`.
     pub fn new(message: &Message, why: impl Into<String>) -> Self {
-        // A person reads it: as it goes over a wire, whether it did or not.
+        // Operators read it, so it is serialized even if the bus did not do that.
         let payload = message.payload.to_bytes();
         Self {
             id: message.id.clone(),
@@ -55,13 +56,13 @@ impl DeadLetter {
         }
     }
 
-    /// The letter for a message that was handed out too often, and its reason.
+    /// The dead letter of a message that was delivered too often, and its reason.
     pub(crate) fn worn(message: &Message) -> (Self, String) {
         let why = format!("handed out {} times and never acknowledged", message.attempt);
         (Self::new(message, &why), why)
     }
 
-    /// Queues a letter for `message` among the dead letters of its Source. After that the message may be dropped.
+    /// Queues a dead letter of `message` for its Source. After that the message may be dropped.
     ///
     /// # Errors
     /// [`BusError::Unavailable`]: the message must not be dropped then.
@@ -72,7 +73,8 @@ impl DeadLetter {
         Ok(())
     }
 
-    /// Where the letter goes, under which name, and as what. A message that is buried twice makes one letter.
+    /// The queue, the ID and the payload of the dead letter. A message that is dead-lettered twice makes one dead
+    /// letter.
     pub(crate) fn addressed(&self, source: &SourceId) -> (Queue, MessageId, Payload) {
         let queue = Queue::Dead { source: source.clone() };
         (queue, self.id.of_letter(), model::encode(self).into())
@@ -93,7 +95,7 @@ impl DeadPayload {
     }
 }
 
-/// Says that a message was given up.
+/// Logs that a message was given up.
 pub(crate) fn log(message: &Message, why: &str) {
     tracing::error!(
         message.id = %message.id, queue = %message.queue, attempts = message.attempt, why,

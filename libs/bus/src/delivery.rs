@@ -1,4 +1,4 @@
-//! A message in a worker's hands.
+//! A message that was delivered to a worker.
 
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -9,21 +9,21 @@ use async_trait::async_trait;
 
 use crate::{BusError, MessageId, Payload, Queue};
 
-/// What a worker gets to read.
+/// The message, as a worker reads it.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// The name it was published under.
+    /// The ID it was published under.
     pub id: MessageId,
-    /// Where it was published.
+    /// The queue it was published to.
     pub queue: Queue,
-    /// What was published.
+    /// The payload.
     pub payload: Payload,
-    /// Which delivery this is, from 1.
+    /// The number of this delivery, from 1.
     pub attempt: u32,
 }
 
-/// A message in a worker's hands. Dropped without a word, it counts as held by a worker that died: it is handed out again,
-/// at the latest when the consumer's `ack_wait` is over.
+/// A message that was delivered to a worker. Dropping it without settling counts as the death of the worker: the
+/// message is redelivered, at the latest after the consumer's `ack_wait`.
 #[derive(Debug)]
 pub struct Delivery {
     message: Message,
@@ -31,51 +31,51 @@ pub struct Delivery {
     settled: AtomicBool,
 }
 
-/// How a delivery is answered: the part that each bus brings.
+/// Settles a delivery: the part that each bus implements.
 ///
-/// A delivery whose `ack_wait` is over may still be acknowledged or terminated, since its work is done: the message is not
-/// handed out again. Any other late answer costs another delivery at most.
+/// A delivery whose `ack_wait` is over may still be acknowledged or terminated, since its work is done: the message is
+/// not redelivered. Any other late answer costs another delivery at most.
 #[async_trait]
 pub trait Receipt: Debug + Send + Sync {
     /// The message is done.
     async fn ack(&self) -> Result<(), BusError>;
-    /// The message is to be handed out again, not before `delay` has passed.
+    /// Redeliver the message, not before `delay` has passed.
     async fn nak(&self, delay: Duration) -> Result<(), BusError>;
     /// The worker lives: `ack_wait` starts anew.
     async fn progress(&self) -> Result<(), BusError>;
-    /// The message is never to be handed out again.
+    /// Never redeliver the message.
     async fn term(&self) -> Result<(), BusError>;
-    /// The delivery was dropped without an answer. Where nothing can be done at once, `ack_wait` will tell.
+    /// The delivery was dropped without an answer. A bus that cannot act at once relies on `ack_wait`.
     fn abandon(&self) {}
 }
 
 impl Delivery {
-    /// The delivery of `message`, to be answered through `receipt`.
+    /// The delivery of `message`, to be settled through `receipt`.
     pub fn new(message: Message, receipt: Box<dyn Receipt>) -> Self {
         Self { message, receipt, settled: AtomicBool::new(false) }
     }
 
-    /// The message is done, and what follows from it is safe: the last thing a worker does.
+    /// The message is done, and its results are stored. This is the last step of a worker.
     ///
     /// # Errors
-    /// [`BusError::Unavailable`]: it will be handed out again.
+    /// [`BusError::Unavailable`]: it will be redelivered.
     pub async fn ack(&self) -> Result<(), BusError> {
         self.receipt.ack().await?;
         self.settled.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Not now: the message is handed out again, not before `delay` has passed. It keeps its place among those in flight.
+    /// Requests a redelivery, not before `delay` has passed. Until then the message counts as in flight.
     ///
     /// # Errors
-    /// [`BusError::Unavailable`]: it will be handed out again when `ack_wait` is over.
+    /// [`BusError::Unavailable`]: it will be redelivered when `ack_wait` is over.
     pub async fn nak(&self, delay: Duration) -> Result<(), BusError> {
         self.receipt.nak(delay).await?;
         self.settled.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Still working on it: `ack_wait` starts anew.
+    /// Reports that the work goes on: `ack_wait` starts anew.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
@@ -83,10 +83,10 @@ impl Delivery {
         self.receipt.progress().await
     }
 
-    /// Never again: the message is dropped. Bury it first ([`DeadLetter::bury`](crate::DeadLetter::bury)), or it is lost.
+    /// Drops the message for good. Dead-letter it first ([`DeadLetter::bury`](crate::DeadLetter::bury)), or it is lost.
     ///
     /// # Errors
-    /// [`BusError::Unavailable`]: it will be handed out again.
+    /// [`BusError::Unavailable`]: it will be redelivered.
     pub async fn term(&self) -> Result<(), BusError> {
         self.receipt.term().await?;
         self.settled.store(true, Ordering::Release);

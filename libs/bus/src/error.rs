@@ -1,4 +1,4 @@
-//! What can go wrong on the bus.
+//! Errors of the bus.
 
 use std::error::Error as StdError;
 
@@ -7,50 +7,50 @@ use crate::{Filter, Queue};
 /// Why the bus, or a worker on it, could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// Nobody opened the consumer, or it was closed since: open it before pulling from it.
+    /// The consumer was never opened, or was closed since. Open it before pulling from it.
     #[error("no consumer is open for {filter}: open it before pulling from it")]
     NotOpen {
-        /// What was asked for.
+        /// The filter of the consumer.
         filter: Filter,
     },
-    /// The message is larger than any server accepts: send a smaller one, no retry will help.
+    /// The message is larger than any server accepts. Send a smaller one; a retry does not help.
     #[error("a message of {bytes} bytes for {queue} is over the limit of {limit}: send less in one message")]
     TooLarge {
-        /// Where it was to go.
+        /// The target queue.
         queue: Queue,
         /// Its length.
         bytes: usize,
-        /// The longest that is accepted, in bytes.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// The server cannot be reached or refused: try again later.
+    /// The server is unreachable or refused. Retry later.
     #[error("the message bus cannot {action}: {source}; is the server up and reachable?")]
     Unavailable {
-        /// What was tried.
+        /// The action that failed.
         action: String,
-        /// What the client says.
+        /// The error of the client.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The server has no storage left for it: somebody has to make room, and then the same call succeeds.
+    /// The server has no storage left. Once the operator has freed some, the same call succeeds.
     #[error("the message bus cannot {action}: {why}")]
     NoRoom {
-        /// What was tried.
+        /// The action that failed.
         action: String,
-        /// What the server says, and what to do.
+        /// The message of the server, and what to do.
         why: String,
     },
-    /// The server, or its client, refuses for good: a person has to change something.
+    /// The server, or its client, refuses for good. An operator must change something.
     #[error("the message bus cannot {action}: {why}; trying again will not help")]
     Refused {
-        /// What was tried.
+        /// The action that failed.
         action: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         why: String,
     },
-    /// A handler asked for its worker to stop.
+    /// A handler stopped its worker.
     #[error("the worker of {filter} stopped: {why}")]
     Halted {
-        /// What it was pulling.
+        /// The filter that the worker was pulling from.
         filter: Filter,
         /// The handler's reason.
         why: String,

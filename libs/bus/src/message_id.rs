@@ -1,4 +1,4 @@
-//! The names of messages: told from the job they are about, and read back.
+//! IDs of messages: derived from their job, and parsed back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,45 +8,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::Queue;
 
-/// The name of a message, unique over all queues. Whoever sends the same message again gives it the same name, so
-/// that it is queued once.
+/// The ID of a message, unique over all queues. A sender that repeats a message gives it the same ID, so that it is
+/// queued once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MessageId(Arc<str>);
 
 impl Queue {
-    /// The name of the message about `job` in this queue: `<stage>-<job>`. A job has at most one message of this name in each stage.
+    /// The ID of the message about `job` in this queue: `<stage>-<job>`. A job has at most one message with this ID in
+    /// each stage.
     pub fn message_of(&self, job: JobId) -> MessageId {
         MessageId::new(format!("{}-{job}", self.stage()))
     }
 
-    /// The name of one of several messages about `job` in this queue: `<stage>-<job>.<part>`. Whoever works the job again
-    /// numbers them alike.
+    /// The ID of one of several messages about `job` in this queue: `<stage>-<job>.<part>`. A worker that repeats the
+    /// job must number them alike.
     pub fn part_of(&self, job: JobId, part: u32) -> MessageId {
         MessageId::new(format!("{}-{job}.{part}", self.stage()))
     }
 }
 
 impl MessageId {
-    /// The name `id`.
+    /// The ID with this text.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The name of the dead letter of the message of this name.
+    /// The ID of the dead letter of this message.
     pub fn of_letter(&self) -> Self {
         Self::new(format!("dead-{self}"))
     }
 
-    /// The job that the message is about, or the message in the letter: every stage names its messages after it, so a damaged
-    /// payload does not matter. None for a name that no stage gave.
+    /// The job of the message, or of the message in the dead letter. Every stage derives message IDs from the job, so a
+    /// damaged payload does not matter. None for an ID that no stage made.
     pub fn job(&self) -> Option<JobId> {
         let (_, job) = self.0.rsplit_once('-')?;
-        // No job's name has a dot in it.
+        // Job IDs contain no dot.
         job.split('.').next()?.parse().ok()
     }
 
-    /// The text itself.
+    /// The text of the ID.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What a message says: as it goes over a wire, or whole where it never leaves the process.
+//! The payload of a message: bytes from a server, or the message itself if it never leaves the process.
 
 use std::any::Any;
 use std::fmt;
@@ -9,10 +9,10 @@ use model::WireError;
 
 use crate::{BusError, MAX_PAYLOAD, Queue};
 
-/// What a message says: bytes that came over a wire, or the message itself where sender and reader are of one process. Readers see no
-/// difference ([`read`](Self::read)). Cheap to clone.
+/// The payload of a message: bytes from a server, or the message itself if sender and reader share a process. Readers
+/// see no difference ([`read`](Self::read)). Cheap to clone.
 ///
-/// A whole message is shared, never copied: a bus keeps one to hand it out again while a worker reads it.
+/// A message is shared, never copied. A bus keeps it for redelivery while a worker reads it.
 #[derive(Clone)]
 pub struct Payload(Form);
 
@@ -54,15 +54,16 @@ impl<M: model::Message> Whole for M {
 }
 
 impl Payload {
-    /// A message, to be written only where it leaves the process.
+    /// A message that is serialized only if it leaves the process.
     pub fn of<M: model::Message>(message: Arc<M>) -> Self {
         Self(Form::Whole(message))
     }
 
-    /// The message. It is read from the bytes, or is the very one that was sent: whoever wants to change it copies what it needs.
+    /// The message, parsed from the bytes or the very one that was sent. It is shared, so a reader that wants to change
+    /// it copies what it needs.
     ///
     /// # Errors
-    /// [`WireError`], the same for both: it is another message, a newer version, or none at all.
+    /// [`WireError`], the same for both forms: it is another message, a newer version, or no message at all.
     pub fn read<M: model::Message>(&self) -> Result<Arc<M>, WireError> {
         let whole = match &self.0 {
             Form::Written(bytes) => return model::decode(bytes).map(Arc::new),
@@ -78,7 +79,7 @@ impl Payload {
         })
     }
 
-    /// As it goes over a wire. A whole message is written each time.
+    /// The serialized form. A message is serialized anew each time.
     pub fn to_bytes(&self) -> Bytes {
         match &self.0 {
             Form::Written(bytes) => bytes.clone(),
@@ -86,7 +87,7 @@ impl Payload {
         }
     }
 
-    /// The same, as it comes from a wire: as bytes.
+    /// The same payload as bytes, as if a server had delivered it.
     #[must_use]
     pub fn written(self) -> Self {
         self.to_bytes().into()
@@ -97,8 +98,8 @@ impl Payload {
         matches!(self.0, Form::Written(_))
     }
 
-    /// Refuses what is too long for any bus, whether this one writes it or not: what one process can send, a fleet can. A whole
-    /// message that says that it is short enough is not written for that.
+    /// Refuses a payload that is too long for any bus, even if this bus does not serialize it. So whatever works in one
+    /// process works in a fleet. A message that knows that it is short enough is not serialized for the check.
     ///
     /// # Errors
     /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`].
@@ -158,7 +159,7 @@ mod tests {
 
     static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-    /// A message that counts how often it is written, and says how long it is, if it says that.
+    /// A message that counts how often it is serialized, and that may know its length.
     #[derive(Debug, PartialEq, Deserialize)]
     struct Counted {
         filling: String,

@@ -1,18 +1,18 @@
-//! A place at an origin, for a request that no job asks for.
+//! A permit for a request to an origin outside of jobs.
 
 use std::fmt::Debug;
 
-/// The most places at one origin that are given at a time, so that counting them costs little.
+/// The most permits at one origin, so that counting them stays cheap.
 pub(crate) const MOST_PLACES: usize = 4;
 
-/// A place among the requests that may be open at an origin, given back when dropped: see [`Bus::place`](crate::Bus::place).
+/// A permit for one open request at an origin. Dropping it returns it: see [`Bus::place`](crate::Bus::place).
 #[derive(Debug)]
 #[must_use = "a place that is dropped is given back"]
 pub struct Place {
     _held: Box<dyn Held>,
 }
 
-/// What a bus keeps for a place; its end gives the place back.
+/// The part of a permit that a bus implements. Dropping it returns the permit.
 pub(crate) trait Held: Debug + Send + Sync {}
 
 impl Place {
@@ -21,12 +21,13 @@ impl Place {
     }
 }
 
-/// How many places an origin has where `limit` requests may be open: one less, so that jobs go on beside them; at least one.
+/// The number of permits of an origin with `limit` open requests: one less than the limit, so that jobs go on; at least
+/// one.
 pub(crate) fn places_within(limit: usize) -> usize {
     limit.saturating_sub(1).clamp(1, MOST_PLACES)
 }
 
-/// How many of these are given to those who work on a job already: all but one.
+/// The number of these that may be spare permits for workers with a job: all but one.
 pub(crate) fn spare_within(limit: usize) -> usize {
     places_within(limit) - 1
 }

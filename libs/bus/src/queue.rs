@@ -1,53 +1,53 @@
-//! Where messages go, and what a worker takes.
+//! Queues of messages, and the filters that workers pull from.
 
 use std::fmt;
 
 use model::{Lane, SourceId};
 
-/// Where a message goes: a stage of the pipeline, for one Source.
+/// A queue of messages: a stage of the pipeline, for one Source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Queue {
-    /// Resources to be fetched from one origin.
+    /// Resources to fetch from one origin.
     Fetch {
         /// The origin.
         lane: Lane,
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
-    /// Bitstreams to be judged.
+    /// Bitstreams to verify.
     Verify {
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
-    /// Packages to be opened; what can only be read from its beginning is unpacked at once, which may take hours.
+    /// Packages to open. A package that can only be read from its beginning is unpacked at once, which may take hours.
     Open {
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
-    /// Slices of opened packages, to be read.
+    /// Slices of opened packages to read.
     Unpack {
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
-    /// What came of the Source's resources; its owner settles them.
+    /// Outcomes of the Source's resources; its owner settles them.
     Outcomes {
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
-    /// What hubs deliver about the Source's changes; its owner plans them. No stage follows from another here, so they do not count as under
-    /// way.
+    /// Change Notifications of hubs about the Source; its owner plans them. No later stage follows from them, so they
+    /// do not count as under way.
     Notices {
-        /// The Source they are about.
+        /// The Source.
         source: SourceId,
     },
     /// Messages of the Source that were given up, each a [`DeadLetter`](crate::DeadLetter).
     Dead {
-        /// The Source they belong to.
+        /// The Source.
         source: SourceId,
     },
 }
 
-/// What a worker takes. Every queue belongs to exactly one filter, so no two consumers overlap.
+/// The queues that a consumer takes from. Every queue belongs to exactly one filter, so no two consumers overlap.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Filter {
     /// Fetch jobs of one origin, of all Sources.
@@ -56,11 +56,11 @@ pub enum Filter {
     Verify,
     /// Unpack jobs of all Sources that open packages.
     Open,
-    /// Unpack jobs of all Sources that read slices: none of them waits behind a package that is being opened.
+    /// Unpack jobs of all Sources that read slices. None of them waits behind a package that is being opened.
     Unpack,
     /// The outcomes of one Source.
     Outcomes(SourceId),
-    /// What hubs deliver about one Source.
+    /// The Change Notifications of one Source.
     Notices(SourceId),
     /// The dead letters of one Source.
     Dead(SourceId),
@@ -80,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// The stage's name, which leads its subjects and the names of its messages.
+    /// The name of the stage, which prefixes its subjects and the IDs of its messages.
     pub(crate) fn stage(&self) -> &'static str {
         match self {
             Self::Fetch { .. } => "fetch",
@@ -93,7 +93,7 @@ impl Queue {
         }
     }
 
-    /// The filter that takes from it.
+    /// The filter of the queue.
     pub fn filter(&self) -> Filter {
         match self {
             Self::Fetch { lane, .. } => Filter::Fetch(lane.clone()),
@@ -106,7 +106,7 @@ impl Queue {
         }
     }
 
-    /// The Source its messages belong to.
+    /// The Source of the queue.
     pub fn source(&self) -> &SourceId {
         match self {
             Self::Fetch { source, .. }
@@ -121,7 +121,7 @@ impl Queue {
 }
 
 impl Filter {
-    /// The subjects it takes, with `*` where any Source will do.
+    /// The subjects of the filter, with `*` in place of the Source where it takes all Sources.
     pub fn subject(&self) -> String {
         match self {
             Self::Fetch(lane) => format!("fetch.{}.*", lane.token()),
@@ -165,7 +165,7 @@ mod tests {
         ]
     }
 
-    /// Whether a subject with `*` takes another, token by token.
+    /// Whether a subject with `*` matches another, token by token.
     fn takes(filter: &str, subject: &str) -> bool {
         let (filter, subject): (Vec<_>, Vec<_>) = (filter.split('.').collect(), subject.split('.').collect());
         filter.len() == subject.len() && filter.iter().zip(subject).all(|(f, s)| *f == "*" || *f == s)

@@ -1,4 +1,4 @@
-//! A job, handed to the next stage.
+//! Sends the message of a job to the next stage.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use model::JobId;
 
 use crate::{Bus, BusError, Payload, Published, Queue};
 
-/// Queues a message about `job`, under the name that its stage gives it: sent again, it is queued once.
-/// Where its reader is of the same process, that gets this very message.
+/// Queues a message about `job`, with an ID derived from its stage. If it is sent again, it is queued once. A reader in
+/// the same process gets this very message.
 ///
 /// # Errors
 /// [`BusError::TooLarge`], [`BusError::Unavailable`].
@@ -21,7 +21,7 @@ pub async fn send<M: model::Message>(
     bus.publish(queue, id, Payload::of(message)).await
 }
 
-/// Queues one of several messages about `job`, under the name of its `part`: sent again, it is queued once.
+/// Queues one of several messages about `job`, with an ID that includes `part`. If it is sent again, it is queued once.
 ///
 /// # Errors
 /// As [`send`].

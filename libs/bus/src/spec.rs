@@ -1,10 +1,10 @@
-//! How the messages of a filter are handed out.
+//! The delivery settings of a consumer.
 
 use std::time::Duration;
 
 use crate::Filter;
 
-/// How the messages of a filter are handed out, over all its workers together.
+/// The delivery settings of a filter's consumer, for all its workers together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerSpec {
     filter: Filter,
@@ -14,9 +14,10 @@ pub struct ConsumerSpec {
 }
 
 impl ConsumerSpec {
-    /// A consumer of `filter` with at most `max_in_flight` messages out at a time, over all workers of the fleet. A worker
-    /// that is silent about a message for `ack_wait` counts as dead, and the message is handed out again, `max_deliver`
-    /// times in all; then it becomes a dead letter. Numbers below one, and waits below a millisecond, are taken as one.
+    /// A consumer of `filter` with at most `max_in_flight` messages in flight, over all workers of the fleet. A worker
+    /// that is silent about a message for `ack_wait` counts as dead, and the message is redelivered. After
+    /// `max_deliver` deliveries it becomes a dead letter. Numbers below one count as one, and waits below a millisecond
+    /// as one millisecond.
     pub fn new(filter: Filter, max_in_flight: usize, ack_wait: Duration, max_deliver: u32) -> Self {
         Self {
             filter,
@@ -26,12 +27,12 @@ impl ConsumerSpec {
         }
     }
 
-    /// What it takes.
+    /// Its filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Messages that may be out and not acknowledged, over all workers. One that rests after a `nak` counts too.
+    /// The most messages in flight, over all workers. A message in the delay of a `nak` counts too.
     pub fn max_in_flight(&self) -> usize {
         self.max_in_flight
     }
@@ -41,7 +42,7 @@ impl ConsumerSpec {
         self.ack_wait
     }
 
-    /// How often a message is handed out before it is given up. A `nak` counts like any other end of a delivery.
+    /// How often a message is delivered before it is given up. A delivery that ends with a `nak` counts like any other.
     pub fn max_deliver(&self) -> u32 {
         self.max_deliver
     }

@@ -1,6 +1,6 @@
-//! A dead letter stays readable, for whoever finds one long after: `dead-letter.v<version>.json` is what is written today;
-//! `dead-letter.v<version>-<what>.json` was written once. Whoever changes it on purpose keeps the file of before under such a name
-//! and writes today's anew: `WRITE_GOLDEN=1 cargo test -p bus --test golden`.
+//! A dead letter stays readable long after it was written: `dead-letter.v<version>.json` is the current format;
+//! `dead-letter.v<version>-<what>.json` is an earlier one. A developer who changes the format on purpose renames the
+//! old file in this way and writes the current one anew: `WRITE_GOLDEN=1 cargo test -p bus --test golden`.
 #![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! One message: handed out, answered, handed out again.
+//! The life of one message: delivered, settled, redelivered.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{Bus, BusError, ConsumerSpec, DeadLetter, DeadPayload, Filter, MAX_PA
 /// Clocks of client and server may differ by this much within one delay.
 const CLOCK: Duration = Duration::from_millis(10);
 
-/// What is published comes out as it went in, once, and never again after its ack.
+/// A published message is delivered unchanged, once, and never again after its ack.
 pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("published_message_is_pulled_once_and_gone_after_its_ack", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -27,7 +27,7 @@ pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn B
     none(bus, &names.filter, pace).await;
 }
 
-/// A queue keeps what comes before anybody opens its consumer; opening twice changes nothing.
+/// A queue keeps messages from before its consumer opens. Opening the consumer twice changes nothing.
 pub async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_published_before_the_consumer_opens_is_not_lost", pace);
     publish(bus, &names.fetch, names.id("a")).await;
@@ -55,14 +55,14 @@ pub async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
     pulled[0].ack().await.unwrap();
 }
 
-/// Pulling where no consumer is open is an error, and not an empty queue.
+/// A pull without an open consumer is an error, not an empty result.
 pub async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("pull_without_a_consumer_is_refused", pace);
     let refused = bus.pull(&names.filter, 1, pace.quiet).await;
     assert!(matches!(&refused, Err(BusError::NotOpen { filter }) if *filter == names.filter), "{refused:?}");
 }
 
-/// Whoever reads a message, and however often it was handed out before, reads what was sent, and takes it for nothing else.
+/// Every reader at every delivery reads what was sent, and cannot read it as another kind of message.
 pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_is_read_as_it_was_sent_at_every_delivery", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -88,7 +88,7 @@ pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pac
     none(bus, &names.filter, pace).await;
 }
 
-/// Names make publishing safe to repeat, also when the first message was already worked on.
+/// Message IDs make publishing idempotent, even after the first message was settled.
 pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("second_message_of_one_name_is_left_out", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -104,7 +104,7 @@ pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) 
     none(bus, &names.filter, pace).await;
 }
 
-/// A nak brings the message back after its delay, as the next attempt; without delay, at once.
+/// A nak redelivers the message after its delay as the next attempt; without a delay, at once.
 pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("refused_message_comes_back_after_its_delay_and_not_before", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -112,7 +112,7 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
     one(bus, &names.filter, pace).await.nak(Duration::ZERO).await.unwrap();
     let second = one(bus, &names.filter, pace).await;
     assert_eq!(second.attempt, 2);
-    // Longer than the wait for an ack: resting is not silence.
+    // Longer than `ack_wait`, because the delay of a nak does not count as silence.
     let (start, delay) = (Instant::now(), pace.ack_wait + pace.quiet);
     second.nak(delay).await.unwrap();
     let third = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
@@ -121,7 +121,7 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
     third.ack().await.unwrap();
 }
 
-/// A worker that dies leaves its message to others.
+/// The message of a dead worker is redelivered.
 pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("dropped_message_comes_back_as_the_next_attempt", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -133,7 +133,7 @@ pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace:
     again.ack().await.unwrap();
 }
 
-/// Silence for longer than `ack_wait` counts as death, and not before.
+/// Silence for longer than `ack_wait` counts as death, and shorter silence does not.
 pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_of_a_silent_worker_goes_to_another", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -145,12 +145,12 @@ pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pa
     assert!(start.elapsed() + CLOCK >= pace.ack_wait, "taken away after {:?}", start.elapsed());
     assert_eq!(again.attempt, 2);
     again.ack().await.unwrap();
-    // Whatever the first worker says or does now, the message is done.
+    // Whatever the first worker does now, the message is settled.
     drop(silent);
     none(bus, &names.filter, pace).await;
 }
 
-/// An ack that comes too late is an ack: the work is done, nobody has to do it a third time.
+/// A late ack counts: the work is done, so there is no third delivery.
 pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("late_ack_is_honoured", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -164,7 +164,7 @@ pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
     none(bus, &names.filter, pace).await;
 }
 
-/// A worker that gives signs of life keeps its message for longer than `ack_wait`.
+/// A worker that sends progress keeps its message for longer than `ack_wait`.
 pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("progress_keeps_the_message", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -181,7 +181,7 @@ pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
     delivery.ack().await.unwrap();
 }
 
-/// A terminated message is gone, without an ack.
+/// A terminated message is gone without an ack.
 pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("terminated_message_never_comes_back", pace);
     bus.open(names.spec(1, pace)).await.unwrap();
@@ -195,7 +195,7 @@ pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
     none(bus, &names.filter, pace).await;
 }
 
-/// What fails `max_deliver` times lies with the dead letters of its Source afterwards, with all that is known of it.
+/// A message that fails `max_deliver` times becomes a dead letter of its Source, with all that is known of it.
 pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_handed_out_too_often_becomes_a_dead_letter", pace);
     bus.open(ConsumerSpec::new(names.filter.clone(), 4, pace.ack_wait, 2)).await.unwrap();
@@ -214,21 +214,21 @@ pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, p
     let letter = delivery.payload.read::<DeadLetter>().unwrap();
     assert_eq!((&letter.id, &letter.subject, letter.attempts), (&names.id("a"), &names.fetch.subject(), 2));
     assert!(letter.why.contains("2 times"), "{}", letter.why);
-    // Whole or not, it is kept as a person can read it.
+    // Whether it was serialized or not, the dead letter has a readable form.
     let written = String::from_utf8(model::encode(&sent)).unwrap();
     assert_eq!((letter.length, &letter.payload), (written.len(), &DeadPayload::Text(written)));
     delivery.ack().await.unwrap();
     none(bus, &names.filter, pace).await;
 }
 
-/// A payload at the limit passes, one over it is refused before it is sent, whether it was written already or not.
+/// A payload at the limit is accepted. One over the limit is refused before it is sent, serialized or not.
 pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("too_large_a_message_is_refused", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
     let of_size = |bytes: usize| bus.publish(names.fetch.clone(), names.id("a"), vec![b'x'; bytes].into());
     let refused = of_size(MAX_PAYLOAD + 1).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
-    // Refused is not published: the name is free.
+    // A refused message does not use up its ID.
     assert!(!of_size(MAX_PAYLOAD).await.unwrap().duplicate);
     let delivery = one(bus, &names.filter, pace).await;
     assert_eq!(delivery.payload.to_bytes().len(), MAX_PAYLOAD);

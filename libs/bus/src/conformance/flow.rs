@@ -1,4 +1,4 @@
-//! Many messages: where they go, how many are out, how many wait.
+//! Many messages: routing, limits and depth.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::{Names, Pace, all, none, one, publish};
 use crate::{Bus, ConsumerSpec, Depth, Filter, Queue};
 
-/// A message goes to the consumer of its stage and lane, and to no other.
+/// A message goes to the consumer of its stage and origin, and to no other.
 pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("every_queue_reaches_its_own_consumer", pace);
     let source = names.source.clone();
@@ -31,7 +31,7 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
     }
     for queue in &queues {
         let deliveries = all(bus, &queue.filter(), pace).await;
-        // Stages are shared: another test's messages may lie there too.
+        // Tests share the stages, so messages of other tests may be here too.
         let ours: Vec<_> =
             deliveries.iter().filter(|delivery| delivery.queue.source() == &names.source).collect();
         assert_eq!(ours.len(), 1, "{queue}");
@@ -40,13 +40,13 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
     }
 }
 
-/// However many pull, no more messages are out than the limit says, and all of them are worked on in the end.
+/// The limit holds for any number of pullers, and all messages are worked on in the end.
 pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
     const MESSAGES: usize = 24;
     const LIMIT: usize = 3;
     let names = Names::of("limit_holds_over_several_pullers", pace);
     bus.open(names.spec(LIMIT, pace)).await.unwrap();
-    // Two Sources, so that none of them needs room for all.
+    // Two Sources, so that neither needs room for all.
     let (_, other) = names.other_source();
     let (out, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let feed = async {
@@ -67,7 +67,7 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
             }
         }
     });
-    // More may be handed out than are worked on here, since a puller works one at a time: so ask the bus as well.
+    // A puller here works on one message at a time, so the bus must report how many are in flight.
     let watch = async {
         let mut most_in_flight = 0;
         while done.load(Ordering::SeqCst) < MESSAGES {
@@ -85,8 +85,8 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
     assert!(most_in_flight <= LIMIT, "{most_in_flight} in flight");
 }
 
-/// A refused message that waits for its next attempt takes up its place: while a lane has only trouble, nobody burns the
-/// attempts of all its jobs.
+/// A message in the delay of a nak counts as in flight. So while an origin only fails, not all of its jobs use up their
+/// attempts.
 pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("resting_message_keeps_its_place", pace);
     bus.open(names.spec(1, pace)).await.unwrap();
@@ -103,7 +103,7 @@ pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
     next.ack().await.unwrap();
 }
 
-/// A consumer that is opened again with a higher limit hands out more, also to a pull that waits already.
+/// A consumer that is reopened with a higher limit delivers more, even to a pull that already waits.
 pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("raised_limit_takes_effect", pace);
     bus.open(names.spec(1, pace)).await.unwrap();
@@ -122,7 +122,7 @@ pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
     second.ack().await.unwrap();
 }
 
-/// A full queue holds up its publisher until something in it is acknowledged; other queues of the lane have room.
+/// A full queue blocks its publisher until a message in it is acknowledged. Other queues of the origin have room.
 pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("full_queue_makes_its_publisher_wait_and_no_other", pace);
     let (_, other) = names.other_source();
@@ -130,7 +130,7 @@ pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pac
     for n in 0..pace.capacity {
         publish(bus, &names.fetch, names.id(&n.to_string())).await;
     }
-    // A name that is known needs no room.
+    // A duplicate ID needs no room.
     let known = bus.publish(names.fetch.clone(), names.id("0"), "".into());
     assert!(timeout(pace.soon, known).await.expect("a duplicate does not wait").unwrap().duplicate);
     timeout(pace.soon, publish(bus, &other, names.id("other"))).await.expect("another queue has room");
@@ -145,7 +145,7 @@ pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pac
         out.remove(at).ack().await.unwrap();
     };
     let publish = bus.publish(names.fetch.clone(), names.id("over"), "".into());
-    // Handed out is not enough: only the ack makes room.
+    // A delivery is not enough: only the ack makes room.
     let (published, ()) = tokio::join!(timeout(pace.quiet / 2 + pace.soon, publish), ack);
     assert!(!published.expect("there is room after an ack").unwrap().duplicate);
     for delivery in out.into_iter().chain(all(bus, &names.filter, pace).await) {
@@ -153,7 +153,7 @@ pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pac
     }
 }
 
-/// A take-over drops the jobs of one Source, whatever their lane, and nothing else.
+/// A take-over drops the jobs of one Source at all origins, and nothing else.
 pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("purge_drops_the_jobs_of_one_source_in_all_lanes", pace);
     let (_, other) = names.other_source();
@@ -174,7 +174,7 @@ pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace
     one(bus, &outcomes.filter(), pace).await.ack().await.unwrap();
 }
 
-/// A job that is being worked on during a take-over may be acknowledged; whatever its worker does, it does not come back.
+/// A job in flight during a take-over may be acknowledged. It is never redelivered, whatever its worker does.
 pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("job_held_during_a_purge_is_not_handed_out_again", pace);
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -190,7 +190,7 @@ pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace
     none(bus, &names.filter, pace).await;
 }
 
-/// Depth counts what waits, and what is out until it is settled.
+/// Depth counts queued messages, and messages in flight until they are settled.
 pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("depth_tells_waiting_and_in_flight", pace);
     let unused = Filter::Outcomes(names.source.clone());
@@ -211,7 +211,8 @@ pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     assert_eq!(ids.len(), 2);
 }
 
-/// Messages of a Source are counted wherever they lie and whoever holds them, but not those of others, no notices and no dead letters.
+/// Counts messages of a Source in every stage, queued or in flight. It leaves out messages of other Sources, Change
+/// Notifications and dead letters.
 pub async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("under_way_counts_the_messages_of_one_source_in_all_stages", pace);
     let source = names.source.clone();

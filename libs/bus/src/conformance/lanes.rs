@@ -1,11 +1,11 @@
-//! Lanes: how fetchers learn of them.
+//! Origin queues: how fetchers learn of them.
 
 use tokio::time::timeout;
 
 use super::{Names, Pace, none, one, publish};
 use crate::{Bus, Lanes};
 
-/// Every holder of the list learns of a lane that is opened, changed or closed.
+/// Every watcher of the list learns of an origin queue that is opened, changed or closed.
 pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("lanes_are_announced_changed_and_withdrawn", pace);
     let mut early = bus.lanes();
@@ -29,7 +29,7 @@ pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pac
     assert!(bus.close(&names.filter).await.unwrap(), "closing twice is no error");
 }
 
-/// A lane is closed only when nothing lies in it, neither waiting nor handed out.
+/// An origin queue closes only when it has no message, neither queued nor in flight.
 pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("lane_with_messages_stays_open", pace);
     bus.open(names.spec(2, pace)).await.unwrap();
@@ -41,8 +41,8 @@ pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
     assert!(bus.close(&names.filter).await.unwrap());
 }
 
-/// A lane that was closed is as good as a new one when it is opened again: what was published meanwhile is handed
-/// out, and what follows.
+/// A reopened origin queue behaves like a new one: it delivers the messages that were published meanwhile, and those
+/// that follow.
 pub async fn closed_lane_is_opened_and_used_again(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("closed_lane_is_opened_and_used_again", pace);
     for turn in 0..3 {

@@ -1,7 +1,7 @@
-//! What every [`Bus`] promises, one function for each promise.
+//! The promises of every [`Bus`], one function for each promise.
 //!
-//! Each function uses a lane and a Source of its own, named after itself and the [`Pace`]'s tag, so all of them may run
-//! against one server at once. [`conformance!`](crate::conformance) makes a test of each.
+//! Each function uses an origin and a Source of its own, named after itself and the [`Pace`]'s tag. So all of them may
+//! run against one server at once. [`conformance!`](crate::conformance) makes a test of each.
 
 mod deliver;
 mod flow;
@@ -21,14 +21,14 @@ pub use places::*;
 
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Payload, Queue};
 
-/// How fast the bus under test is expected to be, and how large its queues are.
+/// The expected speed of the bus under test, and the size of its queues.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// Tells this run's names from those of any other on the same server; of `a-z`, `0-9` and `-`.
+    /// Separates the names of this run from those of other runs on the same server; of `a-z`, `0-9` and `-`.
     pub tag: String,
-    /// What should come, comes within this time.
+    /// The time limit for expected events.
     pub soon: Duration,
-    /// What does not come within this time, does not come at all. Shorter than `ack_wait`.
+    /// An event that does not come within this time does not come at all. Shorter than `ack_wait`.
     pub quiet: Duration,
     /// The silence after which a worker counts as dead. Delays of the tests are of this size too.
     pub ack_wait: Duration,
@@ -38,8 +38,8 @@ pub struct Pace {
 
 /// Makes a test of every promise.
 ///
-/// `$setup` names an async function from the test's name to `(Arc<dyn Bus>, Pace)`; the attribute makes a test of an async
-/// function.
+/// `$setup` names an async function from the test's name to `(Arc<dyn Bus>, Pace)`; the attribute makes a test of an
+/// async function.
 #[macro_export]
 macro_rules! conformance {
     (#[$test:meta] $setup:path) => {
@@ -91,7 +91,7 @@ macro_rules! conformance {
     };
 }
 
-/// The names one function uses.
+/// The names that one function uses.
 struct Names {
     tag: String,
     lane: Lane,
@@ -102,7 +102,7 @@ struct Names {
 
 impl Names {
     fn of(function: &str, pace: &Pace) -> Self {
-        // Source ids are short: of the function's name they have the first letters.
+        // Source IDs are short, so they contain the initials of the function's name.
         let letters: String = function.split('_').filter_map(|word| word.chars().next()).collect();
         let tag = format!("{letters}-{}", pace.tag);
         let lane: Lane = format!("https://{tag}.example.org").parse().expect("a lane");
@@ -111,7 +111,7 @@ impl Names {
         Self { filter: fetch.filter(), fetch, lane, source, tag }
     }
 
-    /// Another Source in the same lane.
+    /// Another Source at the same origin.
     fn other_source(&self) -> (SourceId, Queue) {
         let source: SourceId = format!("{}-other", self.tag).parse().expect("a source id");
         (source.clone(), Queue::Fetch { lane: self.lane.clone(), source })
@@ -126,14 +126,14 @@ impl Names {
     }
 }
 
-/// A message that never was bytes before it was sent.
+/// A message that is not serialized before it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Parcel {
     filling: String,
 }
 
 impl Parcel {
-    /// One of so many bytes on the wire.
+    /// A message of so many serialized bytes.
     fn of_length(bytes: usize) -> Self {
         let around = model::length(&Self { filling: String::new() });
         Self { filling: "x".repeat(bytes - around) }
@@ -159,21 +159,21 @@ async fn publish(bus: &dyn Bus, queue: &Queue, id: MessageId) {
     assert!(!published.duplicate, "{id} counts as a duplicate");
 }
 
-/// One message that should be there by now.
+/// Pulls the one message that must be available.
 async fn one(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Delivery {
     let mut pulled = bus.pull(filter, 1, pace.soon).await.expect("pulled");
     assert!(pulled.len() <= 1, "asked {filter} for one, got {}", pulled.len());
     pulled.pop().unwrap_or_else(|| panic!("nothing came from {filter} within {:?}", pace.soon))
 }
 
-/// Nothing comes.
+/// Checks that no message comes.
 async fn none(bus: &dyn Bus, filter: &Filter, pace: &Pace) {
     let pulled = bus.pull(filter, 10, pace.quiet).await.expect("pulled");
     let ids: Vec<&MessageId> = pulled.iter().map(|delivery| &delivery.id).collect();
     assert!(ids.is_empty(), "nothing should come from {filter}, but {ids:?} did");
 }
 
-/// All that comes until nothing comes any more.
+/// Pulls until no more message comes.
 async fn all(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Vec<Delivery> {
     let mut deliveries = Vec::new();
     loop {

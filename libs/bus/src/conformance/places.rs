@@ -1,4 +1,4 @@
-//! Places: requests that no job asks for, within the limit of the jobs.
+//! Permits: requests outside of jobs, within the limit of the jobs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use super::{Names, Pace, all, none, one, publish};
 use crate::Bus;
 
-/// What is open at an origin, and the most that ever was.
+/// The open requests at an origin, and their maximum so far.
 #[derive(Debug, Default)]
 struct Open {
     now: AtomicUsize,
@@ -23,7 +23,7 @@ impl Open {
     }
 }
 
-/// However many work on jobs and take places, no more are open at a time than the limit says, and all come to an end.
+/// Jobs and permits together never exceed the limit, for any number of workers, and all of them end.
 pub async fn places_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
     for limit in [1, 2, 4] {
         mixed(bus, pace, limit).await;
@@ -63,7 +63,8 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     assert!(bus.close(&names.filter).await.unwrap());
 }
 
-/// With a limit of one, a place waits for the job that is out, the next job waits for the place, and both come to it.
+/// With a limit of one, a permit waits for the job in flight, the next job waits for the permit, and both get their
+/// turn.
 pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_and_job_take_turns_where_one_is_the_limit", pace);
     bus.open(names.spec(1, pace)).await.unwrap();
@@ -76,7 +77,7 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
         first.ack().await.unwrap();
         timeout(pace.soon, waiting).await.expect("the job is done").unwrap()
     };
-    // As long as it is held, and longer than any silence that is taken for an end.
+    // While it is held, for longer than any silence that counts as death.
     for _ in 0..8 {
         none(bus, &names.filter, pace).await;
     }
@@ -90,7 +91,7 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
     second.ack().await.unwrap();
 }
 
-/// A place leaves the other slots to the jobs, and its own again when it is given back.
+/// A permit takes one slot from the jobs, and frees it when it is returned.
 pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_takes_one_slot_and_no_more", pace);
     bus.open(names.spec(3, pace)).await.unwrap();
@@ -108,7 +109,7 @@ pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
     }
 }
 
-/// A lane that is not open has places all the same, and they count from the moment on when it opens.
+/// A permit of an origin queue that is not open counts as soon as the queue opens.
 pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_taken_before_the_lane_opens_counts", pace);
     let place = timeout(pace.soon, bus.place(&names.lane, 2)).await.expect("nobody is before it").unwrap();
@@ -119,7 +120,7 @@ pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace
     publish(bus, &names.fetch, names.id("b")).await;
     let first = one(bus, &names.filter, pace).await;
     none(bus, &names.filter, pace).await;
-    // Who works on the jobs knows nothing of it: what the lane allows is what was said.
+    // Workers do not see the permit: the list shows the full limit.
     assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
     drop(place);
     let second = one(bus, &names.filter, pace).await;
@@ -128,7 +129,7 @@ pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace
     }
 }
 
-/// Who stops waiting for a place leaves nothing behind.
+/// A caller that stops waiting for a permit leaves nothing behind.
 pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_that_nobody_waits_for_any_more_is_free", pace);
     bus.open(names.spec(1, pace)).await.unwrap();
@@ -140,7 +141,7 @@ pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &
     one(bus, &names.filter, pace).await.ack().await.unwrap();
 }
 
-/// A limit that changes while a place is held changes what the jobs have.
+/// A limit that changes while a permit is held changes the slots of the jobs.
 pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("limit_changed_beside_a_place_is_the_limit_of_both", pace);
     bus.open(names.spec(2, pace)).await.unwrap();
@@ -159,7 +160,8 @@ pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pa
     }
 }
 
-/// What can be spared is given at once or not at all: not where the lane is closed or full, nor to more than leave a place and a slot.
+/// A spare permit is given at once or not at all. It is not given where the origin queue is closed or full, and it
+/// leaves one permit and one slot free.
 pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_to_spare_is_given_only_where_nobody_wants_it", pace);
     let spare = || async { bus.spare_place(&names.lane).await.unwrap() };
@@ -171,7 +173,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     let job = one(bus, &names.filter, pace).await;
     let (first, second) = (spare().await.expect("three are free"), spare().await.expect("two are free"));
     assert!(spare().await.is_none(), "the last place is for who waits for it");
-    // Who comes now finds a slot, whether for a job or for a document.
+    // The next caller finds a slot, for a job or for a document.
     publish(bus, &names.fetch, names.id("b")).await;
     let other = one(bus, &names.filter, pace).await;
     other.ack().await.unwrap();
@@ -179,7 +181,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     drop(first);
     drop(place);
 
-    // Where jobs wait, nothing can be spared.
+    // Where jobs wait, there is no spare permit.
     for n in 0..3 {
         publish(bus, &names.fetch, names.id(&n.to_string())).await;
     }
@@ -196,7 +198,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     assert!(bus.close(&names.filter).await.unwrap());
 }
 
-/// Who works on jobs and takes what can be spared beside them keeps to the limit, and every job has its turn.
+/// Workers with jobs and spare permits keep to the limit, and every job gets its turn.
 pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
     const JOBS: usize = 12;
     const LIMIT: usize = 4;

@@ -1,4 +1,4 @@
-//! Where the NATS server is, how to log in, and how much it keeps.
+//! Configuration of the NATS connection: servers, credentials and limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,41 +19,45 @@ use crate::BusError;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JetStreamConfig {
-    /// Addresses of the servers of one cluster, `nats://host:port` or `tls://host:port`; more of them are learnt from those.
+    /// Addresses of servers of one cluster, `nats://host:port` or `tls://host:port`. The client learns of the others
+    /// from these.
     pub servers: Vec<String>,
-    /// Leads the names of all streams, subjects and buckets, so that several fleets share a server: letters, digits, `-`, `_`.
+    /// The prefix of all streams, subjects and buckets, so that several fleets can share a server: letters, digits,
+    /// `-`, `_`.
     pub namespace: String,
-    /// Whether this process makes the streams and buckets, and changes them where the configuration has changed. Otherwise it
-    /// takes them as they are and waits until they are there: its user at the server may have no right to make them.
+    /// Whether this process creates the streams and buckets, and updates them when the configuration changes. Otherwise
+    /// it uses the existing ones, and waits until they exist: its NATS user may lack the right to create them.
     pub make_streams: bool,
-    /// Servers that keep each message: 1, or 3 or 5 in a cluster.
+    /// Replicas of each message: 1, or 3 or 5 in a cluster.
     pub replicas: usize,
-    /// Messages that one queue (a stage, for one Source; a lane, for one Source) holds before its publishers wait.
+    /// The most messages in one queue (a stage or an origin, for one Source) before its publishers wait.
     pub messages_per_queue: usize,
-    /// Bytes that one stage holds, over all its queues, before publishers wait. The server sets the room aside; 0 = no limit.
+    /// The most megabytes in one stage, over all its queues, before publishers wait. The server reserves the space; 0 =
+    /// no limit.
     pub megabytes_per_stage: u64,
-    /// Seconds for which the server remembers the names of messages, so that one sent twice is queued once.
+    /// How long the server remembers message IDs, in seconds. Within that time, a message that is sent twice is queued
+    /// once.
     pub duplicate_window_seconds: u64,
-    /// Seconds without any worker after which the server drops the consumer of a lane or of a Source's outcomes. Its
-    /// messages stay, and it is there again when somebody asks for it; 0 = never.
+    /// How long a consumer of an origin or of a Source's outcomes may be without workers before the server drops it, in
+    /// seconds. Its messages stay, and the next worker creates it again; 0 = never.
     pub idle_consumer_seconds: u64,
-    /// Seconds for which a call tries again while the server cannot be reached, before it fails.
+    /// How long a call retries while the server is unreachable, in seconds, before it fails.
     pub patience_seconds: u64,
-    /// How to log in; nothing where the server asks for nothing.
+    /// The credentials; empty if the server requires none.
     pub credentials: Credentials,
     /// Encryption.
     pub tls: TlsConfig,
 }
 
-/// How to log in. At most one of `user` (with `password`), `token` and `file`.
+/// The credentials. At most one of `user` (with `password`), `token` and `file`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credentials {
-    /// The user's name.
+    /// The name of the user.
     pub user: Option<String>,
-    /// Where the user's password lies.
+    /// Reference to the user's password.
     pub password: Option<SecretRef>,
-    /// Where the token lies.
+    /// Reference to the token.
     pub token: Option<SecretRef>,
     /// A credentials file (`.creds`): a user's JWT and its key.
     pub file: Option<PathBuf>,
@@ -67,7 +71,7 @@ pub struct TlsConfig {
     pub required: bool,
     /// Files of root certificates to trust, instead of the system's.
     pub ca_files: Vec<PathBuf>,
-    /// The client's certificate, where the server asks for one.
+    /// The client certificate, if the server requires one.
     pub certificate_file: Option<PathBuf>,
     /// The key of that certificate.
     pub key_file: Option<PathBuf>,
@@ -92,7 +96,7 @@ impl Default for JetStreamConfig {
 }
 
 impl JetStreamConfig {
-    /// Refuses what cannot work, before anything is tried.
+    /// Rejects an invalid configuration before connecting.
     ///
     /// # Errors
     /// [`BusError::Refused`], with the field.
@@ -131,10 +135,10 @@ impl JetStreamConfig {
         Ok(())
     }
 
-    /// How to connect to the servers: with the credentials and the encryption that are configured.
+    /// The connect options, with the configured credentials and encryption.
     ///
     /// # Errors
-    /// [`BusError::Refused`] when a secret or a file is not there.
+    /// [`BusError::Refused`] when a secret or a file is missing.
     pub async fn connect_options(
         &self,
         vars: &service::Vars,

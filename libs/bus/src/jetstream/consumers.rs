@@ -1,4 +1,4 @@
-//! Consumers: opened, changed, closed; one for each filter, shared by the fleet.
+//! Consumers: opened, changed, closed. There is one for each filter, and the fleet shares it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,14 +16,15 @@ use super::link::Failure;
 use super::names::{self, Stage};
 use crate::{BusError, ConsumerSpec, Depth, Filter};
 
-/// Where a consumer keeps how often its messages are handed out. The server's own limit would leave a message in the stream
-/// for ever and tell nobody who listens too late; here whoever pulls it once too often buries it.
+/// Metadata key of a consumer for its delivery limit. The server's own limit would leave the message in the stream for
+/// ever, and advise only clients that listen at that moment. Here the worker whose pull exceeds the limit dead-letters
+/// it.
 const MAX_DELIVER: &str = "thresher-max-deliver";
-/// Where a lane's consumer keeps its limit, which is lowered by the places that are taken.
+/// Metadata key of a consumer for the limit of its origin. Permits lower the limit that the server enforces.
 const MAX_IN_FLIGHT: &str = "thresher-max-in-flight";
-/// Pulls that may wait on one consumer: as many as there are workers for it in the fleet.
+/// Pull requests that may wait on one consumer: as many as there are workers for it in the fleet.
 const MAX_WAITING: i64 = 4096;
-/// The wait for a consumer that is there and does not answer.
+/// The wait before asking again, when an existing consumer does not answer.
 const AGAIN: Duration = Duration::from_millis(100);
 
 impl Shared {
@@ -44,7 +45,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Closes a consumer under which nothing lies. What is published while it is being closed is found afterwards.
+    /// Closes a consumer that has no messages. Messages that are published meanwhile are found afterwards.
     pub(super) async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
         if !self.is_empty(filter).await? {
             return Ok(false);
@@ -54,7 +55,7 @@ impl Shared {
             Some(spec) => Some(spec),
             None => self.ask_spec(filter).await?,
         };
-        // First off the list, or a worker that misses the consumer would open it again.
+        // Remove it from the list first, or a worker that misses the consumer would open it again.
         if let Filter::Fetch(lane) = filter {
             self.lanes.remove(&self.link, lane).await?;
         }
@@ -68,7 +69,7 @@ impl Shared {
         Ok(true)
     }
 
-    /// Opens again what another process has closed while messages of this one were on their way.
+    /// Reopens origin queues that another process closed while this process was publishing to them.
     pub(super) async fn reopen_lanes(&self) {
         let listed = self.lanes.subscribe().borrow().clone();
         let is_closed = |filter: &Filter| matches!(filter, Filter::Fetch(lane) if !listed.contains_key(lane));
@@ -100,7 +101,8 @@ impl Shared {
         })
     }
 
-    /// The consumer of a filter as it is to be used: as this process, or the list of lanes, or the server knows it.
+    /// The spec of a filter's consumer: as known to this process, or from the list of origin queues, or from the
+    /// server.
     pub(super) async fn spec(&self, filter: &Filter) -> Result<ConsumerSpec, BusError> {
         let known = match filter {
             Filter::Fetch(lane) => self.lanes.get(lane),
@@ -115,12 +117,13 @@ impl Shared {
         }
     }
 
-    /// What the server knows of a consumer.
+    /// The spec of a consumer, as the server knows it.
     pub(super) async fn ask_spec(&self, filter: &Filter) -> Result<Option<ConsumerSpec>, BusError> {
         Ok(self.info(filter).await?.map(|info| spec_of(filter, &info.config)))
     }
 
-    /// Makes a consumer anew that does not answer and should be there: the server drops those that nobody used for long.
+    /// Recreates a consumer that does not answer but should exist, because the server drops consumers that were idle
+    /// for long.
     pub(super) async fn reopen(&self, filter: &Filter) -> Result<ConsumerSpec, BusError> {
         if let Some(spec) = self.ask_spec(filter).await? {
             sleep(AGAIN).await;
@@ -135,9 +138,9 @@ impl Shared {
         Ok(spec)
     }
 
-    /// Makes anew whatever this process needs, after a server has lost its store.
+    /// Recreates all that this process needs, after a server has lost its store.
     pub(super) async fn restore(&self) {
-        // Those who come meanwhile try again anyhow.
+        // Concurrent callers retry anyway.
         let Ok(_alone) = self.restoring.try_lock() else { return };
         let restored = async {
             if self.config.make_streams {
@@ -159,7 +162,7 @@ impl Shared {
         }
     }
 
-    /// Makes a consumer, or changes the one that is there.
+    /// Creates or changes a consumer.
     async fn make(&self, spec: &ConsumerSpec) -> Result<(), BusError> {
         match spec.filter() {
             Filter::Fetch(lane) => self.settle(lane, Some(spec)).await,
@@ -185,7 +188,7 @@ impl Shared {
             .await
     }
 
-    /// Changes a consumer; nothing where it is gone by now.
+    /// Changes a consumer, unless it is gone by now.
     pub(super) async fn update(&self, config: &pull::Config, filter: &Filter) -> Result<(), BusError> {
         let stream = self.stream(Stage::of(filter));
         let action = || format!("change the consumer of {filter}");
@@ -205,8 +208,8 @@ impl Shared {
             .await
     }
 
-    /// Lets a consumer hand out nothing until a moment of the server's clock. Says whether that moment is still to come; that
-    /// of a consumer that is gone always is.
+    /// Pauses a consumer until a time of the server's clock. Returns whether that time is still to come. A consumer
+    /// that is gone returns true.
     pub(super) async fn let_rest(&self, until: DateTime, filter: &Filter) -> Result<bool, BusError> {
         let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
         let action = || format!("let the consumer of {filter} rest");
@@ -256,21 +259,21 @@ impl Shared {
             .await
     }
 
-    /// Whether nothing lies under a filter, neither in its queues nor in anybody's hands.
+    /// Whether a filter has no messages, neither queued nor in flight.
     async fn is_empty(&self, filter: &Filter) -> Result<bool, BusError> {
         let out = self.info(filter).await?.map_or(0, |info| info.num_ack_pending);
         Ok(out == 0 && self.waiting(filter).await? == 0)
     }
 
-    /// Messages in the queues of a filter, handed out or not.
+    /// Messages in the queues of a filter, delivered or not.
     async fn waiting(&self, filter: &Filter) -> Result<usize, BusError> {
         self.count(Stage::of(filter), &filter.subject()).await
     }
 
-    /// How many messages of a Source lie in the queues of all stages but the notices and the dead letters.
+    /// Messages of a Source in the queues of all stages except Change Notifications and dead letters.
     pub(super) async fn under_way(&self, source: &SourceId) -> Result<usize, BusError> {
         let mut sum = 0;
-        // In the order in which messages follow from each other: what leaves a stage has reached the next one.
+        // In the order of the pipeline, so that a message that leaves a stage is counted in a later one.
         for (stage, subject) in [
             (Stage::Fetch, format!("fetch.*.{source}")),
             (Stage::Open, format!("open.{source}")),
@@ -298,7 +301,7 @@ impl Shared {
     pub(super) fn consumer_config(&self, spec: &ConsumerSpec) -> pull::Config {
         let filter = spec.filter();
         let idle = match filter {
-            // There is always somebody for these, or somebody is on the way.
+            // These stages always have workers, or will have some soon.
             Filter::Verify | Filter::Open | Filter::Unpack => Duration::ZERO,
             Filter::Fetch(_) | Filter::Outcomes(_) | Filter::Notices(_) | Filter::Dead(_) => {
                 self.config.idle_consumer()

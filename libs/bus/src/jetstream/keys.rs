@@ -1,7 +1,7 @@
-//! Keys that one process has at a time, and that end by themselves after it.
+//! Keys that one process owns at a time, and that expire after its death.
 //!
-//! Writes do not go through the client's own calls, which drop the lifetime of a value whose key was deleted before, and
-//! cannot renew one: they are publications to the bucket's subjects.
+//! Writes do not use the client's own calls, which drop the lifetime of a value whose key was deleted before, and
+//! cannot renew one. They are publications to the subjects of the bucket.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 
 use super::link::Failure;
 
-/// How long the trace of a key stays that was given back or has ended. The server raises shorter lifetimes of keys to this.
+/// How long the delete marker of a returned or expired key stays. The server raises shorter lifetimes of keys to this.
 pub(super) const TRACE: Duration = Duration::from_secs(1);
 
 /// A bucket of such keys. Cheap to clone.
@@ -27,20 +27,20 @@ pub(super) struct Keys {
     context: Context,
 }
 
-/// What is at a key.
+/// The state of a key.
 #[derive(Debug)]
 struct Slot {
     revision: u64,
-    /// What somebody wrote there, and when, by the server's clock.
+    /// The value and its time, by the server's clock.
     value: Option<(Bytes, DateTime)>,
 }
 
-/// A key that this process has, given back when dropped.
+/// A key that this process owns. Dropping it returns it.
 #[derive(Debug)]
 pub(super) struct Held {
     keys: Keys,
     key: String,
-    /// Whose it is: no other holder says the same.
+    /// Identifies the owner: the value is unique.
     value: Bytes,
     revision: u64,
     ttl: Duration,
@@ -51,27 +51,27 @@ impl Keys {
         Self { bucket, context }
     }
 
-    /// Takes a key for `ttl` (whole seconds), unless somebody has it. `value` names the holder.
+    /// Acquires a key for `ttl` (whole seconds), unless another owner has it. `value` identifies the owner.
     pub(super) async fn take(&self, key: &str, value: Bytes, ttl: Duration) -> Result<Option<Held>, Failure> {
         let slot = self.read(key).await?;
         let held =
             |revision| Held { keys: self.clone(), key: key.to_owned(), value: value.clone(), revision, ttl };
         match &slot.value {
-            // What an earlier try wrote, whose answer was lost.
+            // An earlier attempt wrote it, and only the response was lost.
             Some((found, _)) if *found == value => Ok(Some(held(slot.revision))),
             Some(_) => Ok(None),
             None => Ok(self.write(key, value.clone(), slot.revision, ttl).await?.map(held)),
         }
     }
 
-    /// Since when somebody has a key, by the server's clock.
+    /// Since when the key has an owner, by the server's clock.
     pub(super) async fn since(&self, key: &str) -> Result<Option<DateTime>, Failure> {
         Ok(self.read(key).await?.value.map(|(_, since)| since))
     }
 
     async fn read(&self, key: &str) -> Result<Slot, Failure> {
         let subject = format!("{}{key}", self.bucket.prefix);
-        // The leader is asked: another server of a cluster may be a moment behind.
+        // Read from the leader, because another server of a cluster may lag behind.
         match self.bucket.stream.get_last_raw_message_by_subject(&subject).await {
             Ok(message) => {
                 let is_over = marks_the_end(&message.headers);
@@ -85,7 +85,7 @@ impl Keys {
         }
     }
 
-    /// The new revision; none when the key is not any more as it was at `revision`.
+    /// The new revision; none if the key changed since `revision`.
     async fn write(
         &self,
         key: &str,
@@ -117,12 +117,12 @@ impl Held {
         &self.key
     }
 
-    /// Has the key for as long again. Says whether it is still this process's.
+    /// Renews the key for its lifetime. Returns whether this process still owns it.
     pub(super) async fn renew(&mut self) -> Result<bool, Failure> {
         let written = self.keys.write(&self.key, self.value.clone(), self.revision, self.ttl).await?;
         let revision = match written {
             Some(revision) => Some(revision),
-            // Perhaps it was renewed, and only the answer was lost.
+            // It may have been renewed, and only the response was lost.
             None => {
                 let slot = self.keys.read(&self.key).await?;
                 slot.value.filter(|(value, _)| *value == self.value).map(|_| slot.revision)
@@ -132,10 +132,10 @@ impl Held {
         Ok(revision.is_some())
     }
 
-    /// Gives the key back, and waits until others can have it. What fails ends by itself.
+    /// Returns the key, and waits until other processes can acquire it. After a failure the key expires.
     pub(super) async fn give_back(mut self) {
         let keys = self.keys.clone();
-        // Taken out, so that the drop that follows finds nothing to give back.
+        // Taken out, so that the following drop has nothing to return.
         let (key, revision) = (std::mem::take(&mut self.key), self.revision);
         remove(&keys, &key, revision).await;
     }
@@ -160,7 +160,7 @@ async fn remove(keys: &Keys, key: &str, revision: u64) {
     }
 }
 
-/// Whether a message stands for the end of a key: because it was given back, or its time is over.
+/// Whether a message marks the end of a key: it was returned, or it expired.
 fn marks_the_end(headers: &HeaderMap) -> bool {
     headers.get("KV-Operation").is_some() || headers.get("Nats-Marker-Reason").is_some()
 }

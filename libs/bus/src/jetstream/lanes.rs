@@ -1,4 +1,4 @@
-//! The list of open lanes: a bucket on the server, and what this process has read of it.
+//! The list of open origin queues: a bucket on the server, and a copy of it in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use tokio::time::{sleep, timeout};
 use super::link::{Failure, Link};
 use crate::{BusError, ConsumerSpec, Filter, Lanes};
 
-/// What all keys match.
+/// Matches all keys.
 const ALL_KEYS: &str = ">";
 /// The wait before the list is read again after a failure.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The longest wait for the next entry while the list is read whole.
+/// The longest wait for the next entry while the whole list is read.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Closed lanes that are remembered, so that nothing older that is heard of them late opens them again.
+/// How many closed origin queues are remembered, so that a late and older update does not reopen them.
 const CLOSED_KNOWN: usize = 2_048;
 
-/// An open lane, as the bucket keeps it.
+/// An open origin queue, as the bucket stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LaneRecord {
     lane: Lane,
@@ -32,7 +32,7 @@ struct LaneRecord {
     max_deliver: u32,
 }
 
-/// What is known of the list. Cheap to clone.
+/// The copy of the list. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct LaneList {
     bucket: Store,
@@ -40,7 +40,7 @@ pub(super) struct LaneList {
     lanes: watch::Sender<Lanes>,
 }
 
-/// What is known of one key: its latest revision, and the lane where it is open.
+/// The state of one key: its latest revision, and its origin queue if open.
 #[derive(Debug, Clone)]
 struct Known {
     revision: u64,
@@ -81,12 +81,12 @@ impl LaneList {
         self.lanes.subscribe()
     }
 
-    /// Whether a lane is listed, as far as this process has heard.
+    /// The consumer of an origin, as far as this copy knows.
     pub(super) fn get(&self, lane: &Lane) -> Option<ConsumerSpec> {
         self.lanes.borrow().get(lane).cloned()
     }
 
-    /// Lists a lane. Who asks this process afterwards sees it at once.
+    /// Lists an origin queue. Later reads in this process see it at once.
     pub(super) async fn put(&self, link: &Link, lane: &Lane, spec: &ConsumerSpec) -> Result<(), BusError> {
         let key = lane.token();
         let value = model::encode(&LaneRecord::new(lane, spec));
@@ -97,13 +97,13 @@ impl LaneList {
         Ok(())
     }
 
-    /// Takes a lane off the list.
+    /// Removes an origin queue from the list.
     pub(super) async fn remove(&self, link: &Link, lane: &Lane) -> Result<(), BusError> {
         let key = lane.token();
         let action = || format!("withdraw lane {lane}");
         link.patiently(action, || async { self.bucket.delete(&key).await.map_err(Failure::temporary) })
             .await?;
-        // Its revision comes with the watch; until then, nothing older than what is known can list it again.
+        // The watch brings its new revision. Until then, no revision older than the known one can list it again.
         let mut known = self.known();
         if let Some(entry) = known.get_mut(&key) {
             entry.spec = None;
@@ -112,7 +112,7 @@ impl LaneList {
         Ok(())
     }
 
-    /// What the server says of a lane now.
+    /// The current entry of an origin queue on the server.
     pub(super) async fn ask(&self, link: &Link, lane: &Lane) -> Result<Option<ConsumerSpec>, BusError> {
         let key = lane.token();
         let action = || format!("look up lane {lane}");
@@ -121,8 +121,8 @@ impl LaneList {
         Ok(value.and_then(|value| LaneRecord::read(&key, &value)).map(|(_, spec)| spec))
     }
 
-    /// Follows the list for ever: reads it whole at the start and after each new connection or failure, and then what
-    /// changes. `ready` is told when the list was read for the first time.
+    /// Follows the list for ever: reads all of it at the start and after each new connection or failure, and then its
+    /// changes. Notifies `ready` after the first complete read.
     pub(super) async fn follow(self, link: Link, ready: watch::Sender<bool>) {
         loop {
             let connections = link.connections();
@@ -133,7 +133,7 @@ impl LaneList {
                     }
                     sleep(AGAIN).await;
                 }
-                // What came while there was no connection may be missing.
+                // Changes may be missing from a time without a connection.
                 () = link.reconnected(connections) => {}
             }
         }
@@ -154,7 +154,7 @@ impl LaneList {
             let next = if whole {
                 entries.next().await
             } else {
-                // Entries that are overwritten while they are read never come, and the end of the list with them.
+                // If an entry is overwritten during the read, it never comes, and neither does the end of the list.
                 timeout(SILENCE, entries.next()).await?
             };
             let Some(entry) = next.transpose()? else { return Err("the server ended it".into()) };
@@ -171,7 +171,7 @@ impl LaneList {
         }
     }
 
-    /// Notes what a revision says, unless a later one is known.
+    /// Applies a revision, unless a later one is known.
     fn learn(&self, key: &str, revision: u64, spec: Option<(Lane, ConsumerSpec)>) {
         let mut known = self.known();
         if known.get(key).is_some_and(|known| known.revision >= revision) {
@@ -182,14 +182,14 @@ impl LaneList {
         self.publish(&known);
     }
 
-    /// The list is about to be read whole: what it says holds, also if the bucket was made anew and counts from 1 again.
+    /// Before a complete read: its content counts, even if the bucket was recreated and its revisions start at 1.
     fn doubt_all(&self) {
         for known in self.known().values_mut() {
             known.revision = 0;
         }
     }
 
-    /// The list was read whole: what it did not confirm is gone.
+    /// After a complete read: drops the entries that it did not confirm.
     fn drop_doubted(&self) {
         let mut known = self.known();
         known.retain(|_, known| known.revision > 0);
@@ -209,13 +209,13 @@ impl LaneList {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
-        // Each change is one insertion or a retain of whole entries: what a panicking thread left is whole.
+        // Each change is one insertion or a retain of whole entries, so the map is consistent even after a panic.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets the lanes that were closed longest ago, where they are many: what is said of them late would list them
-/// again, but that comes soon or never.
+/// Forgets the origin queues that were closed longest ago, if there are many. A late update could list them again, but
+/// such updates come soon or never.
 fn forget_oldest_closed(known: &mut BTreeMap<String, Known>) {
     let is_closed = |known: &Known| known.spec.is_none();
     if known.len() <= CLOSED_KNOWN || known.values().filter(|known| is_closed(known)).count() <= CLOSED_KNOWN

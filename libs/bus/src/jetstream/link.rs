@@ -1,4 +1,4 @@
-//! The connection to the server, and the patience with it.
+//! The connection to the server, and retries on it.
 
 use std::error::Error as StdError;
 use std::io;
@@ -18,38 +18,38 @@ use super::config::JetStreamConfig;
 use super::names::Stage;
 use crate::{BusError, MAX_PAYLOAD};
 
-/// How long one request may take before it counts as lost.
+/// The time limit of one request.
 const REQUEST: Duration = Duration::from_secs(5);
-/// The first wait between two tries; it doubles with every failure.
+/// The first wait between two attempts. It doubles with every failure.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
-/// The longest.
+/// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// A silent connection is tried by a ping after this time, so that one that is dead is noticed.
+/// The interval of pings on an idle connection, which detect a dead one.
 const PING: Duration = Duration::from_secs(10);
-/// What a message may have beside its payload, in bytes.
+/// Room for the headers of a message, in bytes.
 const HEADERS: usize = 4096;
-/// The oldest server that knows all that is used here.
+/// The oldest server version with all features that the bus uses.
 const OLDEST: (i64, i64, i64) = (2, 11, 0);
 
-/// Whether the server can be reached.
+/// The state of the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// The connection is up.
+    /// Whether the connection is up.
     pub up: bool,
     /// How often it was made, the first time included.
     pub connections: u64,
-    /// What was said last when it was down.
+    /// The last error while it was down.
     pub trouble: Option<String>,
 }
 
-/// Why a try failed.
+/// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It may work later.
+    /// A retry may succeed.
     Temporary(Box<dyn StdError + Send + Sync>),
-    /// It will work when somebody has made room.
+    /// It succeeds once the operator has freed storage.
     NoRoom(String),
-    /// It will not.
+    /// It fails for good.
     Lasting(String),
 }
 
@@ -67,7 +67,7 @@ impl Failure {
         Self::Temporary(error.into())
     }
 
-    /// What the server answers to a request: what it refuses as wrong stays wrong.
+    /// Classifies the server's answer to a request. A request that it rejects as invalid fails for good.
     pub(super) fn answered(error: &jetstream::Error) -> Self {
         if error.error_code() == ErrorCode::STORAGE_RESOURCES_EXCEEDED {
             return Self::NoRoom(format!(
@@ -85,7 +85,7 @@ impl Failure {
 }
 
 impl Link {
-    /// Connects, trying again while the server cannot be reached.
+    /// Connects, with retries while the server is unreachable.
     pub(super) async fn connect(config: &JetStreamConfig, vars: &Vars) -> Result<Self, BusError> {
         config.check()?;
         let (report, health) = watch::channel(Health { up: false, connections: 0, trouble: None });
@@ -131,7 +131,7 @@ impl Link {
         Ok(Self { client, context, health, patience: config.patience() })
     }
 
-    /// Does something until it succeeds, will never succeed, or the patience is at its end.
+    /// Retries an action until it succeeds, fails for good, or the configured time is over.
     pub(super) async fn patiently<T, F>(
         &self,
         action: impl Fn() -> String,
@@ -159,10 +159,10 @@ impl Link {
         }
     }
 
-    /// Waits for the connection to be there, until `deadline`.
+    /// Waits until the connection is up, up to `deadline`.
     async fn wait_until_up(&self, deadline: Instant) {
         let mut health = self.health.clone();
-        // Over the deadline, or for ever down: the next try will tell.
+        // After the deadline, or on a permanent failure, the next attempt reports the error.
         let _ = timeout_at(deadline, health.wait_for(|health| health.up)).await;
     }
 
@@ -171,7 +171,7 @@ impl Link {
         self.health.borrow().connections
     }
 
-    /// Ends when there is a newer connection: requests that waited on the one before are lost.
+    /// Resolves when there is a newer connection. Requests that waited on the earlier one are lost.
     pub(super) async fn reconnected(&self, connections: u64) {
         let mut health = self.health.clone();
         let newer = health.wait_for(|health| health.up && health.connections > connections).await.is_ok();
@@ -180,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Sends an answer to a delivery, and waits until the server has noted it.
+    /// Sends the answer to a delivery, and waits until the server has confirmed it.
     pub(super) async fn confirm(&self, reply: &Subject, answer: Bytes, action: &str) -> Result<(), BusError> {
         self.patiently(
             || action.to_owned(),
@@ -206,9 +206,10 @@ fn servers(config: &JetStreamConfig) -> Result<Vec<ServerAddr>, BusError> {
     config.servers.iter().map(parse).collect()
 }
 
-/// How to connect: with the credentials and the encryption that are configured.
+/// The connect options, with the configured credentials and encryption.
 pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<ConnectOptions, BusError> {
-    // Each user of TLS in this process takes the default provider, and panics where there are two and none is the default.
+    // Each user of TLS in this process takes the default provider. It panics if two providers exist and none is the
+    // default.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
@@ -238,7 +239,7 @@ pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<Conne
     Ok(options)
 }
 
-/// Where the answers to a user go: below a subject of its own, so that the server can keep other users from hearing them.
+/// The prefix of a user's reply subjects, so that the server can hide them from other users.
 fn inbox_prefix(user: &str) -> Option<String> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (!user.is_empty() && user.chars().all(is_token)).then(|| format!("_INBOX.{user}"))
@@ -265,7 +266,7 @@ async fn options(
         }))
 }
 
-/// What the client says of the connection.
+/// Records an event of the client's connection.
 fn note(report: &watch::Sender<Health>, event: Event) {
     match event {
         Event::Connected => {
@@ -287,12 +288,12 @@ fn note(report: &watch::Sender<Health>, event: Event) {
     }
 }
 
-/// Whether a person has to act before this can work: secrets and certificates that were no good stay so.
+/// Whether an operator must act before this can work. Invalid secrets and certificates stay invalid.
 fn is_lasting(error: &ConnectError) -> bool {
     use ConnectErrorKind::{Authentication, AuthorizationViolation, Io, ServerParse, Tls};
     match error.kind() {
         Authentication | AuthorizationViolation | ServerParse | Tls => true,
-        // What goes wrong while encryption is agreed on comes as an error of the connection.
+        // A failed TLS handshake is reported as an error of the connection.
         Io => {
             let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
             error.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<rustls::Error>())

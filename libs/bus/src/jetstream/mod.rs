@@ -1,7 +1,7 @@
 //! The bus of a fleet: JetStream streams on NATS servers.
 //!
-//! A work-queue stream for each stage, with a subject for each queue; a durable pull consumer for each filter, shared by the
-//! whole fleet, so that the server itself holds its limit; a bucket that lists the open lanes.
+//! Each stage is a work-queue stream, with a subject for each queue. Each filter is a durable pull consumer that the
+//! whole fleet shares, so that the server itself enforces its limit. A bucket lists the open origin queues.
 
 mod config;
 mod consumers;
@@ -37,10 +37,10 @@ use crate::{
     Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
 };
 
-/// The bus of a fleet: every promise of [`Bus`], over processes and their ends. Cheap to clone.
+/// The bus of a fleet: it keeps every promise of [`Bus`], even across the death of processes. Cheap to clone.
 ///
-/// While the server cannot be reached, calls try again for `patience_seconds` and then fail with
-/// [`BusError::Unavailable`]. Whatever a call promised before holds when the server is back, also if it was killed.
+/// While the server is unreachable, calls retry for `patience_seconds` and then fail with [`BusError::Unavailable`].
+/// Earlier promises hold when the server is back, even after it was killed.
 #[derive(Debug, Clone)]
 pub struct JetStreamBus(Arc<Shared>);
 
@@ -52,18 +52,18 @@ struct Shared {
     streams: HashMap<Stage, Stream<()>>,
     lanes: LaneList,
     keys: Keys,
-    /// What this process has opened and not closed.
+    /// The consumers that this process has opened and not closed.
     opened: Mutex<HashMap<Filter, ConsumerSpec>>,
     restoring: tokio::sync::Mutex<()>,
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
 impl JetStreamBus {
-    /// Connects to the server, makes or updates the streams, and reads the list of lanes. `vars` is where the secrets that the
-    /// configuration names may lie.
+    /// Connects to the server, creates or updates the streams, and reads the list of origin queues. `vars` resolves the
+    /// secrets of the configuration.
     ///
     /// # Errors
-    /// [`BusError::Refused`] when the configuration or the server is no good, or the credentials are wrong;
+    /// [`BusError::Refused`] when the configuration, the server or the credentials are invalid;
     /// [`BusError::Unavailable`] when the server cannot be reached in time.
     pub async fn connect(config: JetStreamConfig, vars: &Vars) -> Result<Self, BusError> {
         let link = Link::connect(&config, vars).await?;
@@ -103,12 +103,12 @@ impl JetStreamBus {
         Ok(Self(shared))
     }
 
-    /// Whether the server can be reached, and a way to wait for a change of that: for a service's readiness.
+    /// Watches the connection to the server, for the readiness of a service.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.0.link.health.clone()
     }
 
-    /// The server itself, for what lies on it beside the bus: leases and checkpoints.
+    /// The JetStream context, for other data on the same server: leases and checkpoints.
     pub fn context(&self) -> jetstream::Context {
         self.0.link.context.clone()
     }
@@ -172,12 +172,12 @@ impl Shared {
     }
 
     fn stream(&self, stage: Stage) -> &Stream<()> {
-        // `connect` has put in each of them.
+        // `connect` has inserted every stage.
         &self.streams[&stage]
     }
 
     fn opened(&self) -> MutexGuard<'_, HashMap<Filter, ConsumerSpec>> {
-        // Single insertions and removals: what a panicking thread left is whole.
+        // Each change is a single insertion or removal, so the map is consistent even after a panic.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +198,7 @@ impl Drop for Shared {
     }
 }
 
-/// Looks after the lanes that this process has opened, as long as it uses the bus.
+/// Maintains the origin queues that this process has opened, as long as it uses the bus.
 async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<Lanes>) {
     loop {
         let changed = timeout(places::MEND, lanes.changed()).await;

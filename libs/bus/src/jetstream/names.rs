@@ -1,4 +1,4 @@
-//! What streams, subjects and consumers are called.
+//! Names of streams, subjects and consumers.
 
 use data_encoding::HEXLOWER;
 use model::Lane;
@@ -6,10 +6,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{Filter, Queue};
 
-/// Consumers are folders on the server's disk: longer names are shortened.
+/// The longest name of a consumer. Longer names are shortened, because the server stores a consumer in a directory of
+/// this name.
 const LONGEST: usize = 200;
 
-/// The stages, each with a stream of its own.
+/// The stages, each with its own stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     Fetch,
@@ -66,17 +67,17 @@ impl Names {
         format!("{}-{}", self.namespace, stage.name())
     }
 
-    /// All subjects of a stage.
+    /// The wildcard for all subjects of a stage.
     pub(super) fn subjects(&self, stage: Stage) -> String {
         format!("{}.{}.>", self.namespace, stage.name())
     }
 
-    /// The bucket that lists the open lanes.
+    /// The bucket that lists the open origin queues.
     pub(super) fn lanes(&self) -> String {
         format!("{}-lanes", self.namespace)
     }
 
-    /// The bucket of the places that are taken.
+    /// The bucket of the acquired permits.
     pub(super) fn places(&self) -> String {
         format!("{}-places", self.namespace)
     }
@@ -86,7 +87,7 @@ impl Names {
         format!("{}.{local}", self.namespace)
     }
 
-    /// The queue of a subject; none where it is not one of ours.
+    /// The queue of a subject; none if another application uses the subject.
     pub(super) fn queue(&self, subject: &str) -> Option<Queue> {
         let local = subject.strip_prefix(&self.namespace)?.strip_prefix('.')?;
         let tokens: Vec<&str> = local.split('.').collect();

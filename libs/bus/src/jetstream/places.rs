@@ -1,9 +1,9 @@
-//! Places for requests that no job asks for, counted together with the jobs in flight.
+//! Permits for requests outside of jobs, counted together with the jobs in flight.
 //!
-//! Jobs are held by the server: a lane's consumer hands out no more than its limit. A place is a key of its own, which the
-//! server drops when its holder is silent, and lowers what the consumer hands out by one. Whoever changes a consumer
-//! holds the lane's lock and counts the places anew, so that no late change undoes another; whoever has a place begins when
-//! no more jobs are out than are handed out now.
+//! The server limits jobs: the consumer of an origin delivers at most `max_ack_pending` of them. A permit is a key that
+//! the server expires when its holder is silent, and each permit lowers the consumer's limit by one. A process that
+//! changes a consumer holds the lock of the origin queue and counts the permits anew, so that no late change undoes
+//! another. A permit becomes valid when the jobs in flight do not exceed the lowered limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,23 +23,23 @@ use super::link::Failure;
 use crate::place::{Held, MOST_PLACES, Place, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
-/// The silence after which a place is free again: that of a job's fetcher.
+/// The silence after which a permit is free again: the same as for the fetcher of a job.
 const PLACE_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
-/// How often its holder says that it is there.
+/// The interval of renewals.
 const RENEW: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 4 });
-/// How long a change of a consumer may take: after that, another may be made.
+/// How long a change of a consumer may take. After that, the lock expires and another change may begin.
 const LOCK_TTL: Duration = Duration::from_secs(6);
-/// A change that is not made by then is not made: it must not meet the next one.
+/// The time limit of a change, so that it never overlaps with the next one.
 const CHANGE: Duration = Duration::from_secs(3);
-/// The first wait for what another process has; it doubles up to the longest.
+/// The first wait for a lock or permit of another process. It doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// The first moment after which a consumer that rests is to go on; long enough for the server to hear of it before.
+/// The delay until a paused consumer resumes. It is long enough for the change to reach the server before.
 const MOMENT: Duration = Duration::from_millis(100);
-/// How often consumers are looked at that a dead holder may have left lowered.
+/// The interval of checks for consumers that a dead holder has left lowered.
 pub(super) const MEND: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
 
-/// A place that this process has.
+/// A permit that this process holds.
 #[derive(Debug)]
 struct Seat {
     shared: Arc<Shared>,
@@ -70,25 +70,25 @@ impl Shared {
             return Ok(None);
         }
         let limit = spec_of(&filter, &info.config).max_in_flight();
-        // The first place stays for those who wait for one.
+        // The first permit is reserved for callers of `place`.
         for number in 1..=spare_within(limit) {
             let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? else { continue };
             let seat = self.seat(lane, held);
             self.settle(lane, None).await?;
-            // A job may have been handed out meanwhile.
+            // A job may have been delivered meanwhile.
             return Ok(self.has_room(lane).await?.then(|| Place::new(seat)));
         }
         Ok(None)
     }
 
-    /// A place whose key was taken: from here on it is given back, whatever happens.
+    /// Wraps an acquired key. From here on it is returned on every path.
     fn seat(self: &Arc<Self>, lane: &Lane, held: keys::Held) -> Seat {
         let key = Arc::new(Mutex::new(Some(held)));
         let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
         Seat { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
     }
 
-    /// Takes one of the lane's places, as soon as one is free.
+    /// Acquires one of the permits, as soon as one is free.
     async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::Held, BusError> {
         let mut wait = FIRST_WAIT;
         loop {
@@ -108,14 +108,13 @@ impl Shared {
         self.link.patiently(|| format!("take {key}"), take).await
     }
 
-    /// Whether no more jobs are out than the lane's consumer hands out now. Without one, none are.
+    /// Whether the jobs in flight do not exceed what the consumer delivers now. Without a consumer, there are none.
     async fn has_room(&self, lane: &Lane) -> Result<bool, BusError> {
         let info = self.info(&Filter::Fetch(lane.clone())).await?;
         Ok(info.is_none_or(|info| info.num_ack_pending <= handed_out(&info)))
     }
 
-    /// Brings what the lane's consumer hands out in step with the places that are taken. With a `spec`, the consumer is made
-    /// where it is missing.
+    /// Sets the limit of the consumer according to the acquired permits. With a `spec`, a missing consumer is created.
     pub(super) async fn settle(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
         let action = || format!("change the limit of lane {lane}");
         let locked = format!("{}.lock", lane.token());
@@ -138,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Only for who has the lane's lock.
+    /// Must be called with the lock of the origin queue.
     async fn change(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
         let filter = Filter::Fetch(lane.clone());
         let places = self.places(lane).await?;
@@ -152,7 +151,7 @@ impl Shared {
         } else if info.config.max_ack_pending != wanted.max_ack_pending {
             self.update(&wanted, &filter).await?;
         }
-        // Of a consumer that is there already, the rest is not changed by what else is.
+        // Other changes keep the pause of an existing consumer.
         match (info.config.pause_until, wanted.pause_until) {
             (is, Some(until)) if is != Some(until) => self.let_rest(until, &filter).await.map(drop),
             (Some(until), None) if info.paused => self.wake(&filter, until, info.pause_remaining).await,
@@ -160,19 +159,20 @@ impl Shared {
         }
     }
 
-    /// Ends the rest of a consumer that would last for `left`, until `until`, within a moment. The server forgets those who wait
-    /// when it is told to end a rest at once; they are served when the time of a rest is over.
+    /// Ends the pause of a consumer, which would last for `left` until `until`, within a moment. When a pause is ended
+    /// at once, the server forgets waiting requests; when a pause expires, the server serves them. So this shortens the
+    /// pause instead.
     async fn wake(&self, filter: &Filter, until: DateTime, left: Option<Duration>) -> Result<(), BusError> {
         let asked = Instant::now();
         let mut moment = MOMENT;
-        // By the server's clock, since ours may be another.
+        // By the server's clock, because the local one may differ.
         while !self.let_rest(until - left.unwrap_or_default() + asked.elapsed() + moment, filter).await? {
             moment *= 2;
         }
         Ok(())
     }
 
-    /// Since when each place is held that is taken, by the server's clock.
+    /// Since when each acquired permit is held, by the server's clock.
     async fn places(&self, lane: &Lane) -> Result<Vec<DateTime>, BusError> {
         let ask = || async {
             let keys = (0..MOST_PLACES).map(|number| key(lane, number)).collect::<Vec<_>>();
@@ -182,7 +182,7 @@ impl Shared {
         self.link.patiently(|| format!("count the places of lane {lane}"), ask).await
     }
 
-    /// Raises again what a holder has lowered that died, in the lanes that this process has opened.
+    /// Raises limits again that a dead holder has left lowered, for the origin queues that this process has opened.
     pub(super) async fn mend_lanes(&self) {
         let opened: Vec<Filter> = self.opened().keys().cloned().collect();
         for filter in opened {
@@ -216,7 +216,7 @@ impl Drop for Seat {
     }
 }
 
-/// Says again and again that the holder of a place is there.
+/// Renews the key of a permit until it is returned.
 async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Held>>>) {
     loop {
         sleep(RENEW).await;
@@ -226,7 +226,7 @@ async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Held
             match held.renew().await {
                 Ok(true) => {}
                 Ok(false) => {
-                    // The request that is open ends as it would: nobody can take it back.
+                    // The holder's request goes on, because it cannot be recalled.
                     tracing::warn!(%lane, key = held.key(), "the bus was away for so long that a place was lost");
                     *key = None;
                     return;
@@ -237,7 +237,7 @@ async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Held
                 }
             }
         }
-        // A consumer that rests does so until the place would have ended.
+        // A paused consumer stays paused until the permit would have expired.
         if let Err(error) = shared.settle(&lane, None).await {
             tracing::debug!(%error, %lane, "cannot renew the rest of a lane's consumer now");
         }
@@ -248,13 +248,13 @@ fn key(lane: &Lane, number: usize) -> String {
     format!("{}.{number}", lane.token())
 }
 
-/// How many jobs the consumer hands out at a time.
+/// The number of jobs that the consumer delivers at a time.
 fn handed_out(info: &consumer::Info) -> usize {
     if info.paused { 0 } else { usize::try_from(info.config.max_ack_pending).unwrap_or(usize::MAX) }
 }
 
-/// The consumer, less the places that are taken. Where none is left it rests until the last of them would have ended: a
-/// consumer with a limit of none would hand out a thousand.
+/// The consumer's configuration, lowered by the acquired permits. If nothing is left, the consumer is paused until the
+/// last permit would have expired, because the server reads a limit of 0 as its default of 1,000.
 fn lowered(config: consumer::pull::Config, places: &[DateTime]) -> consumer::pull::Config {
     let taken = i64::try_from(places.len()).unwrap_or(i64::MAX);
     if taken < config.max_ack_pending {

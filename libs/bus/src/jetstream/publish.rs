@@ -1,4 +1,4 @@
-//! Publishing: a message is queued when the server says so, and a full queue makes its publisher wait.
+//! Publishing: a message is queued when the server confirms it, and a full queue makes its publisher wait.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::Shared;
 use super::link::Failure;
 use crate::{BusError, Filter, MAX_PAYLOAD, MessageId, Published, Queue};
 
-/// The first wait for room in a full queue. It doubles up to the longest: the server does not tell when there is room.
+/// The first wait for room in a full queue. It doubles up to the longest, because the server does not report free room.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Publishers that wait longer than this are worth a word.
+/// A publisher that waits longer than this logs it.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What the server says of a message.
+/// The server's answer to a publish.
 enum Sent {
     Queued { duplicate: bool },
     Full,
@@ -62,7 +62,7 @@ impl Shared {
         if let (Some(spec), Filter::Fetch(_)) = (opened, &filter)
             && self.opened_spec(&filter).is_none()
         {
-            // Somebody closed the lane while the message was on its way.
+            // Another process closed the origin queue while the message was on its way.
             self.open(spec).await?;
         }
         Ok(Published { duplicate })
@@ -77,7 +77,8 @@ impl Shared {
         match acknowledged {
             Ok(ack) => Ok(Sent::Queued { duplicate: ack.duplicate }),
             Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
-                // Nobody listens: JetStream is about to start, or it has lost its store and the streams with it.
+                // No stream listens on the subject: JetStream is starting, or the server has lost its store with the
+                // streams.
                 self.restore().await;
                 Err(Failure::temporary(error))
             }
@@ -90,7 +91,7 @@ impl Shared {
     }
 }
 
-/// What JetStream itself says in a failed publish.
+/// The JetStream error in a failed publish.
 fn answer(error: &PublishError) -> Option<&jetstream::Error> {
     std::error::Error::source(error)?.downcast_ref()
 }

@@ -1,8 +1,9 @@
-//! Pulling: what is there is taken at once, and who finds nothing stands in line for the next message.
+//! Pulling: takes the available messages at once, or waits in line for the next message.
 //!
-//! A request is heard to its end. One that is let go of while the server may still answer it takes along what the server hands out at that moment: it would
-//! lie with nobody until its `ack_wait` is over, though somebody waits for it. So a request is over when it has what it asked for, or when the server says so, which it
-//! does in milliseconds where it was asked for what is there, and nobody stands in line for more than one message.
+//! A request is always awaited to its end. If a client dropped it while the server may still respond, the server could
+//! deliver messages to it. These would be stuck until `ack_wait` is over, although other workers wait for them. So a
+//! request ends when it is complete, or when the server says so. The server does that within milliseconds for a request
+//! for available messages. Only requests for a single message wait in line.
 
 use std::time::Duration;
 
@@ -18,44 +19,45 @@ use super::receipt::JetStreamReceipt;
 use crate::dead;
 use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Filter, Message, MessageId, Queue, Receipt};
 
-/// The longest one request waits at the server. Should it be lost there, no pull waits longer for nothing.
+/// The longest wait of one request at the server. It bounds the delay if the request is lost there.
 const LONGEST_REQUEST: Duration = Duration::from_secs(20);
-/// The server tells of the end of a request by its own clock: it may come this much late.
+/// How late the server's own timeout may arrive, because it uses its own clock.
 const SLACK: Duration = Duration::from_secs(1);
-/// How long the server may collect what is there. It says at once that there is no more; where it holds some back, since enough are out, it says so at the end of this time.
+/// How long the server may collect available messages. If there are no more, it says so at once. If the limit holds
+/// some back, it says so at the end of this time.
 const AT_HAND: Duration = Duration::from_millis(5);
-/// Who has messages waits this much longer for the word that there are no more.
+/// How long a pull that has messages waits for the end of the request.
 const LATE: Duration = Duration::from_millis(100);
-/// How long it may take to end a request early.
+/// The time limit for ending a request early.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The wait before the server is asked again where it has no room for one more request.
+/// The wait before the next request, when the server has no room for one more.
 const NO_ROOM: Duration = Duration::from_millis(500);
 
-/// The wait before a request that was lost is sent again.
+/// The wait before a lost request is repeated.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// What is asked for.
+/// A pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ask {
-    /// What is there, up to so many.
+    /// The available messages, up to `max`.
     AtHand { max: usize },
-    /// The next one, behind those who ask for it already.
+    /// The next message, behind the requests that wait already.
     InLine,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 enum Heard {
     Messages(Vec<async_nats::Message>),
-    /// It is over, and nothing came.
+    /// It ended without a message.
     Nothing,
-    /// Others wait for all that there is: wait behind them.
+    /// Other requests wait for all available messages. Wait behind them.
     Queued,
-    /// Too many wait.
+    /// Too many requests wait.
     NoRoom,
     /// The consumer does not answer.
     Gone,
-    /// The request was lost with its server, or the server wants it to be sent again.
+    /// The request was lost with its server, or the server wants it to be repeated.
     Lost,
 }
 
@@ -104,7 +106,7 @@ impl Shared {
             Ask::AtHand { max } => (max, AT_HAND),
             Ask::InLine => (1, LONGEST_REQUEST),
         };
-        // Nothing but an open request would be sent for no time at all.
+        // With a time of zero, the server would treat the request as one without an end.
         let expires = end.saturating_duration_since(Instant::now()).clamp(AT_HAND, longest);
         let until = Instant::now() + expires;
         let (stream, consumer) = (self.names.stream(Stage::of(filter)), names::consumer(filter));
@@ -125,7 +127,7 @@ impl Shared {
                 biased;
                 heard = inlet.next() => heard,
                 () = self.link.reconnected(connections), if messages.is_empty() => {
-                    // It may have been sent only now, over the new connection.
+                    // It may have been sent just now, over the new connection.
                     farewell(&mut inlet, &mut messages).await;
                     return Ok(if messages.is_empty() { Heard::Lost } else { Heard::Messages(messages) });
                 }
@@ -147,7 +149,7 @@ impl Shared {
         Ok(if messages.is_empty() { Heard::Nothing } else { Heard::Messages(messages) })
     }
 
-    /// Makes deliveries of messages, and dead letters of those that were handed out too often.
+    /// Converts messages to deliveries. Those that were delivered too often become dead letters.
     async fn hand_out(
         &self,
         filter: &Filter,
@@ -166,7 +168,7 @@ impl Shared {
             let raw = raw.message;
             let receipt = JetStreamReceipt::new(self.link.clone(), reply, spec.ack_wait());
             let Some(queue) = self.names.queue(&raw.subject) else {
-                // Nobody but a stranger writes to such a subject.
+                // Only another application writes to such a subject.
                 tracing::error!(subject = %raw.subject, "dropped a message that is none of Thresher's");
                 receipt.term().await?;
                 continue;
@@ -181,7 +183,7 @@ impl Shared {
         if worn.is_empty() {
             return Ok(deliveries);
         }
-        // What is known here may be older than what the consumer's owner has said since.
+        // The owner of the consumer may have raised the limit since this process learned it.
         if let Ok(Some(now)) = self.ask_spec(filter).await {
             *spec = now;
         }
@@ -197,7 +199,7 @@ impl Shared {
         Ok(deliveries)
     }
 
-    /// Moves a message that was handed out too often to the dead letters.
+    /// Moves a message that was delivered too often to the dead letters.
     async fn bury(&self, message: Message, receipt: &JetStreamReceipt) -> Result<(), BusError> {
         let message = Message { attempt: message.attempt - 1, ..message };
         let (letter, why) = DeadLetter::worn(&message);
@@ -208,7 +210,7 @@ impl Shared {
     }
 }
 
-/// What a status says; nothing where it is a message.
+/// The meaning of a status; none if it is a message.
 fn judge(message: &async_nats::Message) -> Option<Heard> {
     let said = message.description.as_deref().unwrap_or_default();
     Some(match message.status? {
@@ -225,8 +227,9 @@ fn judge(message: &async_nats::Message) -> Option<Heard> {
     })
 }
 
-/// Gives up a request whose end the server has not told in time, and takes along what was on its way. What it hands out at this very moment comes again when its
-/// `ack_wait` is over: the client forgets the request before the server does.
+/// Ends a request whose end the server has not reported in time, and takes the messages on their way. A message that
+/// the server delivers at this very moment is redelivered after `ack_wait`, because the client forgets the request
+/// before the server does.
 async fn farewell(inlet: &mut Subscriber, messages: &mut Vec<async_nats::Message>) {
     if inlet.drain().await.is_err() {
         return;
@@ -238,7 +241,7 @@ async fn farewell(inlet: &mut Subscriber, messages: &mut Vec<async_nats::Message
             }
         }
     };
-    // Cut off together with the connection, what was on its way is handed out again.
+    // If the connection breaks, the messages on their way are redelivered.
     let _ = timeout(FAREWELL, last).await;
 }
 

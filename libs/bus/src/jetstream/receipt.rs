@@ -1,4 +1,4 @@
-//! Answers to a delivery of the JetStream bus.
+//! Settles deliveries of the JetStream bus.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use tokio::time::{Instant, timeout};
 use super::link::Link;
 use crate::{BusError, Receipt};
 
-/// A sign of life that cannot be sent in this time is left out: the next one will do.
+/// The time limit of a progress report. A late one is skipped, because the next follows soon.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
-/// Answers one delivery.
+/// Settles one delivery.
 #[derive(Debug)]
 pub(super) struct JetStreamReceipt {
     link: Link,
     reply: Subject,
     ack_wait: Duration,
-    /// When the server last heard that the worker lives.
+    /// When the server last received a progress report.
     heard: Mutex<Instant>,
 }
 
@@ -30,7 +30,7 @@ impl JetStreamReceipt {
         Self { link, reply, ack_wait, heard: Mutex::new(Instant::now()) }
     }
 
-    /// Whether the server has handed the message to somebody else by now: a nak would take it away from them.
+    /// Whether the server may have redelivered the message by now: a nak would take it away from its new worker.
     fn is_late(&self) -> bool {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.ack_wait
     }
@@ -71,7 +71,7 @@ impl Receipt for JetStreamReceipt {
         let (false, Ok(runtime)) = (self.is_late(), Handle::try_current()) else { return };
         let (client, reply) = (self.link.client.clone(), self.reply.clone());
         runtime.spawn(async move {
-            // Not heard, the server notices the silence.
+            // If it is lost, the server notices the silence.
             let _ = client.publish(reply, AckKind::Nak(None).into()).await;
         });
     }

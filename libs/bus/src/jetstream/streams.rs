@@ -1,4 +1,4 @@
-//! The streams of the stages: made or brought up to date when a process starts that has the right to.
+//! The streams of the stages. A process with the right to do so creates or updates them when it starts.
 
 use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
@@ -9,14 +9,14 @@ use super::link::{Failure, Link};
 use super::names::{Names, Stage};
 use crate::{BusError, MAX_PAYLOAD};
 
-/// What a message may have beside its payload, in bytes.
+/// Room for the headers of a message, in bytes.
 const HEADERS: usize = 4096;
-/// A limit that is none.
+/// NATS reads -1 as unlimited.
 const UNLIMITED: i64 = -1;
-/// Without a number of its own, a stream stops at the server's default of 1,000 consumers, and so of lanes.
+/// The consumer limit of a stream. The server's default of 1,000 would also limit the number of origins.
 const MAX_CONSUMERS: i32 = 100_000;
 
-/// Makes all streams, or changes them where the configuration has changed.
+/// Creates all streams, or updates them where the configuration has changed.
 pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig) -> Result<(), BusError> {
     for stage in Stage::ALL {
         let wanted = stream_config(names, config, stage);
@@ -36,7 +36,7 @@ pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig)
     Ok(())
 }
 
-/// Makes the bucket that lists the open lanes.
+/// Creates the bucket that lists the open origin queues.
 pub(super) async fn ensure_lanes(
     link: &Link,
     names: &Names,
@@ -46,7 +46,7 @@ pub(super) async fn ensure_lanes(
     ensure_bucket(link, config, kv::Config { bucket: names.lanes(), description, ..Default::default() }).await
 }
 
-/// Makes the bucket of the places that are taken, and of the locks of lanes.
+/// Creates the bucket of the acquired permits and of the locks of origin queues.
 pub(super) async fn ensure_places(
     link: &Link,
     names: &Names,
@@ -78,7 +78,7 @@ async fn ensure_bucket(
 }
 
 fn stream_config(names: &Names, config: &JetStreamConfig, stage: Stage) -> stream::Config {
-    // Nobody waits for dead letters to be read: the oldest makes room. Everywhere else the publisher waits.
+    // Dead letters may never be read, so the oldest makes room. In all other stages the publisher waits.
     let dead = stage == Stage::Dead;
     let megabytes = i64::try_from(config.megabytes_per_stage).unwrap_or(i64::MAX).saturating_mul(1 << 20);
     stream::Config {

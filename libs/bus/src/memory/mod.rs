@@ -25,11 +25,11 @@ use crate::{
     Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
 };
 
-/// The bus inside one process: every promise of [`Bus`], but what it holds ends with the process.
+/// The bus inside one process: it keeps every promise of [`Bus`], but its messages end with the process.
 ///
-/// Sources take turns within a lane. A worker that drops a message is noticed at once.
+/// Sources take turns within an origin queue. The bus notices at once when a worker drops a message.
 ///
-/// Messages are handed over as they are, and nothing is written: a reader gets the very message that was sent.
+/// Messages are passed on without serialization: a reader gets the very message that was sent.
 #[derive(Debug, Clone)]
 pub struct MemoryBus {
     shared: Arc<Shared>,
@@ -50,17 +50,17 @@ struct State {
 }
 
 impl MemoryBus {
-    /// A bus whose queues hold up to `capacity` messages each, handed out and not acknowledged ones among them.
+    /// A bus whose queues hold up to `capacity` messages each, including those in flight.
     ///
-    /// Nobody waits for dead letters to be read: when there are more, the oldest goes, and the log says so.
+    /// Dead letters may never be read. If there are more, the oldest is dropped, and the log says so.
     pub fn new(capacity: usize) -> Self {
         let lanes = watch::Sender::new(Lanes::default());
         let shared = Shared { capacity: capacity.max(1), state: Mutex::default(), lanes };
         Self { shared: Arc::new(shared), by_wire: false }
     }
 
-    /// Writes every message that is sent through it, and hands it over as bytes, as the bus of a fleet does: for tests, which see so
-    /// what a wire would make of it.
+    /// Serializes every message, and passes it on as bytes, as the bus of a fleet does. Tests use it to cover
+    /// serialization.
     #[must_use]
     pub fn by_wire(self) -> Self {
         Self { by_wire: true, ..self }
@@ -69,11 +69,11 @@ impl MemoryBus {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code that holds the lock can leave a stage half changed: what a panicking thread left is whole.
+        // Code under this lock never leaves a stage half changed, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to a stage, and lets those who wait for a change of it look again.
+    /// Changes a stage, and wakes the tasks that wait for a change.
     fn change<T>(&self, filter: &Filter, change: impl FnOnce(&mut Stage) -> T) -> Option<T> {
         let mut state = self.state();
         let stage = state.stages.get_mut(filter)?;
@@ -105,12 +105,12 @@ impl Shared {
 }
 
 impl State {
-    /// The stage of a filter, made when it is first used.
+    /// The stage of a filter, created on first use.
     fn stage(&mut self, filter: Filter) -> &mut Stage {
         self.stages.entry(filter).or_default()
     }
 
-    /// Moves a message that was handed out too often to the dead letters.
+    /// Moves a message that was delivered too often to the dead letters.
     fn bury(&mut self, stored: Stored, capacity: usize) {
         let message = stored.message(stored.deliveries);
         let (letter, why) = DeadLetter::worn(&message);
@@ -121,7 +121,7 @@ impl State {
         dead::log(&message, &why);
     }
 
-    /// Queues a message. Dead letters make room for themselves.
+    /// Queues a message. If the dead letters are full, the oldest is dropped.
     fn put(&mut self, stored: Stored, capacity: usize) {
         let stage = self.stage(stored.queue.filter());
         let full = stage.count(stored.queue.source()) >= capacity;
@@ -142,7 +142,7 @@ impl Bus for MemoryBus {
         let stage = state.stage(spec.filter().clone());
         stage.open(spec.clone());
         stage.notify();
-        // Under the lock, so that lanes are announced in the order in which they were opened and closed.
+        // Under the lock, so that origin queues are announced in the order in which they were opened and closed.
         self.shared.set_lane(&spec.filter().clone(), Some(spec));
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Bus for MemoryBus {
                     state.put(Stored { id, queue, payload, deliveries: 0 }, self.shared.capacity);
                     return Ok(Published { duplicate: false });
                 }
-                // Made under the lock, so that no change is missed.
+                // Created under the lock, so that no change is missed.
                 stage.changed()
             };
             changed.await;
@@ -296,7 +296,7 @@ fn update(lanes: &mut BTreeMap<Lane, ConsumerSpec>, lane: &Lane, spec: Option<Co
     };
 }
 
-/// The moment `wait` after `start`; a wait without end becomes one of years.
+/// The moment `wait` after `start`. A wait without end becomes one of years.
 fn later(start: Instant, wait: Duration) -> Instant {
     const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
     start + wait.min(YEARS)

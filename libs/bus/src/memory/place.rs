@@ -1,4 +1,4 @@
-//! A place of the in-process bus.
+//! A permit of the in-process bus.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::Shared;
 use crate::Filter;
 use crate::place::Held;
 
-/// One of a lane's places, given back when dropped.
+/// One of the permits of an origin. Dropping it returns it.
 #[derive(Debug)]
 pub(super) struct MemoryPlace {
     shared: Arc<Shared>,

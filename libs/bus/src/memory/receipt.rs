@@ -1,4 +1,4 @@
-//! Answers to a delivery of the in-process bus.
+//! Settles deliveries of the in-process bus.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::Shared;
 use super::stage::Key;
 use crate::{BusError, Filter, Receipt};
 
-/// Answers one delivery.
+/// Settles one delivery.
 #[derive(Debug)]
 pub(super) struct MemoryReceipt {
     shared: Arc<Shared>,

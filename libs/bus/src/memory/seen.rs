@@ -1,4 +1,4 @@
-//! Names of messages that were queued lately.
+//! IDs of messages that were queued lately.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use crate::MessageId;
 
-/// How long a name is remembered: as long as a NATS server does.
+/// How long an ID is remembered: as long as on a NATS server.
 pub(super) const WINDOW: Duration = Duration::from_secs(120);
-/// Names remembered at most, so that memory stays flat whatever the rate.
+/// The most IDs to remember, so that memory stays bounded at any rate.
 const MOST: usize = 65_536;
 
-/// Names of messages that were queued lately.
+/// IDs of messages that were queued lately.
 #[derive(Debug, Default)]
 pub(super) struct SeenIds {
     ids: HashSet<MessageId>,
@@ -25,7 +25,7 @@ impl SeenIds {
         self.ids.contains(id)
     }
 
-    /// Notes a name. Says whether it is new.
+    /// Records an ID. Returns whether it is new.
     pub(super) fn insert(&mut self, id: MessageId, now: Instant) -> bool {
         self.forget(now);
         let new = self.ids.insert(id.clone());

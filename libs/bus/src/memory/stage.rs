@@ -1,4 +1,4 @@
-//! The queues of one filter: what waits, what is out, and who is told when that changes.
+//! The queues of one filter: the queued messages, the messages in flight, and the tasks that wait for a change.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,9 +20,9 @@ pub(super) struct Stage {
     spec: Option<ConsumerSpec>,
     waiting: Turns<Stored>,
     out: BTreeMap<u64, Out>,
-    /// Places that are taken, each of which counts as one more that is out.
+    /// Acquired permits. Each counts as one more in flight.
     places: usize,
-    /// The number of the next message to go out, and of the next delivery.
+    /// The number of the next message, and of the next delivery.
     next: u64,
     changed: Arc<Notify>,
 }
@@ -33,38 +33,38 @@ pub(super) struct Stored {
     pub(super) id: MessageId,
     pub(super) queue: Queue,
     pub(super) payload: Payload,
-    /// How often it was handed out.
+    /// How often it was delivered.
     pub(super) deliveries: u32,
 }
 
-/// What a pull hands out, and what it found to be handed out too often.
+/// The deliveries of a pull, and the messages that it found to be delivered too often.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
     pub(super) deliveries: Vec<(Key, Message)>,
     pub(super) buried: Vec<Stored>,
 }
 
-/// Which delivery of which message.
+/// Identifies a delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     message: u64,
     delivery: u64,
 }
 
-/// A message that was handed out and takes up one of the places in flight.
+/// A message in flight.
 #[derive(Debug)]
 struct Out {
     stored: Stored,
     standing: Standing,
-    /// It is not to be handed out again, but whoever holds it still works, and takes up its place.
+    /// It must not be redelivered, but its worker is still busy with it, so it counts as in flight.
     forgotten: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Standing {
-    /// In the hands of a delivery, until its silence has lasted too long.
+    /// Delivered to a worker, until it is silent for too long.
     Held { delivery: u64, until: Instant },
-    /// To be handed out again, not before this moment.
+    /// To be redelivered, not before this time.
     Resting { until: Instant },
 }
 
@@ -87,19 +87,20 @@ impl Stage {
         self.spec = Some(spec);
     }
 
-    /// Nothing is handed out until it is opened again.
+    /// Delivers nothing until it is opened again.
     pub(super) fn close(&mut self) {
         self.spec = None;
     }
 
-    /// Takes one of the places, where one is free. What is handed out leaves room for it from now on.
+    /// Acquires a permit, if one is free. From now on, deliveries leave room for it.
     pub(super) fn take_place(&mut self, limit: usize) -> bool {
         let is_free = self.places < places_within(limit);
         self.places += usize::from(is_free);
         is_free
     }
 
-    /// Takes a place if the lane is open and has one to spare: see [`Bus::spare_place`](crate::Bus::spare_place).
+    /// Acquires a spare permit, if the origin queue is open and has one: see
+    /// [`Bus::spare_place`](crate::Bus::spare_place).
     pub(super) fn take_spare_place(&mut self) -> bool {
         let Some(limit) = self.spec.as_ref().map(ConsumerSpec::max_in_flight) else { return false };
         let is_spare = self.waiting.is_empty()
@@ -113,18 +114,18 @@ impl Stage {
         self.places -= 1;
     }
 
-    /// Whether what is out leaves room for the places that are taken.
+    /// Whether the messages in flight leave room for the acquired permits.
     pub(super) fn has_room(&self, limit: usize) -> bool {
         let limit = self.spec.as_ref().map_or(limit, ConsumerSpec::max_in_flight);
         self.out.is_empty() || self.out.len() + self.places <= limit
     }
 
-    /// Whether nothing lies in it and nobody has a place.
+    /// Whether it has no messages and no acquired permits.
     pub(super) fn is_unused(&self) -> bool {
         self.is_empty() && self.places == 0
     }
 
-    /// Whether it is as good as one that was never used.
+    /// Whether its state equals that of a new stage.
     pub(super) fn is_forgettable(&self) -> bool {
         self.is_unused() && self.spec.is_none()
     }
@@ -134,7 +135,7 @@ impl Stage {
         Arc::clone(&self.changed).notified_owned()
     }
 
-    /// Lets everybody who waits look again.
+    /// Wakes all tasks that wait for a change.
     pub(super) fn notify(&self) {
         self.changed.notify_waiters();
     }
@@ -145,7 +146,7 @@ impl Stage {
         self.notify();
     }
 
-    /// Takes up to `max` messages out, or tells that no consumer is open.
+    /// Takes up to `max` messages, or returns None if no consumer is open.
     pub(super) fn take(&mut self, max: usize, now: Instant) -> Option<Handed> {
         let spec = self.spec.clone()?;
         let limit = spec.max_in_flight().saturating_sub(self.places);
@@ -163,7 +164,7 @@ impl Stage {
         Some(handed)
     }
 
-    /// Takes those that were out before, in the order in which they first went out.
+    /// Takes the redeliveries, in the order of their first delivery.
     fn take_again(
         &mut self,
         spec: &ConsumerSpec,
@@ -201,12 +202,12 @@ impl Stage {
         self.next
     }
 
-    /// When the next message is to be handed out again by the clock alone. One that is due already waits for a place.
+    /// The time of the next redelivery that depends on the clock alone. A message that is due already waits for a slot.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         self.out.values().map(|out| out.standing.until()).filter(|until| *until > now).min()
     }
 
-    /// Messages of a Source, waiting or out.
+    /// Messages of a Source, queued or in flight.
     pub(super) fn count(&self, source: &SourceId) -> usize {
         self.waiting.len_of(source)
             + self.out.values().filter(|out| out.stored.queue.source() == source).count()
@@ -224,7 +225,7 @@ impl Stage {
         self.waiting.pop()
     }
 
-    /// Drops what a Source has here; what is held by a worker is finished, but not handed out again.
+    /// Drops the messages of a Source. A message in flight is finished, but not redelivered.
     pub(super) fn purge(&mut self, source: &SourceId) -> usize {
         let waiting = self.waiting.remove(source);
         let before = self.out.len();
@@ -247,7 +248,7 @@ impl Stage {
         }
     }
 
-    /// The message is to be handed out again after `delay`. Nothing, if another delivery holds it now.
+    /// Redelivers the message after `delay`, unless it was delivered again since.
     pub(super) fn put_back(&mut self, key: Key, now: Instant, delay: Duration) {
         let Some(out) = self.out.get_mut(&key.message) else { return };
         if !out.is_held_by(key) {
@@ -260,7 +261,7 @@ impl Stage {
         }
     }
 
-    /// Whoever holds the message is at work.
+    /// The worker of the message reports progress.
     pub(super) fn progress(&mut self, key: Key, now: Instant) {
         let Some(ack_wait) = self.spec.as_ref().map(ConsumerSpec::ack_wait) else { return };
         if let Some(out) = self.out.get_mut(&key.message).filter(|out| out.is_held_by(key)) {
@@ -274,7 +275,7 @@ impl Out {
         matches!(self.standing, Standing::Held { delivery, .. } if delivery == key.delivery)
     }
 
-    /// Whether nobody works on it, as far as one can tell.
+    /// Whether no worker has the message, as far as the bus can tell.
     fn is_free(&self, now: Instant) -> bool {
         matches!(self.standing, Standing::Resting { .. }) || self.standing.until() <= now
     }

@@ -1,4 +1,4 @@
-//! The in-process bus keeps the promises of every bus, and those of its own.
+//! The in-process bus keeps the promises of every bus, and its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ async fn setup(_test: &str) -> (Arc<dyn Bus>, Pace) {
 
 crate::conformance! { #[tokio::test(start_paused = true)] setup }
 
-/// The same, with every message written on its way.
+/// The same tests, with every message serialized.
 mod by_wire {
     use super::*;
 
@@ -41,7 +41,7 @@ mod by_wire {
     crate::conformance! { #[tokio::test(start_paused = true)] setup }
 }
 
-/// A message that must not be written.
+/// A message that must not be serialized.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Sealed;
 
@@ -146,7 +146,7 @@ async fn lowered_limit_holds_back_also_what_was_out_before() {
     bus.open(spec(Filter::Verify, 1)).await.unwrap();
     let first = bus.pull(&Filter::Verify, 4, Duration::ZERO).await.unwrap();
     assert_eq!(ids(&first), ["a"]);
-    // No time passes and nothing is asked in vain: the pull sleeps until the place is free.
+    // No time passes and no poll is in vain: the pull sleeps until the slot is free.
     let (next, ()) = tokio::join!(bus.pull(&Filter::Verify, 4, ACK_WAIT / 2), async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         first[0].ack().await.unwrap();
@@ -175,7 +175,7 @@ async fn whoever_waits_for_an_empty_queue_waits_for_the_last_acknowledgement() {
     assert_eq!(waited, Duration::from_secs(3));
 }
 
-/// What may happen to a bus.
+/// A step that may happen to a bus.
 #[derive(Debug, Clone)]
 enum Step {
     Publish { source: usize },
@@ -200,7 +200,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// Every message is, at any time, acknowledged, or to be handed out; never both, never neither.
+/// At any time, every message is acknowledged, or will be delivered; never both, never neither.
 async fn nothing_is_lost_or_done_twice(steps: Vec<Step>) {
     const LIMIT: usize = 3;
     let bus = MemoryBus::new(1_000);

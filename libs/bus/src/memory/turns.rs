@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 
 use model::SourceId;
 
-/// A queue in which Sources take turns, and each keeps its own order: one with thousands of messages does not keep another waiting.
+/// A queue in which Sources take turns, and each keeps its own order. A Source with thousands of messages does not
+/// delay another one.
 #[derive(Debug)]
 pub(super) struct Turns<T> {
-    /// Sources that have something waiting, in the order of their turns.
+    /// Sources with queued messages, in the order of their turns.
     turns: VecDeque<SourceId>,
     waiting: HashMap<SourceId, VecDeque<T>>,
 }
@@ -35,7 +36,7 @@ impl<T> Turns<T> {
         item
     }
 
-    /// Drops what a Source has waiting, and says how much that was.
+    /// Drops the queued messages of a Source, and returns their number.
     pub(super) fn remove(&mut self, source: &SourceId) -> usize {
         self.turns.retain(|other| other != source);
         self.waiting.remove(source).map_or(0, |queue| queue.len())

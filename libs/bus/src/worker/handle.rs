@@ -1,4 +1,4 @@
-//! One message: worked on, and answered for.
+//! Handles one message and settles it.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,9 +15,9 @@ use tracing::Instrument;
 use super::{Trouble, Work, Worker, backoff};
 use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
 
-/// Signs of life within one `ack_wait`: two of them may get lost.
+/// Progress reports within one `ack_wait`: two of them may get lost.
 const SIGNS_OF_LIFE: u32 = 3;
-/// The attempt whose panic makes a message poison: what is wrong with it will not pass, and nobody may wait for it for long.
+/// The attempt whose panic makes a message poison. Its fault will not pass, and no other work should wait long for it.
 const LAST_PANIC: u32 = 3;
 
 impl<H, F> Worker<H>
@@ -25,7 +25,7 @@ where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = Work> + Send + 'static,
 {
-    /// Works on one message and answers for it. An error is a reason to stop the worker.
+    /// Handles one message and settles it. An error is a reason to stop the worker.
     pub(super) async fn work(
         self,
         spec: ConsumerSpec,
@@ -49,7 +49,7 @@ where
             if let Err(error) = self.answer(&spec, &delivery, work).await {
                 tracing::warn!(%error, "cannot answer for a message: it will be handed out again");
             }
-            // The place is free only now that the bus knows.
+            // The slot is free only now that the bus knows.
             drop(slot);
             ended
         }
@@ -57,7 +57,7 @@ where
         .await
     }
 
-    /// Runs the handler, and tells the bus that it runs. A panic is an answer too.
+    /// Runs the handler, and reports its progress to the bus. A panic counts as an answer too.
     async fn handle(&self, spec: &ConsumerSpec, delivery: &Delivery) -> Work {
         let message = Message::clone(delivery);
         let mut handler = std::pin::pin!(
@@ -74,7 +74,7 @@ where
                     Some(capacity) => capacity.acquire().await.ok(),
                     None => None,
                 };
-                // What a handler works with is some kilobytes, and would be moved with each layer around it.
+                // Boxed, because a handler's future has some kilobytes, and each layer around it would move them.
                 Box::pin((self.handler)(message)).await
             })
             .catch_unwind()
@@ -127,8 +127,7 @@ where
     }
 }
 
-/// Tells the bus, again and again, that a message is being worked on. The work goes on beside it, also while the bus is slow
-/// to hear.
+/// Reports progress to the bus periodically. The handler runs concurrently, even while the bus is slow.
 async fn tell_life(delivery: &Delivery, period: Duration) -> Infallible {
     let period = period.max(Duration::from_millis(1));
     let mut life = interval_at(Instant::now() + period, period);
@@ -141,8 +140,8 @@ async fn tell_life(delivery: &Delivery, period: Duration) -> Infallible {
     }
 }
 
-/// How a message's task ended for its worker. A task that died outside the handler dropped its message, which is handed
-/// out again.
+/// The result of a message's task for its worker. A task that died outside the handler dropped its message, which is
+/// redelivered.
 pub(super) fn ending(done: Result<Result<(), BusError>, JoinError>) -> Result<(), BusError> {
     done.unwrap_or_else(|error| {
         tracing::error!(%error, "the task of a message died: the message will be handed out again");

@@ -1,4 +1,4 @@
-//! One worker for every active lane.
+//! One worker for every open origin queue.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,17 +11,17 @@ use tokio_util::sync::CancellationToken;
 use super::{Work, Worker};
 use crate::{BusError, ConsumerSpec, Lanes, Message};
 
-/// How long a worker that found its lane closed waits before another one looks, should the lane be open again.
+/// The wait after a worker found its origin queue closed, before a new worker checks whether it is open again.
 const CLOSED_WAIT: Duration = Duration::from_secs(1);
 
-/// The workers that run.
+/// The running workers.
 #[derive(Debug, Default)]
 struct Running {
     lanes: BTreeMap<Lane, LaneWorker>,
     tasks: JoinSet<Result<(), BusError>>,
 }
 
-/// The worker of a lane, and the consumer it was started for.
+/// The worker of an origin queue, and the consumer it was started for.
 #[derive(Debug)]
 struct LaneWorker {
     spec: ConsumerSpec,
@@ -34,14 +34,14 @@ where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = Work> + Send + 'static,
 {
-    /// Works the fetch jobs of every active lane, each lane with its own limit, starting and stopping as lanes come and go,
-    /// until `stop` is cancelled: then it pulls no more, finishes what runs and returns.
+    /// Handles the fetch jobs of every open origin queue, each with its own limit. Workers start and stop as origin
+    /// queues open and close. When `stop` is cancelled, it pulls no more, completes the running jobs and returns.
     ///
     /// # Errors
-    /// [`BusError::Halted`] when a handler said so, after what ran in any lane was finished.
+    /// [`BusError::Halted`] when a handler said so, after the running jobs of all origins were finished.
     pub async fn run_lanes(&self, stop: CancellationToken) -> Result<(), BusError> {
         let mut lanes = self.bus.lanes();
-        // Cancelled when this ends, so that a halt in one lane stops them all.
+        // Cancelled when this function ends, so that a halt at one origin stops all workers.
         let stop = stop.child_token();
         let mut running = Running::default();
         let mut ended = Ok(());
@@ -62,8 +62,8 @@ where
         ended
     }
 
-    /// Starts a worker for each lane that has none, stops those of closed lanes, and replaces those of changed ones. A
-    /// worker that was replaced finishes what it has; the bus keeps the lane's limit over both.
+    /// Starts a worker for each origin queue without one, stops those of closed queues, and replaces those of changed
+    /// ones. A replaced worker finishes its jobs; the bus enforces the limit over both.
     fn follow(&self, now: &Lanes, running: &mut Running, stop: &CancellationToken) {
         running.lanes.retain(|lane, worker| {
             let stays = now.get(lane) == Some(&worker.spec);
@@ -83,7 +83,7 @@ where
 }
 
 impl Running {
-    /// Notes the end of a worker, so that its lane gets another one where it is open.
+    /// Records the end of a worker, so that its origin queue gets another one if it is open.
     fn ended(&mut self, done: Result<(Id, Result<(), BusError>), JoinError>) -> Result<(), BusError> {
         let (task, ended) = done.unwrap_or_else(|error| {
             tracing::error!(%error, "the worker of a lane died");
@@ -105,7 +105,7 @@ where
 {
     match worker.run(spec, stop.clone()).await {
         Err(BusError::NotOpen { .. }) => {
-            // The end of a lane, which the list of lanes is about to tell, or has told.
+            // The list of origin queues is about to report the end of this one, or has reported it.
             let _ = tokio::time::timeout(CLOSED_WAIT, stop.cancelled()).await;
             Ok(())
         }

@@ -1,7 +1,7 @@
 //! The work loop: pull only what can be started, and acknowledge last.
 //!
-//! A handler gets a [`Message`], does its work, publishes what follows from it and waits until that is queued; only then it
-//! returns [`Work::Done`], and the message is acknowledged. Whoever dies in between leaves a message that is handed out again.
+//! A handler gets a [`Message`], does its work, publishes the results and waits until they are queued. Only then it
+//! returns [`Work::Done`], and the message is acknowledged. If the worker dies in between, the message is redelivered.
 
 mod handle;
 mod lanes;
@@ -20,73 +20,74 @@ pub use shares::Shares;
 
 use crate::{Bus, BusError, ConsumerSpec, Delivery, Filter, Message, MessageId};
 
-/// How long one pull waits for a message. Both buses end it at once when there is one, or the consumer is closed: it is long
-/// so that a fleet with a thousand idle lanes stays calm.
+/// How long one pull waits for a message. Both buses end it at once when a message comes, or when the consumer is
+/// closed. It is long so that a fleet with a thousand idle origin queues sends few requests.
 const PULL_WAIT: Duration = Duration::from_secs(20);
-/// The first wait after a pull or a message failed; it doubles with every failure in a row.
+/// The first wait after a pull or a message failed. It doubles with every failure in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// A handler's answer: what becomes of its message.
+/// The result of a handler, which decides how the message is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Done, and what follows from it is queued: acknowledge.
+    /// Done, and the results are queued: acknowledge.
     Done,
-    /// Not now: something that is needed does not work. Hand it out again.
+    /// A dependency does not work now: redeliver.
     Later {
-        /// Not before this time has passed; without it, after a wait that doubles with each attempt, up to a minute.
+        /// The least delay. Without it, the delay doubles with each attempt, up to a minute.
         after: Option<Duration>,
         /// What does not work.
         why: String,
     },
-    /// Another attempt would end the same way: among the dead letters with it.
+    /// Another attempt would fail in the same way: dead-letter the message.
     Poison {
-        /// What is wrong with it.
+        /// What is wrong with the message.
         why: String,
     },
-    /// Nothing will work before a person has acted: put it back and stop the worker.
+    /// Nothing works until an operator acts: put the message back and stop the worker.
     Halt {
-        /// What a person has to do.
+        /// What the operator must do.
         why: String,
     },
 }
 
 impl Work {
-    /// What is needed does not work now: again, after the usual wait.
+    /// A dependency does not work now: redeliver after the usual delay.
     pub fn later(why: impl fmt::Display) -> Self {
         Self::Later { after: None, why: why.to_string() }
     }
 
-    /// Another attempt would end the same way.
+    /// Another attempt would fail in the same way.
     pub fn poison(why: impl fmt::Display) -> Self {
         Self::Poison { why: why.to_string() }
     }
 
-    /// The answer of a handler whose failures are answers: without one, it is done.
+    /// The result of a handler whose errors are results; `Ok` is done.
     pub fn from_result(worked: Result<(), Self>) -> Self {
         worked.err().unwrap_or(Self::Done)
     }
 }
 
-/// Something that kept a message from being worked on, told to an observer: a full disk, a store that is down, a panic.
+/// A failure that kept a message from being handled, reported to an observer: a full disk, a store that is down, a
+/// panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What the worker was pulling.
+    /// The filter that the worker pulled from.
     pub filter: Filter,
-    /// The message.
+    /// The ID of the message.
     pub id: MessageId,
-    /// Which delivery it was, from 1.
+    /// The number of the delivery, from 1.
     pub attempt: u32,
     /// What happened.
     pub why: String,
-    /// The message was given up: it lies with the dead letters.
+    /// Whether the message was given up and is now a dead letter.
     pub given_up: bool,
 }
 
 type Observer = Arc<dyn Fn(Trouble) + Send + Sync>;
 
-/// A handler and the bus it works on. Cheap to clone: all clones share the handler.
+/// A handler and its bus. Cheap to clone: all clones share the handler.
 pub struct Worker<H> {
     bus: Arc<dyn Bus>,
     handler: Arc<H>,
@@ -96,7 +97,7 @@ pub struct Worker<H> {
     at_most: usize,
 }
 
-/// Works the messages of one consumer, which must be open, until `stop`; see [`Worker::run`].
+/// Handles the messages of one consumer, which must be open, until `stop`; see [`Worker::run`].
 ///
 /// # Errors
 /// See [`Worker::run`].
@@ -113,7 +114,7 @@ where
     Worker::new(bus, handler).run(spec, stop).await
 }
 
-/// Works the fetch jobs of every active lane until `stop`; see [`Worker::run_lanes`].
+/// Handles the fetch jobs of every open origin queue until `stop`; see [`Worker::run_lanes`].
 ///
 /// # Errors
 /// See [`Worker::run_lanes`].
@@ -130,7 +131,7 @@ where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = Work> + Send + 'static,
 {
-    /// A worker that hands every message to `handler`, each in a task of its own.
+    /// A worker that gives every message to `handler`, each in a task of its own.
     pub fn new(bus: Arc<dyn Bus>, handler: H) -> Self {
         Self {
             bus,
@@ -142,49 +143,48 @@ where
         }
     }
 
-    /// Tells `observer` whenever a message could not be worked on, so that a run on a laptop can stop instead of trying
-    /// again for ever. It is called from the message's task and must not block.
+    /// Calls `observer` whenever a message could not be handled, so that a run on a laptop can stop instead of retrying
+    /// for ever. The call comes from the message's task and must not block.
     #[must_use]
     pub fn observed(mut self, observer: impl Fn(Trouble) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Works no more messages at a time than there are permits, over all consumers of all clones and whoever else holds some: what a
-    /// process works on at a time bounds its memory. Where many lanes are busy, each of them may hold one message that waits
-    /// for its permit.
+    /// Limits the messages in work at a time to the permits of `capacity`, over all consumers, all clones and all other
+    /// holders of permits. This bounds the memory of a process. Where many origins are busy, each of them may have one
+    /// message that waits for its permit.
     #[must_use]
     pub fn within(mut self, capacity: Arc<Semaphore>) -> Self {
         self.capacity = Some(capacity);
         self
     }
 
-    /// Lets no Source have more than its share of what is worked on at a time, over all consumers of all clones.
-    /// What waits for its share takes nothing of the capacity.
+    /// Limits the messages of one Source in work at a time, over all consumers of all clones. A message that waits for
+    /// its share takes no permit of the capacity.
     #[must_use]
     pub fn sharing(mut self, shares: Shares) -> Self {
         self.shares = Some(shares);
         self
     }
 
-    /// Takes no more than `at_most` messages of one consumer at a time: what cannot be started here lies in the queue for others,
-    /// however long that lasts which is being worked on.
+    /// Takes at most `at_most` messages of one consumer at a time. Messages that this worker cannot start stay in the
+    /// queue for others, however long the current ones take.
     #[must_use]
     pub fn at_most(self, at_most: usize) -> Self {
         Self { at_most: at_most.clamp(1, Semaphore::MAX_PERMITS), ..self }
     }
 
-    /// Works the messages of one consumer, which must be open, up to `max_in_flight` at a time, until `stop` is cancelled:
-    /// then it pulls no more, finishes what runs and returns.
+    /// Handles the messages of one consumer, which must be open, up to `max_in_flight` at a time. When `stop` is
+    /// cancelled, it pulls no more, completes the running messages and returns.
     ///
-    /// While a handler works, the bus hears of it well within `ack_wait`. A handler that says [`Work::Later`] has its
-    /// message handed out again, until `max_deliver` is reached; then it becomes a dead letter. One that panics has it handed
-    /// out three times at most.
-    /// Dropped, the worker drops what it holds, and that is handed out again.
+    /// While a handler works, the worker reports progress to the bus well within `ack_wait`. A message with the result
+    /// [`Work::Later`] is redelivered until `max_deliver` is reached; then it becomes a dead letter. A message whose
+    /// handler panics is delivered at most three times. If the worker is dropped, its messages are redelivered.
     ///
     /// # Errors
-    /// [`BusError::NotOpen`] when the consumer was closed, [`BusError::Halted`] when a handler said so: both after what ran
-    /// was finished. A bus that is unavailable is no error: it is asked again.
+    /// [`BusError::NotOpen`] when the consumer was closed, [`BusError::Halted`] when a handler said so: both after the
+    /// running messages were finished. An unavailable bus is no error: the worker retries.
     pub async fn run(&self, spec: ConsumerSpec, stop: CancellationToken) -> Result<(), BusError> {
         let slots = Arc::new(Semaphore::new(spec.max_in_flight().min(self.at_most)));
         let halt = CancellationToken::new();
@@ -227,7 +227,7 @@ where
         ended
     }
 
-    /// Takes as many messages as there are free slots, each with its slot. Waits for a slot first.
+    /// Waits for a free slot, then pulls as many messages as there are free slots.
     async fn pull(
         &self,
         spec: &ConsumerSpec,
@@ -236,7 +236,7 @@ where
         // The semaphore is never closed.
         let Ok(first) = Arc::clone(slots).acquire_owned().await else { return Ok(Vec::new()) };
         let mut free = vec![first];
-        // Whoever could not start what it pulls leaves it to others.
+        // Messages that this worker could not start stay in the queue for others.
         let most = match &self.capacity {
             Some(capacity) => match capacity.acquire().await {
                 Ok(_room) => capacity.available_permits() + 1,

@@ -1,4 +1,4 @@
-//! How many of a worker's places one Source may hold.
+//! Limits how many messages of one Source a worker handles at a time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::Message;
 
 type GiveBack = Arc<dyn Fn(Message) -> BoxFuture<'static, Work> + Send + Sync>;
 
-/// Lets no Source have more than a share of a worker's places, so that slow Sources leave places to the others.
-/// Cheap to clone; clones share what is held.
+/// The limit of one Source's messages in work, so that slow Sources leave capacity to others. Cheap to clone; clones
+/// share the limit.
 #[derive(Clone)]
 pub struct Shares {
     each: usize,
@@ -27,9 +27,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// At most `each` messages of one Source are worked on at a time. One that has waited for its Source's share for
-    /// as long as `patience` goes to `give_back` instead of the handler: it holds a place of its queue, which others
-    /// may wait for.
+    /// At most `each` messages of one Source are in work at a time. A message that has waited `patience` for its share
+    /// goes to `give_back` instead of the handler, because it takes a slot of its queue that other messages may need.
     pub fn new<G, F>(each: usize, patience: Duration, give_back: G) -> Self
     where
         G: Fn(Message) -> F + Send + Sync + 'static,
@@ -39,21 +38,21 @@ impl Shares {
         Self { each: each.clamp(1, Semaphore::MAX_PERMITS), patience, give_back, held: Arc::default() }
     }
 
-    /// A part of the Source's share, held until it is dropped; none where there was none in time.
+    /// Acquires a part of the Source's share, held until it is dropped. None if none was free in time.
     pub(super) async fn take(&self, source: &SourceId) -> Option<OwnedSemaphorePermit> {
         let share = self.share(source);
         // The semaphore is never closed.
         tokio::time::timeout(self.patience, share.acquire_owned()).await.ok()?.ok()
     }
 
-    /// Works on a message for which there was no place.
+    /// Handles a message that got no share.
     pub(super) async fn give_back(&self, message: Message) -> Work {
         (self.give_back)(message).await
     }
 
     fn share(&self, source: &SourceId) -> Arc<Semaphore> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // A share that only this map knows is whole: each part that is held or waited for knows it too.
+        // A share without other references is unused, because every acquired part and every waiting task holds one.
         held.retain(|other, share| other == source || Arc::strong_count(share) > 1);
         Arc::clone(held.entry(source.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))))
     }

@@ -1,4 +1,4 @@
-//! A server that is killed, wiped, or out of reach.
+//! A server that is killed, wiped, or unreachable.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::worker::{Work, run};
 
-/// What should come, comes within this time, a restart of the server included.
+/// The time limit for expected events, a restart of the server included.
 const SOON: Duration = Duration::from_secs(20);
 
 async fn server_and_bus(test: &str) -> (NatsServer, JetStreamBus) {
@@ -92,7 +92,7 @@ async fn calls_made_while_the_server_is_down_succeed_when_it_is_back() {
     assert_eq!(purged.unwrap(), 0);
     let mut next = pulled.unwrap().pop().expect("the pull goes on when the server is back");
     if next.id.as_str() == "held" {
-        // The server forgot that it had handed it out, and did so again before it heard of the ack.
+        // The server forgot that it had delivered it, and delivered it again before it received the ack.
         next.ack().await.unwrap();
         next = one(&bus, &Filter::Verify).await;
     }
@@ -120,7 +120,7 @@ async fn delivery_held_while_the_server_is_killed_is_acknowledged_or_comes_again
         if n % 2 == 0 {
             match delivery.ack().await {
                 Ok(()) => done.push(delivery.id.to_string()),
-                // The server may forget the last it has handed out, and knows of no delivery then: it comes again.
+                // The server may forget its last deliveries, and so not know this one: the message is redelivered.
                 Err(error) => assert!(error.is_temporary(), "{error}"),
             }
         }
@@ -152,7 +152,7 @@ async fn worker_goes_on_by_itself_when_the_server_is_back() {
             }
         };
         timeout(SOON, all_done).await.unwrap_or_else(|_| panic!("round {round} is not worked on"));
-        // Its ack may be on the way: then it is worked on again.
+        // Its ack may be on the way. In that case the message is redelivered.
         restart(&mut server).await;
     }
     let settled = async {

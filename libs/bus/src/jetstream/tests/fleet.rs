@@ -1,4 +1,4 @@
-//! Several processes on one server: each has a connection of its own.
+//! Several processes on one server, each with a connection of its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -103,7 +103,7 @@ async fn lane_closed_by_another_process_is_opened_again_by_the_one_that_publishe
     let filter = lane_spec(1, 2).filter().clone();
     for round in 0..10 {
         publisher.open(lane_spec(1, 2)).await.unwrap();
-        // Side by side, so that all orders of their steps come up.
+        // Concurrently, so that all orders of their steps occur.
         let id = round.to_string();
         let ((), closed) = tokio::join!(publish(&publisher, fetch(1), &id), closer.close(&filter));
         closed.unwrap();
@@ -224,8 +224,8 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
     }
 }
 
-/// A process takes a place and is gone: a runtime of its own, whose end takes the connection and all that would renew the
-/// place or give it back.
+/// A process acquires a permit and dies: the end of its runtime closes the connection, and stops all that would renew
+/// or return the permit.
 async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
     let (url, test) = (url.to_owned(), test.to_owned());
     let process = std::thread::spawn(move || {
@@ -295,7 +295,7 @@ async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
     let config = JetStreamConfig { messages_per_queue: MESSAGES, ..config(&server.url, "fleet-ends") };
     let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
     let filter = Filter::Fetch(lane(1));
-    // What is lost comes again only after the test has given up.
+    // A lost message is redelivered only after the test has given up.
     let spec = ConsumerSpec::new(filter.clone(), LIMIT, 10 * SOON, 5);
     bus.open(spec).await.unwrap();
     let all_there = async {
@@ -304,7 +304,8 @@ async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
         }
     };
     timeout(SOON, all_there).await.expect("not all are taken");
-    // Who works has room for more than the lane gives, so the server holds back what it has until somebody acknowledges, which may be when the pull is about to end.
+    // The worker has room for more than the limit allows, so the server holds back messages until an ack. That ack may
+    // come when the pull is about to end.
     let mut work = JoinSet::new();
     let all_done = async {
         while work.len() < MESSAGES {
@@ -312,7 +313,7 @@ async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
                 let done =
                     Instant::now() + Duration::from_micros(5_000 + 97 * ((work.len() + 3 * n) as u64 % 31));
                 work.spawn(async move {
-                    // To a moment that no timer is fine enough for.
+                    // Spin, because no timer is precise enough.
                     while Instant::now() < done {
                         yield_now().await;
                     }

@@ -18,13 +18,13 @@ use crate::{Bus, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Queue}
 const CAPACITY: usize = 16;
 const ACK_WAIT: Duration = Duration::from_secs(2);
 
-/// A configuration with a namespace that nobody else has.
+/// A configuration with a unique namespace.
 fn config(url: &str, test: &str) -> JetStreamConfig {
     JetStreamConfig {
         servers: vec![url.to_owned()],
         namespace: format!("t-{}-{:x}", &test[..test.len().min(40)], std::process::id()),
         messages_per_queue: CAPACITY,
-        // The server sets room aside, and all tests share its disk.
+        // The server reserves the space, and all tests share its disk.
         megabytes_per_stage: 0,
         ..JetStreamConfig::default()
     }

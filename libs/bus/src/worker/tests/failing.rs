@@ -9,13 +9,13 @@ use tokio::sync::watch;
 use super::*;
 use crate::{Lanes, Payload, Place, Published, Receipt};
 
-/// A bus that fails when told to, as a server does that cannot be reached.
+/// A bus that fails on request, like an unreachable server.
 #[derive(Debug)]
 struct Failing {
     bus: Arc<dyn Bus>,
-    /// So many pulls fail, and with what.
+    /// How many pulls fail, and with which error.
     pulls: (AtomicUsize, fn() -> BusError),
-    /// So many acks fail.
+    /// How many acks fail.
     acks: Arc<AtomicUsize>,
 }
 
@@ -124,7 +124,7 @@ async fn lane_whose_worker_found_it_closed_gets_another_worker_while_it_is_liste
     let filter = lanes::lane_spec(0, 1).filter().clone();
     bus.open(lanes::lane_spec(0, 1)).await.unwrap();
     lanes::publish_fetch(&bus, 0, "a").await;
-    // Closed and opened again between two looks at the list: only the pull notices.
+    // Closed and reopened between two reads of the list: only the pull notices.
     let not_open = || BusError::NotOpen { filter: lanes::lane_spec(0, 1).filter().clone() };
     let failing: Arc<dyn Bus> = Arc::new(Failing {
         bus: Arc::clone(&bus),

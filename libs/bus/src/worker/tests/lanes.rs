@@ -1,4 +1,4 @@
-//! One worker for every lane.
+//! One worker for every origin queue.
 
 use model::Lane;
 
@@ -31,14 +31,14 @@ async fn lanes_are_worked_as_they_come_each_with_its_own_limit() {
     }
     settle_down().await;
     assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (2, 1));
-    // Another lane, while the first is busy.
+    // Another origin queue, while the first is busy.
     bus.open(lane_spec(1, 2)).await.unwrap();
     for id in ["1a", "1b", "1c"] {
         publish_fetch(&bus, 1, id).await;
     }
     settle_down().await;
     assert_eq!(depth(&bus, Filter::Fetch(lane(1))).await, (1, 2));
-    // The first may do more at a time from now on.
+    // Raise the limit of the first.
     bus.open(lane_spec(0, 3)).await.unwrap();
     settle_down().await;
     assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 3));
@@ -59,7 +59,7 @@ async fn lane_that_is_closed_and_opened_again_is_worked_again() {
         sleep(Duration::from_secs(2)).await;
         assert_eq!(depth(&bus, Filter::Fetch(lane(0))).await, (0, 0), "{id}");
         assert!(bus.close(&Filter::Fetch(lane(0))).await.unwrap());
-        // Without a pause, the list of lanes looks as if nothing had happened.
+        // Without a pause, the list of origin queues looks unchanged.
         if let Some(pause) = pause {
             sleep(pause).await;
         }

@@ -48,8 +48,8 @@ async fn depth(bus: &Arc<dyn Bus>, filter: Filter) -> (usize, usize) {
     (waiting, in_flight)
 }
 
-/// Runs a worker beside the test. Paused time stands still while any task can go on, so a sleep of the test lets all of them
-/// come to rest.
+/// Runs a worker concurrently with the test. Paused time stands still while any task can run, so a sleep of the test
+/// lets all of them come to rest.
 fn start<H, F>(
     bus: &Arc<dyn Bus>,
     spec: ConsumerSpec,
@@ -105,7 +105,7 @@ async fn no_more_is_pulled_than_can_be_started() {
     let bus = bus_with(5).await;
     let go = Arc::new(Notify::new());
     let wait = Arc::clone(&go);
-    // The bus would hand out a hundred.
+    // The bus would deliver a hundred.
     let (stop, worker) = start(&bus, spec(2), move |_| {
         let wait = Arc::clone(&wait);
         async move {
@@ -153,7 +153,7 @@ async fn later_waits_as_told_or_twice_as_long_each_time_and_then_gives_up() {
         async move { later(told) }
     });
     sleep(Duration::from_secs(60)).await;
-    // 7 s as told; then 2 s for the second failure; the third attempt is the last.
+    // 7 s as requested; then 2 s for the second failure; the third attempt is the last.
     assert_eq!(*times.lock().unwrap(), [(1, 0), (2, 7), (3, 9)]);
     assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
     let letters = dead_letters(&bus).await;
@@ -264,7 +264,7 @@ async fn halt_stops_the_worker_after_the_others_are_done_and_keeps_the_message()
         halted.to_string(),
         "the worker of verify.* stopped: no key for the store: set AWS_ACCESS_KEY_ID"
     );
-    // One was done beside it, two were never taken, and the halted one lies ready.
+    // One was handled concurrently, two were never taken, and the halted one is ready for delivery.
     let left = bus.pull(&Filter::Verify, 10, Duration::ZERO).await.unwrap();
     assert_eq!(
         left.iter().map(|delivery| (delivery.payload.to_bytes(), delivery.attempt)).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! A Source that is slow leaves places to the others.
+//! A slow Source leaves capacity to the others.
 
 use super::*;
 
@@ -13,8 +13,8 @@ async fn queue(bus: &Arc<dyn Bus>, source: &str, messages: usize) {
     }
 }
 
-/// Works with four places, of which a Source has two. Messages of `slow` last for ever.
-/// Gives what was done, and what was given back.
+/// Works with four slots, of which a Source may have two. Messages of `slow` last for ever. Returns what was done, and
+/// what was given back.
 fn start_sharing(bus: &Arc<dyn Bus>) -> (CancellationToken, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let (done, back) = (Arc::clone(&told), Arc::clone(&told));
