@@ -1,7 +1,7 @@
-//! One bucket of NATS KV: compare-and-set, values that expire, and a feed of what changes.
+//! A bucket of NATS KV: compare-and-set, values that expire, and a watch on changes.
 //!
-//! Writes do not go through the client's own calls, since these drop the lifetime of a value when its key had been
-//! deleted before, and cannot renew one. They are publications to the bucket's subjects, which is what KV is made of.
+//! Writes do not use the client's own calls. These drop the lifetime of a value if its key was deleted before, and
+//! cannot renew one. Instead, the code publishes to the bucket's subjects, which is how KV works internally.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::ControlError;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long the trace of a value that expired stays. The server raises shorter lifetimes of values to this.
+/// How long the delete marker of an expired value stays. The server raises shorter lifetimes of values to this.
 const EXPIRY_TRACE: Duration = Duration::from_secs(1);
-/// How long the trace of a value that was deleted stays: longer than any reader takes to notice.
+/// How long the delete marker of a deleted value stays: longer than any reader takes to notice.
 const DELETION_TRACE: Duration = Duration::from_secs(60);
 
-/// A bucket, open. Cheap to clone, and to move: whoever connects holds all buckets at once.
+/// An open bucket. Cheap to clone, and small to move, because connecting holds all buckets at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket(Arc<Parts>);
 
@@ -42,42 +42,42 @@ struct Parts {
     line: watch::Receiver<Line>,
 }
 
-/// How the line to the server is. With every change, a feed that was opened before may have missed something.
+/// The state of the connection. After every change, a feed that was opened before may have missed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Line {
     /// Whether there is a connection.
     pub(crate) up: bool,
-    /// How often there was a new one, or something was lost on the old one.
+    /// How often a connection was made, or messages on it were lost.
     pub(crate) made: u64,
 }
 
-/// How a bucket is kept.
+/// The configuration of a bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
-    /// Revisions kept of each key.
+    /// Stored revisions of each key.
     pub(crate) revisions: u8,
     pub(crate) replicas: usize,
     pub(crate) made: Made,
 }
 
-/// Who makes a bucket.
+/// The process that creates a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Made {
-    /// This process, which also changes one that is kept in another way.
+    /// This process. It also updates an existing bucket to its own configuration.
     Here,
-    /// This process where there is none. One that is there is taken as it is kept.
+    /// This process, if there is none. An existing bucket keeps its configuration.
     WhereMissing,
     /// Another process.
     Elsewhere,
 }
 
-/// What is at a key.
+/// The state of a key.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
-    /// Of the value, or of the trace of its end; 0 where nothing is.
+    /// The revision of the value, or of its delete marker; 0 where there is neither.
     pub(crate) revision: u64,
     pub(crate) value: Option<Bytes>,
 }
@@ -87,21 +87,21 @@ pub(crate) struct Slot {
 pub(crate) enum WriteError {
     /// The revision is not the expected one any more.
     Conflict,
-    /// Perhaps it was written, perhaps not.
+    /// The value may have been written or not.
     Unavailable(PublishError),
 }
 
-/// What was written to a key, or that its value is gone.
+/// A change of a key: its new value, or the end of its value.
 #[derive(Debug)]
 pub(crate) struct Fact {
     pub(crate) key: String,
     pub(crate) value: Option<Bytes>,
     pub(crate) revision: u64,
-    /// How many facts are waiting behind this one.
+    /// How many further changes the watch has ready.
     pub(crate) behind: u64,
 }
 
-/// All that is in a bucket, then all that changes.
+/// A watch: all values of a bucket, then all changes.
 pub(crate) struct Feed {
     messages: push::Ordered,
     prefix: String,
@@ -109,7 +109,7 @@ pub(crate) struct Feed {
     pub(crate) held: u64,
 }
 
-/// The bucket as it is kept; made where there is none.
+/// Opens the bucket as it is configured, or creates it if there is none.
 async fn as_found(context: &Context, config: kv::Config) -> Result<Store, BoxError> {
     let name = config.bucket.clone();
     match context.get_key_value(&name).await {
@@ -119,19 +119,20 @@ async fn as_found(context: &Context, config: kv::Config) -> Result<Store, BoxErr
     }
     match context.create_key_value(config).await {
         Ok(store) => Ok(store),
-        // Somebody was quicker, and keeps it in another way.
+        // Another process was faster, and uses another configuration.
         Err(error) => context.get_key_value(name).await.map_err(|_| error.into()),
     }
 }
 
-/// Whether there is no such bucket, and not merely no answer.
+/// Whether the server says that there is no such bucket; a missing answer does not count.
 fn is_missing(error: &KeyValueError) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<GetStreamError>());
     matches!(cause.map(|cause| cause.kind()), Some(GetStreamErrorKind::JetStream(answer)) if answer.code() == 404)
 }
 
 impl Bucket {
-    /// Opens a bucket; creates it, or brings its configuration up to date, where need be. One that is taken as found is never changed.
+    /// Opens a bucket. Creates it or updates its configuration, if `made` says so; [`Made::WhereMissing`] never changes
+    /// an existing one.
     pub(crate) async fn open(
         client: &Client,
         context: &Context,
@@ -164,13 +165,13 @@ impl Bucket {
         &self.0.name
     }
 
-    /// How the line to the server is.
+    /// Watches the state of the connection.
     pub(crate) fn line(&self) -> watch::Receiver<Line> {
         self.0.line.clone()
     }
 
-    /// What is at a key now. The leader of the bucket is asked: another server of a cluster may be a moment behind, and
-    /// what is decided on its word would fail when it is written.
+    /// The current value of a key, from the leader of the bucket. Another server of a cluster may lag, and a write
+    /// based on its answer would fail.
     pub(crate) async fn get(&self, key: &str) -> Result<Slot, ControlError> {
         let subject = format!("{}{key}", self.0.store.prefix);
         match self.0.store.stream.get_last_raw_message_by_subject(&subject).await {
@@ -185,8 +186,8 @@ impl Bucket {
         }
     }
 
-    /// Writes a value, which lasts for `ttl` (whole seconds) where one is given, if the key's revision is the expected
-    /// one. Tells the new revision.
+    /// Writes a value if the key's revision is the expected one. The value expires after `ttl` (whole seconds), if
+    /// given. Returns the new revision.
     pub(crate) async fn put(
         &self,
         key: &str,
@@ -218,8 +219,8 @@ impl Bucket {
         Ok(())
     }
 
-    /// The revisions that are kept of a key, oldest first: a request for each. One consumer would tell them all, but stay at the server for a
-    /// while after each look, and of these there may only be so many.
+    /// The stored revisions of a key, oldest first, with one request for each. A consumer would need fewer requests,
+    /// but the server keeps it for a while after each read, and their number is limited.
     pub(crate) async fn history(&self, key: &str) -> Result<Vec<Bytes>, ControlError> {
         let subject = format!("{}{key}", self.0.store.prefix);
         let (mut next, mut values) = (1, Vec::new());
@@ -240,7 +241,7 @@ impl Bucket {
         }
     }
 
-    /// All that is there, then all that changes.
+    /// Watches the bucket: all values, then all changes.
     pub(crate) async fn feed(&self) -> Result<Feed, ControlError> {
         let action = || format!("watch {}", self.0.name);
         let config = push::OrderedConfig {
@@ -260,7 +261,7 @@ impl Bucket {
 }
 
 impl Feed {
-    /// What comes next.
+    /// The next change.
     pub(crate) async fn next(&mut self) -> Result<Fact, ControlError> {
         let ended =
             || ControlError::Unavailable { action: "go on watching".to_owned(), source: "it ended".into() };
@@ -277,7 +278,7 @@ impl Feed {
     }
 }
 
-/// Whether a message stands for the end of a value: by deletion, or because its time is over.
+/// Whether a message marks the end of a value: it was deleted, or it expired.
 fn marks_the_end(headers: Option<&HeaderMap>) -> bool {
     headers.is_some_and(|headers| {
         let deleted = headers.get("KV-Operation").is_some_and(|operation| operation.as_str() != "PUT");
@@ -295,7 +296,7 @@ impl From<PublishError> for WriteError {
 }
 
 impl WriteError {
-    /// As the error of a call that was to write `what`.
+    /// Converts this into the error of a call that tried to write `what`.
     pub(crate) fn of(self, what: impl FnOnce() -> String) -> ControlError {
         match self {
             Self::Conflict => ControlError::Conflict { what: what() },

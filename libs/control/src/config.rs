@@ -1,4 +1,4 @@
-//! What the control store is told.
+//! Configuration of the control store.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use crate::ControlError;
 /// The most revisions a key of NATS KV has.
 const MOST_REVISIONS: u8 = 64;
 
-/// Where the control store is, and how it is kept. All processes of a fleet have the same.
+/// Servers and settings of the control store. All processes of a fleet have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The servers, `nats://host:port` or `tls://host:port`; any one of a cluster will do to begin with.
+    /// The servers, `nats://host:port` or `tls://host:port`. One server of a cluster is enough to connect.
     pub servers: Vec<String>,
-    /// What the names of the buckets begin with, so that fleets can share servers: letters, digits, `_` and `-`.
+    /// The prefix of the bucket names, so that fleets can share servers: letters, digits, `_` and `-`.
     pub namespace: String,
-    /// Whether this process makes the buckets, and changes them where `replicas` or `runs_kept` have changed. Otherwise it takes
-    /// them as they are, and fails for now where one is not there yet.
+    /// Whether this process creates the buckets, and updates them when `replicas` or `runs_kept` change. Otherwise it
+    /// uses the existing ones, and fails temporarily if one does not exist yet.
     pub make_buckets: bool,
-    /// Servers of a cluster that hold each value, 1 to 5. More than 1 survives the loss of a server.
+    /// Replicas of each value in a cluster, 1 to 5. More than 1 survives the loss of a server.
     pub replicas: usize,
-    /// How long a lease lasts without renewal, in seconds, at least 1. Nobody works on a Source whose owner died for
-    /// about that long.
+    /// How long a lease lasts without renewal, in seconds, at least 1. After the death of its owner, a Source stays
+    /// without one for about that long.
     pub lease_seconds: u64,
-    /// How long a process that says nothing counts as present, in seconds, at least 1.
+    /// How long a process without a heartbeat counts as alive, in seconds, at least 1.
     pub member_seconds: u64,
-    /// How many past runs are kept for each Source, 1 to 64.
+    /// How many past runs are stored for each Source, 1 to 64.
     pub runs_kept: u8,
-    /// How long an answer of the server is waited for, in seconds, at least 1.
+    /// The timeout of a request to the server, in seconds, at least 1.
     pub request_seconds: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses what cannot be right.
+    /// Rejects an invalid configuration.
     pub(crate) fn check(&self) -> Result<(), ControlError> {
         let refuse = |why: &str| Err(ControlError::Config(why.to_owned()));
         let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,4 +1,4 @@
-//! The one door to all of it.
+//! The entry point to the control store.
 
 use std::error::Error as _;
 use std::io;
@@ -30,12 +30,12 @@ use crate::table::Table;
 use crate::words::Words;
 use crate::{Config, ControlError};
 
-/// The longest pause between two tries to reach the server again: short against the time of a lease.
+/// The longest pause between two attempts to reconnect: short compared with the time of a lease.
 const LONGEST_RECONNECT: Duration = Duration::from_millis(500);
-/// A connection that does not answer for twice as long is given up.
+/// The ping interval. A connection without an answer for twice as long is given up.
 const PING: Duration = Duration::from_secs(2);
 
-/// What the fleet shares.
+/// The control store.
 #[derive(Debug, Clone)]
 pub struct Control {
     client: Client,
@@ -58,7 +58,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects, and makes the buckets that are not there yet, or are kept in another way than `config` wants.
+    /// Connects, and creates missing buckets. Updates buckets whose configuration differs from `config`.
     ///
     /// # Errors
     /// [`ControlError::Config`]; [`ControlError::Unavailable`] when no server can be reached, or it refuses.
@@ -66,18 +66,18 @@ impl Control {
         Self::connect_with(config, ConnectOptions::new()).await
     }
 
-    /// The same, with what else the connection needs: credentials, TLS.
+    /// Connects with further options, such as credentials and TLS.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        // In a box, as in `visit`: it is as large as all buckets together, too large for the stack of a debug build.
+        // Boxed, as in `visit`: the future contains all buckets, which is too large for the stack of a debug build.
         let made = if config.make_buckets { Made::Here } else { Made::Elsewhere };
         Box::pin(Self::open(config, options, made)).await
     }
 
-    /// Connects to look, or to say something, as operators do: buckets that are there stay as their fleet keeps them, whatever
-    /// `config.replicas` says.
+    /// Connects as an operator's client, to read or to submit requests. Existing buckets keep their configuration,
+    /// whatever `config.replicas` says.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -88,7 +88,7 @@ impl Control {
 
     async fn open(config: &Config, options: ConnectOptions, made: Made) -> Result<Self, ControlError> {
         config.check()?;
-        // A connection of its own: what others send in bulk must not hold up the renewal of a lease.
+        // A separate connection, so that bulk messages of others do not delay the renewal of a lease.
         let (tell, line) = watch::channel(Line::default());
         let options = options
             .name("thresher-control")
@@ -102,7 +102,7 @@ impl Control {
             });
         let client =
             options.connect(config.servers.clone()).await.map_err(|error| refusal(error, &config.servers))?;
-        // It is told of a little later; a view that was opened before would be made twice.
+        // The event arrives a little later. A view that was opened before it would be built twice.
         let _ = timeout(config.request_timeout(), line.clone().wait_for(|line| line.up)).await;
         let context = ContextBuilder::new()
             .timeout(config.request_timeout())
@@ -112,7 +112,7 @@ impl Control {
             let namespace = config.namespace.as_str();
             let replicas = config.replicas;
             let layout = Layout { namespace, name, description, revisions, replicas, made };
-            // In a box: there are many of them, and each is large.
+            // Boxed: there are many of these futures, and each is large.
             Box::pin(Bucket::open(&client, &context, &line, layout)).await
         };
         let runs = Table::new(open("runs", 1, "The present or last run of each Source").await?);
@@ -155,7 +155,7 @@ impl Control {
         })
     }
 
-    /// What is wanted of the Sources.
+    /// The specs of the Sources.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
@@ -165,57 +165,58 @@ impl Control {
         &self.runs
     }
 
-    /// Who owns which Source.
+    /// The leases, which record the owner of each Source.
     pub fn leases(&self) -> &Leases {
         &self.leases
     }
 
-    /// Which processes are there.
+    /// The processes of the fleet.
     pub fn members(&self) -> &Members {
         &self.members
     }
 
-    /// Which origins want to be left alone.
+    /// The cooldowns of origins.
     pub fn rests(&self) -> &Rests {
         &self.rests
     }
 
-    /// Who has shown a token to a page.
+    /// The sessions of the console.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
     }
 
-    /// What was submitted lately with keys.
+    /// Recent requests with an idempotency key.
     pub fn submissions(&self) -> &Submissions {
         &self.submissions
     }
 
-    /// What the operator has to say about problems.
+    /// Operator actions on problems.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// What it would take to harvest Sources, as far as somebody asked.
+    /// The requested plans.
     pub fn plans(&self) -> &Plans {
         &self.plans
     }
 
-    /// Which Sources somebody says to have changed.
+    /// The hints about changed Sources.
     pub fn hints(&self) -> &Hints {
         &self.hints
     }
 
-    /// What others are to be told of changes.
+    /// The outbox of notifications.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// How far inboxes of others are read.
+    /// The read positions in inboxes of others.
     pub fn readings(&self) -> &Readings {
         &self.readings
     }
 
-    /// The notifications that others have left, kept within these limits: of all that say some, the newest word counts.
+    /// The notifications that others have posted, stored within these limits. If several processes set limits, the
+    /// newest apply.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -223,26 +224,26 @@ impl Control {
         Inboxes::open(&self.context, &self.namespace, self.replicas, limits).await
     }
 
-    /// Which channels of Sources are subscribed to.
+    /// The subscriptions to channels of Sources.
     pub fn subscriptions(&self) -> &Subscriptions {
         &self.subscriptions
     }
 
-    /// Whether the server answers now.
+    /// Checks whether the server answers now.
     ///
     /// # Errors
-    /// [`ControlError::Unavailable`] says what is wrong.
+    /// [`ControlError::Unavailable`] with the reason.
     pub async fn health(&self) -> Result<(), ControlError> {
         if self.client.connection_state() != State::Connected {
             let source = "the connection is lost, and tried again all the time".into();
             return Err(ControlError::Unavailable { action: "reach the server".to_owned(), source });
         }
-        // Also a server that is connected may have no leader for its buckets.
+        // The server may be connected, and its buckets still without a leader.
         self.sources.probe().await
     }
 }
 
-/// Why there is no connection.
+/// The error of a failed connection.
 fn refusal(error: ConnectError, servers: &[String]) -> ControlError {
     let servers = servers.join(", ");
     if is_lasting(&error) {
@@ -251,12 +252,12 @@ fn refusal(error: ConnectError, servers: &[String]) -> ControlError {
     ControlError::unavailable(format!("connect to {servers}"))(error)
 }
 
-/// Whether a person has to act before this can work: secrets and certificates that were no good stay so.
+/// Whether an operator must act before this can work. Invalid secrets and certificates stay invalid.
 fn is_lasting(error: &ConnectError) -> bool {
     use ConnectErrorKind::{Authentication, AuthorizationViolation, Io, ServerParse, Tls};
     match error.kind() {
         Authentication | AuthorizationViolation | ServerParse | Tls => true,
-        // What goes wrong while encryption is agreed on comes as an error of the connection.
+        // A failed TLS handshake is reported as an error of the connection.
         Io => {
             let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
             error.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<rustls::Error>())
@@ -265,7 +266,7 @@ fn is_lasting(error: &ConnectError) -> bool {
     }
 }
 
-/// Keeps account of the line to the server.
+/// Records an event of the connection.
 fn note(event: &Event, tell: &watch::Sender<Line>) {
     match event {
         Event::Connected => {

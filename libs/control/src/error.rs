@@ -1,4 +1,4 @@
-//! What can go wrong with what the fleet shares.
+//! Errors of the control store.
 
 use std::error::Error as StdError;
 
@@ -8,55 +8,55 @@ use crate::runs::StepRefused;
 use crate::sources::InvalidSource;
 use crate::subscriptions::NotAsked;
 
-/// Why something shared could not be read or written.
+/// Why a value in the control store could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The configuration cannot be right.
+    /// The configuration is invalid.
     #[error("the configuration of the control store is wrong: {0}")]
     Config(String),
-    /// The server cannot be reached or refused: try again later.
+    /// The server is unreachable or refused. Retry later.
     #[error("the control store cannot {action}: {source}; is NATS up, reachable, and JetStream enabled?")]
     Unavailable {
-        /// What was tried.
+        /// The action that failed.
         action: String,
-        /// What the client says.
+        /// The error of the client.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// Somebody else wrote meanwhile: read again, and decide again.
+    /// Another process wrote meanwhile. Read again, and decide again.
     #[error("{what} was changed by somebody else meanwhile: read it again, and decide again")]
     Conflict {
         /// What was to be written.
         what: String,
     },
-    /// There is none.
+    /// There is no such value.
     #[error("there is no {what}")]
     Absent {
-        /// What was asked for.
+        /// What was requested.
         what: String,
     },
-    /// There is one already.
+    /// The value exists already.
     #[error("there is a {what} already")]
     Exists {
         /// What was to be created.
         what: String,
     },
-    /// What is wanted of a Source makes no sense.
+    /// The spec of a Source is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidSource),
     /// The run is not in a state that allows it.
     #[error(transparent)]
     Refused(#[from] StepRefused),
-    /// The subscription is not in a state that allows it, or nothing of the kind was asked for.
+    /// The subscription is not in a state that allows it, or the hub was not asked for it.
     #[error(transparent)]
     NotAsked(#[from] NotAsked),
-    /// The value is not one that this version reads; it is left as it is.
+    /// This version cannot read the value. The value stays unchanged.
     #[error("{key} in the bucket {bucket} cannot be read: {source}")]
     Unreadable {
         /// The bucket.
         bucket: String,
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         source: WireError,
     },
 }

@@ -1,4 +1,5 @@
-//! Hints: somebody says that a Source is worth a look. They are left here for the Source's owner, one for each Source however many say so.
+//! Hints: untrusted reports that a Source changed. They wait for the owner of the Source, one for each Source, however
+//! many reports come.
 
 use std::time::Duration;
 
@@ -11,19 +12,20 @@ use crate::table::{Kept, Next, Table};
 use crate::view::View;
 use crate::{ControlError, Revised};
 
-/// How long a hint waits for an owner: longer than a fleet stands still in which somebody is interested.
+/// How long a hint waits for an owner: longer than an operator leaves a fleet stopped.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Somebody says that a Source is worth a look: that it has changed. It is the word of a stranger, and nothing else of it counts.
+/// Untrusted report that a Source changed. It only starts a run; nothing else in it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     /// The Source.
     pub source: SourceId,
-    /// When it was said last.
+    /// When the latest report came.
     pub given_at: Timestamp,
-    /// Who said so last, by the name under which the gateway knows them; or the inbox in which it stood.
+    /// The sender of the latest report, by its name at the gateway, or the inbox that contained the report.
     pub by: String,
-    /// Nothing proves who said so: no token, no signature. Such hints are taken up ever less often while they bring nothing.
+    /// Whether the sender has no proof of identity: no token, no signature. While such hints bring no changes, they
+    /// start runs ever less often.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproved: bool,
 }
@@ -39,8 +41,8 @@ impl Hints {
         Self { table }
     }
 
-    /// Gives a hint. It takes the place of one that waits, and is newer than any run that took that one up. Where one waits that is proved, an
-    /// unproved one changes nothing: the run that takes up the former has read nothing yet.
+    /// Gives a hint. It replaces a waiting one, and is newer than any run that took that one up. An unproved hint does
+    /// not replace a proved one: the run that takes up the proved one has read nothing yet.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`]; [`ControlError::Conflict`] where others write all the time.
@@ -61,8 +63,8 @@ impl Hints {
         self.table.change(&hint.source, what, decide).await.map(drop)
     }
 
-    /// Forgets a hint, since a run is about to begin that has read nothing yet. One that was given meanwhile stays: that run may read the
-    /// Source before what it hints at.
+    /// Removes a hint, because a run is about to begin that has read nothing yet. A hint that was given meanwhile
+    /// stays: that run may read the Source before the change that it reports.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -73,7 +75,7 @@ impl Hints {
         }
     }
 
-    /// The hint about a Source that waits now.
+    /// The waiting hint about a Source.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -81,7 +83,7 @@ impl Hints {
         self.table.get(source).await
     }
 
-    /// A live copy of all hints that wait.
+    /// A view of all waiting hints.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

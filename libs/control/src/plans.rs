@@ -1,5 +1,5 @@
-//! Plans: what each way of bringing a Source in step would take. They are asked for here by whoever must not ask Sources himself, and made by a
-//! scheduler, within the limits of the Source's origins.
+//! Plans: the estimate of each strategy that brings a Source in sync. A process that must not send requests to Sources
+//! queues a plan here. A scheduler makes it, within the limits of the Source's origins.
 
 use std::time::Duration;
 
@@ -13,28 +13,29 @@ use crate::table::{Kept, Table};
 use crate::view::View;
 use crate::{ControlError, MemberId, Revised, SourceSpec};
 
-/// How long a plan is kept after the last word about it.
+/// How long a plan is stored after its last change.
 const KEPT: Duration = Duration::from_secs(15 * 60);
-/// How often a plan is begun whose maker went away: a Source that brings its readers down is not to bring all of them down.
+/// How often a plan is started again after its scheduler died. So a Source that crashes its readers does not crash all
+/// of them.
 const MOST_TRIES: u32 = 3;
 
-/// What would be wanted of a Source, and what that would take.
+/// A spec of a Source, and the estimate of harvesting it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Its name; names sort by time.
+    /// The plan ID; IDs sort by time.
     pub id: Ulid,
-    /// What would be wanted. The Source need not be there.
+    /// The spec. The Source need not exist.
     pub source: SourceSpec,
-    /// When it was asked for.
+    /// When the plan was requested.
     pub asked_at: Timestamp,
-    /// How often somebody has begun to make it.
+    /// How often a scheduler started it.
     #[serde(default)]
     pub tries: u32,
-    /// How it stands.
+    /// Its state.
     pub state: PlanState,
 }
 
-/// How a plan stands.
+/// The state of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum PlanState {
@@ -42,67 +43,68 @@ pub enum PlanState {
     Asked,
     /// A scheduler reads the Source's documents.
     Taken {
-        /// Which.
+        /// The scheduler.
         by: MemberId,
     },
-    /// It is made.
+    /// It is done.
     Done {
-        /// What was found out.
+        /// The estimate.
         estimate: PlanEstimate,
-        /// When.
+        /// When it was done.
         at: Timestamp,
     },
-    /// It cannot be made.
+    /// It failed.
     Failed {
         /// Why, and what to do.
         why: String,
-        /// When that was clear.
+        /// When it failed.
         at: Timestamp,
     },
 }
 
-/// What each way would take.
+/// The estimates of all strategies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanEstimate {
-    /// The ways that the Source offers, the first of them.
+    /// The first of the strategies that the Source offers.
     pub ways: Vec<PlanWay>,
-    /// How many more ways there are.
+    /// How many more strategies there are.
     #[serde(default)]
     pub ways_left_out: u64,
-    /// How long the Source took to answer, on the mean, in milliseconds.
+    /// Mean response time of the Source, in milliseconds.
     pub wait_ms: u64,
-    /// Requests made to find that out.
+    /// Requests that the estimate took.
     pub requests: u64,
-    /// Documents that could not be read, the first of them: what they name is in none of the figures.
+    /// The first of the documents that could not be read. Their entries are missing from all figures.
     #[serde(default)]
     pub unread: Vec<PlanUnread>,
-    /// How many more could not be read.
+    /// How many more documents could not be read.
     #[serde(default)]
     pub unread_left_out: u64,
 }
 
-/// One way, and what it would take.
+/// One strategy and its estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanWay {
     /// The set of resources.
     pub set: SetId,
-    /// What is read, as the specification names it: `resourcelist`, `resourcedump`, `changelist`, `changedump`.
+    /// The capability of the document that is read, as the specification names it: `resourcelist`, `resourcedump`,
+    /// `changelist`, `changedump`.
     pub capability: String,
-    /// Documents read.
+    /// Documents to read.
     pub documents: u64,
-    /// Resources named by lists, or packages named by dumps.
+    /// Resources that lists name, or packages that dumps name.
     pub named: u64,
-    /// Those among them that are held.
+    /// How many of them are stored.
     pub held: u64,
-    /// Requests beside those for the documents.
+    /// Requests besides those for the documents.
     pub requests: u64,
-    /// Bytes to be received; none where not all lengths are declared.
+    /// Bytes to receive; none where some lengths are not declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How long it would take, in milliseconds; none where nobody can tell.
+    /// Estimated duration in milliseconds; none if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Whether a run would go this way.
+    /// Whether a run would choose this strategy.
     pub chosen: bool,
 }
 
@@ -111,23 +113,23 @@ pub struct PlanWay {
 pub struct PlanUnread {
     /// Its URI.
     pub uri: String,
-    /// Why.
+    /// Why it could not be read.
     pub why: String,
 }
 
-/// The plans that were asked for lately.
+/// The plans that were requested lately.
 #[derive(Debug, Clone)]
 pub struct Plans {
     table: Table<Plan>,
 }
 
 impl Plan {
-    /// Whether nobody works on it any more.
+    /// Whether the plan is done or failed, so that no scheduler works on it.
     pub fn is_over(&self) -> bool {
         matches!(self.state, PlanState::Done { .. } | PlanState::Failed { .. })
     }
 
-    /// Whether it waits for somebody to make it. `is_there` says whether a member is still there.
+    /// Whether it waits for a scheduler. `is_there` says whether a member is still alive.
     pub fn waits(&self, is_there: impl FnOnce(&MemberId) -> bool) -> bool {
         match &self.state {
             PlanState::Asked => true,
@@ -136,7 +138,7 @@ impl Plan {
         }
     }
 
-    /// The same, begun by `by`; given up where it was begun too often.
+    /// The state after `by` has started it, or failed if it was started too often.
     fn taken(&self, by: &MemberId, now: Timestamp) -> Self {
         let state = if self.tries < MOST_TRIES {
             PlanState::Taken { by: by.clone() }
@@ -156,10 +158,10 @@ impl Plans {
         Self { table }
     }
 
-    /// Asks for a plan. It is kept for a quarter of an hour after the last word about it.
+    /// Requests a plan. It is stored for a quarter of an hour after its last change.
     ///
     /// # Errors
-    /// [`ControlError::Invalid`] when nobody could want that of a Source; [`ControlError::Unavailable`].
+    /// [`ControlError::Invalid`] when the spec is invalid; [`ControlError::Unavailable`].
     pub async fn ask(&self, source: SourceSpec, now: Timestamp) -> Result<Revised<Plan>, ControlError> {
         source.check()?;
         let plan = Plan { id: Ulid::new(), source, asked_at: now, tries: 0, state: PlanState::Asked };
@@ -171,7 +173,8 @@ impl Plans {
     /// A plan.
     ///
     /// # Errors
-    /// [`ControlError::Absent`] when there was none, or it was forgotten; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    /// [`ControlError::Absent`] when there was none, or it has expired; [`ControlError::Unavailable`],
+    /// [`ControlError::Unreadable`].
     pub async fn get(&self, id: Ulid) -> Result<Revised<Plan>, ControlError> {
         let found = self.table.get(&id).await?;
         found.ok_or_else(|| ControlError::Absent {
@@ -179,7 +182,7 @@ impl Plans {
         })
     }
 
-    /// Takes a plan that waits, to make it. None where somebody else was quicker, or it was begun too often.
+    /// Claims a waiting plan to make it. None if another scheduler was faster, or it was started too often.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -197,7 +200,7 @@ impl Plans {
         Ok((!taken.is_over()).then(|| Revised { value: taken.into(), revision }))
     }
 
-    /// Tells how a plan that was taken has ended. Where it is somebody else's by now, nothing is told.
+    /// Records the end of a claimed plan. If another scheduler has it by now, nothing is written.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -208,7 +211,7 @@ impl Plans {
         }
     }
 
-    /// A live copy of all plans that are kept.
+    /// A view of all stored plans.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

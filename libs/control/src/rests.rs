@@ -1,4 +1,4 @@
-//! Which origins want to be left alone.
+//! Cooldowns of origins.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::ControlError;
 use crate::table::{Kept, Next, Table};
 use crate::view::View;
 
-/// No origin is left alone for longer on one word of it.
+/// The longest cooldown that one response of an origin can set.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
-/// The rests of all lanes.
+/// The cooldowns of all origins.
 #[derive(Debug, Clone)]
 pub struct Rests {
     table: Table<Rest>,
 }
 
-/// An origin asked to be left alone. The rest is over when it is there no more, by the server's clock, so that
-/// processes whose clocks differ agree.
+/// The cooldown of an origin. It is over when its key has expired, by the server's clock, so that processes with
+/// different clocks agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
     /// The origin.
     pub lane: Lane,
-    /// Until when, by the clock of whom it told so.
+    /// Its end, by the clock of the process that got the response.
     pub until: Timestamp,
-    /// The status that told so: 429 or 503.
+    /// The status that set it: 429 or 503.
     pub status: u16,
 }
 
@@ -49,7 +49,7 @@ impl Rests {
         Self { table }
     }
 
-    /// Puts a lane to rest, for at most a day. A rest that lasts longer already is left as it is.
+    /// Sets the cooldown of an origin, for at most a day. A cooldown that already lasts longer stays.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -66,7 +66,7 @@ impl Rests {
         self.table.change(&rest.lane, || format!("rest of {}", rest.lane), longer).await.map(drop)
     }
 
-    /// A live copy of all rests.
+    /// A view of all cooldowns.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -75,7 +75,7 @@ impl Rests {
     }
 }
 
-/// How long a rest is kept: whole seconds, rather one more than one less. `None` when it is over.
+/// The lifetime of a cooldown in whole seconds, rounded up. `None` when it is over.
 fn lifetime(until: Timestamp, now: Timestamp) -> Option<Duration> {
     let left = until.duration_since(now).min(LONGEST);
     if left <= SignedDuration::ZERO {

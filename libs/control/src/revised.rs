@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Which writing of a key. Each write to a bucket gets a larger one than all before it.
+/// The revision of a key. Each write to a bucket gets a larger one than all before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(u64);
 
-/// A value with its revision. Whoever writes it back names the revision it was read with, and so overwrites nobody.
+/// A value with its revision. A writer passes the revision that it read, and so never overwrites a newer value.
 #[derive(Debug)]
 pub struct Revised<T> {
     /// The value.

@@ -1,4 +1,5 @@
-//! Sessions: a person has shown a token to a page, and need not show it again for a while, whichever process answers.
+//! Sessions: an operator has shown a token to the console. It is not needed again for a while, whichever gateway
+//! responds.
 
 use std::time::Duration;
 
@@ -9,19 +10,19 @@ use sha2::{Digest as _, Sha256};
 use crate::table::{Kept, Table};
 use crate::{ControlError, Revised};
 
-/// A session. Nothing in it is good for anything to whoever reads it here.
+/// A session. A reader of this record cannot use it to sign in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// What whoever began it made of the session's secret and the token that was shown, in hexadecimal: the same comes of no other token.
+    /// The digest of the session's secret and the token, in hexadecimal. No other token has the same.
     pub mark: String,
 }
 
-/// The name of a session: it follows from its secret, and not the other way round.
+/// The key of a session, derived from its secret. The secret cannot be derived from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey(String);
 
 impl SessionKey {
-    /// The name of the session with this secret, which does not stand in it.
+    /// The key of the session with this secret. It does not contain the secret.
     pub fn of(secret: &str) -> Self {
         let digest = Sha256::digest(secret.as_bytes());
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -39,7 +40,7 @@ impl Sessions {
         Self { table }
     }
 
-    /// Begins a session, for so long (whole seconds).
+    /// Starts a session with this lifetime (whole seconds).
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

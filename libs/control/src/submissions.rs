@@ -1,4 +1,4 @@
-//! What was submitted under a key of the submitter's own, so that the same submission twice is one.
+//! Requests with an idempotency key, so that a repeated request counts once.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::bucket::WriteError;
 use crate::table::{Kept, Table};
 use crate::{ControlError, Revised};
 
-/// A submission that carried a key.
+/// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// The SHA-256 of what was submitted, in hexadecimal: the same key with something else is a mistake.
+    /// The SHA-256 of the request, in hexadecimal. The same key with another request is an error.
     pub content: String,
-    /// The run that it asks for. Whoever is not sure whether it was submitted submits this very run again.
+    /// The run that it requests. A client that does not know whether it was submitted submits this very run again.
     pub run: RunId,
-    /// What was answered, once it was.
+    /// The response, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
-/// The name of a submission: who submitted, and the key.
+/// The key of a submission, derived from the submitter and the idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionKey(String);
 
 impl SubmissionKey {
-    /// The name of the submission with this key of this submitter. Neither stands in it.
+    /// The key of the submission. It contains neither the submitter nor the idempotency key.
     pub fn new(submitter: &str, key: &str) -> Self {
         let mut hasher = Sha256::new();
         hasher.update((submitter.len() as u64).to_be_bytes());
@@ -37,7 +37,7 @@ impl SubmissionKey {
     }
 }
 
-/// What was submitted lately with keys.
+/// Recent requests with an idempotency key.
 #[derive(Debug, Clone)]
 pub struct Submissions {
     table: Table<Submission>,
@@ -48,7 +48,7 @@ impl Submissions {
         Self { table }
     }
 
-    /// Notes a submission, for so long (whole seconds). Where there is one of this name, that one comes back instead.
+    /// Stores a submission for this time (whole seconds). If one with this key exists, it is returned instead.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -64,7 +64,7 @@ impl Submissions {
                 return Ok(found);
             }
             match self.table.put(key, &submission, Some(revision), Some(lasts)).await {
-                // Somebody else was quicker, and that is the one.
+                // Another process was faster, and its submission counts.
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.of(|| "a submission".to_owned())),
                 Ok(revision) => return Ok(Revised { value: submission.into(), revision }),
@@ -72,7 +72,7 @@ impl Submissions {
         }
     }
 
-    /// Notes what was answered, for so long. Where somebody else has noted it, that stays.
+    /// Stores the response for this time. If another process has stored one, that one stays.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

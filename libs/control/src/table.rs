@@ -1,4 +1,4 @@
-//! A bucket that holds one kind of value.
+//! A bucket with one kind of value.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,28 +11,29 @@ use crate::bucket::{Bucket, WriteError};
 use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
-/// A value that is kept in a bucket, as JSON with its kind and version around it.
+/// A value in a bucket, as JSON with its kind and version around it.
 pub trait Kept: Message + Send + Sync + 'static {
-    /// What it is kept by.
+    /// The type of its ID.
     type Id: Send + Sync + 'static;
 
     /// The key: letters, digits, `-`, `_`, `=` and `.`.
     fn key(id: &Self::Id) -> String;
 }
 
-/// How often a change is tried anew when others write at the same time. Each of them has one write to make, so a handful of tries is plenty.
+/// How often a change is retried when others write at the same time. Each of them has one write to make, so a few
+/// attempts are enough.
 pub(crate) const TRIES: usize = 20;
 
-/// What becomes of what is kept under an id.
+/// Result of an update: keep, delete, put, or put with a TTL.
 #[derive(Debug)]
 pub(crate) enum Next<T> {
-    /// It stays as it is.
+    /// Keep the value.
     Stays,
-    /// It is forgotten.
+    /// Delete the value.
     Ends,
-    /// It becomes this, until it is changed again.
+    /// Put this value, without an end.
     Becomes(T),
-    /// It becomes this, for so long.
+    /// Put this value with a TTL.
     Lasts(T, Duration),
 }
 
@@ -54,7 +55,7 @@ impl<T: Kept> Table<T> {
         Self { bucket, kind: PhantomData }
     }
 
-    /// What is kept under an id, and the revision of the key even where nothing is.
+    /// The value of an ID, and the revision of the key, even where there is no value.
     pub(crate) async fn slot(&self, id: &T::Id) -> Result<(Option<Revised<T>>, Revision), ControlError> {
         let key = T::key(id);
         let slot = self.bucket.get(&key).await?;
@@ -72,7 +73,7 @@ impl<T: Kept> Table<T> {
         Ok(self.slot(id).await?.0)
     }
 
-    /// Writes a value over the expected revision, or over whatever is there.
+    /// Writes a value over the expected revision, or over any revision.
     pub(crate) async fn put(
         &self,
         id: &T::Id,
@@ -89,11 +90,12 @@ impl<T: Kept> Table<T> {
         self.bucket.remove(&T::key(id), expected.map(Revision::get)).await
     }
 
-    /// Changes what is kept under an id as `decide` says, which is asked anew if others write at the same time. What is so already is not written. Gives what is kept
-    /// afterwards. `what` names it to people.
+    /// Updates the value of an ID with `decide`, which is called again if others write at the same time. An unchanged
+    /// value is not written. Returns the stored value. `what` names it in errors.
     ///
     /// # Errors
-    /// What `decide` says; [`ControlError::Conflict`] where others write all the time; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    /// The error of `decide`; [`ControlError::Conflict`] where others write all the time;
+    /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub(crate) async fn change(
         &self,
         id: &T::Id,
@@ -125,7 +127,7 @@ impl<T: Kept> Table<T> {
         Err(ControlError::Conflict { what: what() })
     }
 
-    /// The values that were kept under an id and still are, oldest first. What cannot be read is left out.
+    /// The stored revisions of a value, oldest first, without unreadable ones.
     pub(crate) async fn history(&self, id: &T::Id) -> Result<Vec<T>, ControlError> {
         let key = T::key(id);
         let values = self.bucket.history(&key).await?;
@@ -135,12 +137,12 @@ impl<T: Kept> Table<T> {
         Ok(values.into_iter().filter_map(read).collect())
     }
 
-    /// A live copy of all of it.
+    /// A view of the bucket.
     pub(crate) async fn view(&self) -> Result<View<T>, ControlError> {
         View::open(self.bucket.clone()).await
     }
 
-    /// Whether the bucket can be read.
+    /// Checks that the bucket can be read.
     pub(crate) async fn probe(&self) -> Result<(), ControlError> {
         self.bucket.get("probe").await.map(drop)
     }

@@ -1,30 +1,31 @@
-//! When what came to nothing is tried again, and what is kept of why. Pure.
+//! Retry times after failures, and the stored reason of a failure. Pure functions.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long somebody may put himself off by his own word.
+/// The longest pause that a server can request.
 const LONGEST_WISH: SignedDuration = SignedDuration::from_hours(24);
-/// The longest reason that is kept, in characters.
+/// The longest stored reason, in characters.
 const LONGEST_WHY: usize = 500;
 
-/// So long after now, or at the end of time.
+/// The time after this wait, or the end of time.
 pub(crate) fn later(now: Timestamp, wait: Duration) -> Timestamp {
     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// The pause after so many tries that came to nothing: `first` after one, and twice as long after each further one, but no longer than `longest`.
+/// The pause after so many failed attempts: `first` after one, twice as long after each further one, and at most
+/// `longest`.
 pub(crate) fn pause(first: Duration, longest: Duration, tries: u32) -> Duration {
     first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(longest)
 }
 
-/// When somebody may be asked again by his own word, of which no more counts than a day; now where he said nothing.
+/// The time of the next request that a server asked for, at most a day from now. Without such a request, now.
 pub(crate) fn wish(not_before: Option<Timestamp>, now: Timestamp) -> Timestamp {
     not_before.unwrap_or(now).min(now.saturating_add(LONGEST_WISH).unwrap_or(Timestamp::MAX))
 }
 
-/// As much of a reason as is kept.
+/// The reason, shortened for storage.
 pub(crate) fn reason(why: &str) -> String {
     why.chars().take(LONGEST_WHY).collect()
 }

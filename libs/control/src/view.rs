@@ -1,4 +1,4 @@
-//! A live copy of what a bucket holds.
+//! A view: a copy of a bucket in memory, which follows its changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,15 +13,16 @@ use crate::bucket::{Bucket, Fact, Feed, Line};
 use crate::table::Kept;
 use crate::{ControlError, Revised, Revision};
 
-/// How long nothing may come while the first copy is made: its last value may have ended meanwhile.
+/// The longest silence while the first copy is read. Its last value may have expired meanwhile, so that it never comes.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Between two tries to watch again.
+/// The pause between two attempts to watch again.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
-/// A live copy of all values of one kind, kept up by the server's changes. After the connection was lost it is made
-/// anew from the whole state, so that nothing is missed. Clones share the copy.
+/// A copy of all values of one kind, which follows the changes on the server. After a lost connection it is rebuilt
+/// from the complete state, so that no change is missed. Clones share the copy.
 ///
-/// It changes a few milliseconds after the server does; whoever must be sure writes with the revision that was read.
+/// It lags behind the server by a few milliseconds. A caller that needs certainty writes with the revision that it
+/// read.
 #[derive(Debug)]
 pub struct View<T> {
     rows: Arc<RwLock<Rows<T>>>,
@@ -70,7 +71,7 @@ impl<T: Kept> View<T> {
         Ok(Self { rows, changes, _stop: Arc::new(stop.drop_guard()) })
     }
 
-    /// What is kept under an id.
+    /// The value of an ID.
     pub fn get(&self, id: &T::Id) -> Option<Revised<T>> {
         read(&self.rows).values.get(&T::key(id)).cloned()
     }
@@ -80,35 +81,35 @@ impl<T: Kept> View<T> {
         read(&self.rows).values.values().cloned().collect()
     }
 
-    /// Whether this holds of any value. Nothing is copied, and nothing may be waited for meanwhile.
+    /// Whether any value matches. Nothing is copied. `holds` must not block.
     pub fn any(&self, mut holds: impl FnMut(&T) -> bool) -> bool {
         read(&self.rows).values.values().any(|value| holds(value))
     }
 
-    /// Whether the copy follows the server now. If not, it is what was known last.
+    /// Whether the copy follows the server now. If not, it shows the last known state.
     pub fn is_live(&self) -> bool {
         read(&self.rows).live
     }
 
-    /// The keys whose values cannot be read, and why: of a later version, or damaged.
+    /// The keys of unreadable values, and the reasons: written by a later version, or damaged.
     pub fn unreadable(&self) -> BTreeMap<String, String> {
         read(&self.rows).unreadable.clone()
     }
 
-    /// Counts all changes so far as seen: [`changed`](Self::changed) waits for one after them.
+    /// Marks all changes so far as seen: [`changed`](Self::changed) waits for a later one.
     pub fn mark_seen(&mut self) {
         self.changes.mark_unchanged();
     }
 
-    /// Waits until something has changed since the last call (of this clone). Several changes may come as one.
+    /// Waits for a change since the last call on this clone. Several changes may be reported as one.
     pub async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
-            // The runtime is shutting down: nothing will change here any more.
+            // The runtime is shutting down, so there are no more changes.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until `look` finds something, now or after a change.
+    /// Waits until `look` returns a result, now or after a change.
     pub async fn wait_for<R>(&mut self, mut look: impl FnMut(&Self) -> Option<R>) -> R {
         loop {
             self.mark_seen();
@@ -120,7 +121,7 @@ impl<T: Kept> View<T> {
     }
 }
 
-/// Keeps the copy up.
+/// Updates the copy.
 struct Follower<T> {
     bucket: Bucket,
     rows: Arc<RwLock<Rows<T>>>,
@@ -135,7 +136,7 @@ impl<T: Kept> Follower<T> {
             match feed.take() {
                 Some(mut following) => {
                     tokio::select! {
-                        // What was sent to the old connection may be lost.
+                        // Changes that were sent to the old connection may be lost.
                         _ = self.line.changed() => {}
                         fact = following.next() => match fact {
                             Ok(fact) => {
@@ -168,7 +169,7 @@ impl<T: Kept> Follower<T> {
         }
     }
 
-    /// The whole state anew.
+    /// Reads the complete state again.
     async fn again(&mut self) -> Result<Feed, ControlError> {
         self.line.mark_unchanged();
         let mut feed = self.bucket.feed().await?;
@@ -184,7 +185,7 @@ impl<T: Kept> Follower<T> {
     }
 }
 
-/// The first copy.
+/// Reads the first copy.
 async fn read_all<T: Kept>(feed: &mut Feed, bucket: &str) -> Result<Rows<T>, ControlError> {
     let mut rows = Rows { live: true, ..Rows::default() };
     let mut left = feed.held;
@@ -217,7 +218,7 @@ fn note<T: Kept>(rows: &mut Rows<T>, fact: Fact, bucket: &str) {
 }
 
 fn read<T>(rows: &RwLock<Rows<T>>) -> RwLockReadGuard<'_, Rows<T>> {
-    // What is written under this lock is whole at every moment.
+    // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
     rows.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

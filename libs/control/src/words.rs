@@ -1,4 +1,4 @@
-//! What the operator has to say about the problems of a Source: written down here for its owner, who alone writes its catalog.
+//! Operator actions on the problems of a Source. They are queued here for the owner, who alone writes the catalog.
 
 use jiff::Timestamp;
 use model::{Message, ProblemReason, SourceId, Subject};
@@ -9,73 +9,73 @@ use crate::table::{Kept, Table};
 use crate::view::View;
 use crate::{ControlError, Revised};
 
-/// A word about problems of a Source. Its owner takes it up before its next run, and then it is gone.
+/// An action on problems of a Source. Its owner applies and removes it before the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordRequest {
-    /// Its name; names sort by time.
+    /// Its ID; IDs sort by time.
     pub id: Ulid,
     /// The Source.
     pub source: SourceId,
-    /// Which problems are meant.
+    /// The selected problems.
     pub about: WordAbout,
-    /// What is to become of them.
+    /// The action.
     pub word: WordKind,
-    /// When it was said.
+    /// When the operator requested it.
     pub said_at: Timestamp,
 }
 
-/// What is to become of problems.
+/// An action on problems.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum WordKind {
-    /// They are queued again.
+    /// Queue them again.
     Retry {
-        /// Also those that are ignored.
+        /// Also ignored ones.
         #[serde(default)]
         ignored: bool,
     },
-    /// Nothing is to be done about them.
+    /// Ignore them.
     Ignore {
         /// Why.
         note: String,
     },
-    /// They are not ignored any more.
+    /// Stop ignoring them.
     Undo,
 }
 
-/// Which problems are meant: those for which all holds that is said here.
+/// Selects the problems that match all given conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WordAbout {
-    /// About these URIs, or names.
+    /// With these URIs or IDs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uris: Vec<String>,
-    /// About URIs that begin with this.
+    /// With URIs that begin with this prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Of one of these reasons.
+    /// With one of these reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ProblemReason>,
-    /// About one of these kinds of things, which are [`Subject::KINDS`].
+    /// With one of these kinds of subject, which are [`Subject::KINDS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
 }
 
-/// The words that wait for the owners of their Sources.
+/// The actions that wait for the owners of their Sources.
 #[derive(Debug, Clone)]
 pub struct Words {
     table: Table<WordRequest>,
 }
 
 impl WordRequest {
-    /// A word that is said now.
+    /// A new action.
     pub fn new(source: SourceId, about: WordAbout, word: WordKind, said_at: Timestamp) -> Self {
         Self { id: Ulid::new(), source, about, word, said_at }
     }
 }
 
 impl WordAbout {
-    /// Whether a problem is meant.
+    /// Whether a problem is selected.
     pub fn takes(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.uris.is_empty() || self.names(subject))
             && self.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
@@ -83,12 +83,12 @@ impl WordAbout {
             && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == subject.kind()))
     }
 
-    /// Whether it is meant by its very URI.
+    /// Whether a problem is selected by its exact URI.
     pub fn names(&self, subject: &Subject) -> bool {
         self.uris.iter().any(|uri| uri == subject.uri())
     }
 
-    /// Whether nothing is said, so that all would be meant.
+    /// Whether there is no condition, so that all problems match.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -99,7 +99,7 @@ impl Words {
         Self { table }
     }
 
-    /// Says a word.
+    /// Queues an action.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -109,7 +109,7 @@ impl Words {
         said.map(drop).map_err(|error| error.of(|| format!("a word about {}", word.source)))
     }
 
-    /// Forgets a word that was taken up.
+    /// Removes an action that was applied.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -119,7 +119,7 @@ impl Words {
         gone.map_err(|error| error.of(|| format!("a word about {}", word.source)))
     }
 
-    /// A live copy of all words that wait.
+    /// A view of all queued actions.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -127,7 +127,7 @@ impl Words {
         self.table.view().await
     }
 
-    /// The words about a Source that wait now, in the order in which they were said.
+    /// The queued actions on a Source, in the order of their requests.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

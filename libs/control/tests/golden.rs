@@ -1,7 +1,7 @@
-//! What is kept in the control store looks as it did, and what was kept before can still be read.
+//! The format of values in the control store does not change by accident, and earlier formats can still be read.
 //!
-//! The files are written by this test: `WRITE_GOLDEN=1 cargo test -p control --test golden`. A file may gain fields; a
-//! field that goes, or means something else, needs another version of the value.
+//! This test writes the files: `WRITE_GOLDEN=1 cargo test -p control --test golden`. A file may gain fields. A field
+//! that is removed, or gets another meaning, needs a new version of the value.
 #![allow(missing_docs)]
 
 use std::fmt::Debug;
@@ -44,7 +44,7 @@ fn golden<T: Kept + PartialEq + Debug>(name: &str, value: &T) {
     assert_eq!(lost(&before, &written), None, "{name}: what is written now lacks something");
 }
 
-/// The first place at which `now` lacks something that was there `before`, or has something else.
+/// The first place at which `now` lacks a value that was there `before`, or has another one.
 fn lost(before: &Value, now: &Value) -> Option<String> {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => before.iter().find_map(|(name, value)| {
@@ -114,7 +114,7 @@ fn sources() {
     full.notify = vec!["https://index.example.com/".parse().unwrap()];
     full.inbox = Some("https://registry.example.com/inbox/".parse().unwrap());
     full.check().unwrap();
-    // Refused when it is asked for, and still read.
+    // A request for it is refused, and it can still be read.
     full.mode = RunMode::Audit;
     golden("source-full", &full);
     let mut every = plain_source();

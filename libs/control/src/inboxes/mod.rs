@@ -1,4 +1,5 @@
-//! Notifications that others have left in inboxes: kept for a while, within bounds that the server holds.
+//! Notifications that others have posted to inboxes. They are stored for a while, within limits that the server
+//! enforces.
 
 mod notification;
 
@@ -16,27 +17,27 @@ use crate::ControlError;
 
 pub use notification::{KeptNotification, NotificationId, NotificationIdError};
 
-/// What carries the digest of a notification; the server takes two messages with the same for one.
+/// The header with the digest of a notification. The server drops a message with a known digest as a duplicate.
 const DIGEST: &str = "Nats-Msg-Id";
-/// How long the same notification again is the one that is there.
+/// How long a repeated notification counts as the same.
 const REPEATED: Duration = Duration::from_secs(120);
-/// How long the server remembers a reader that is gone.
+/// How long the server keeps the consumer of a reader that is gone.
 const READER_GONE: Duration = Duration::from_secs(10);
-/// What stands for the inbox that is for all: no Source has such a name.
+/// Stands for the common inbox in subjects. No Source has this ID.
 const FOR_ALL: &str = "_";
 
-/// How many notifications are kept.
+/// The limits of stored notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InboxLimits {
-    /// The most of one sender in one inbox; the oldest make room.
+    /// The most from one sender in one inbox. The oldest are dropped first.
     pub most_per_sender: u32,
-    /// How long each is kept.
+    /// How long each is stored.
     pub kept: Duration,
-    /// The most that all of them take, in bytes; the oldest make room. 0 = no limit of their own.
+    /// The most bytes of all together. The oldest are dropped first. 0 = no limit of their own.
     pub bytes: u64,
 }
 
-/// The notifications that are kept.
+/// The stored notifications.
 #[derive(Debug, Clone)]
 pub struct Inboxes {
     context: Context,
@@ -47,14 +48,14 @@ pub struct Inboxes {
 /// A page of an inbox, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InboxPage {
-    /// The names of the notifications.
+    /// The IDs of the notifications.
     pub ids: Vec<NotificationId>,
     /// Whether there are more behind them.
     pub more: bool,
 }
 
 impl Inboxes {
-    /// Opens them, and sets the limits: the newest word counts.
+    /// Opens the stream, and sets the limits. The newest limits apply.
     pub(crate) async fn open(
         context: &Context,
         namespace: &str,
@@ -83,10 +84,10 @@ impl Inboxes {
         Ok(Self { context: context.clone(), stream, prefix })
     }
 
-    /// Keeps a notification. When this returns, it is on the server's disk, or the one that is the same.
+    /// Stores a notification. When this returns, it or its duplicate is on the server's disk.
     ///
     /// # Errors
-    /// [`ControlError::Unavailable`]: perhaps it is kept, perhaps not.
+    /// [`ControlError::Unavailable`]: it may be stored or not.
     pub async fn keep(&self, notification: &KeptNotification) -> Result<NotificationId, ControlError> {
         let digest = notification.digest();
         let message = PublishMessage::build().message_id(&digest).payload(model::encode(notification).into());
@@ -102,7 +103,8 @@ impl Inboxes {
     /// A notification of an inbox.
     ///
     /// # Errors
-    /// [`ControlError::Absent`] when there is none of this name, or not any more; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    /// [`ControlError::Absent`] when there is none with this ID, or it was dropped; [`ControlError::Unavailable`],
+    /// [`ControlError::Unreadable`].
     pub async fn get(
         &self,
         inbox: Option<&SourceId>,
@@ -126,7 +128,8 @@ impl Inboxes {
         })
     }
 
-    /// The notifications of an inbox, of one sender or of all, that were left after `after`, at most so many. No bodies are read.
+    /// The notifications of an inbox that came after `after`, of one sender or of all, limited in number. No bodies are
+    /// read.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -169,7 +172,7 @@ impl Inboxes {
             let sequence = message.info().map_err(ControlError::unavailable(action))?.stream_sequence;
             ids.extend(message.headers.as_ref().and_then(|headers| name(sequence, headers)));
         }
-        // If this fails, the server does it a little later.
+        // If this fails, the server deletes it a little later.
         let _ = self.stream.delete_consumer(&consumer.cached_info().name).await;
         ids.truncate(limit);
         Ok(InboxPage { ids, more: seen > limit })
@@ -180,7 +183,7 @@ impl Inboxes {
     }
 }
 
-/// The name of the notification in a message.
+/// The ID of the notification in a message.
 fn name(sequence: u64, headers: &HeaderMap) -> Option<NotificationId> {
     Some(NotificationId::new(sequence, headers.get(DIGEST)?.as_str()))
 }

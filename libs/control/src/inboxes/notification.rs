@@ -1,4 +1,4 @@
-//! A notification that somebody has left, and its name.
+//! A notification that a sender has posted, and its ID.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,45 +9,46 @@ use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// How much of the digest stands in a name: so much that nobody guesses it.
+/// How many digits of the digest an ID contains: enough that it cannot be guessed.
 const MARK: usize = 16;
-/// How much of a digest stands for a sender.
+/// How many digits of a digest stand for a sender.
 const SENDER: usize = 20;
 
-/// A notification as it was left in an inbox. Its body is a stranger's, and is never changed.
+/// A notification as it was posted to an inbox. The body is untrusted and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptNotification {
-    /// Whose inbox; none for the one that is for all.
+    /// The Source of the inbox; None for the common one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<SourceId>,
-    /// Who left it, by the name under which he is known.
+    /// The name of the sender.
     pub sender: String,
-    /// When it came.
+    /// When it arrived.
     pub received_at: Timestamp,
-    /// What it is, as its sender says.
+    /// The media type, as the sender declares.
     pub media_type: String,
     /// The notification, at most [`MOST_BYTES`](Self::MOST_BYTES).
     pub body: String,
 }
 
-/// The name of a notification: where it lies, and a mark that follows from what it is, so that it is never taken for another.
+/// The ID of a notification: its position in the stream, and a mark derived from its content, so that two are never
+/// confused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotificationId {
     pub(super) sequence: u64,
     pub(super) mark: String,
 }
 
-/// A text is no name of a notification.
+/// The text is no notification ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("that is no name of a notification")]
 pub struct NotificationIdError;
 
 impl KeptNotification {
-    /// The longest body that a message of the server has room for, in bytes. What is JSON becomes at most twice as long as text within JSON: it has quotes, backslashes
-    /// and line breaks, and no other control characters.
+    /// The longest body that fits in a message of the server, in bytes. JSON as text within JSON is at most twice as
+    /// long: it has quotes, backslashes and line breaks, and no other control characters.
     pub const MOST_BYTES: usize = 500 * 1024;
 
-    /// The same for the same notification of the same sender in the same inbox, and for no other, in hexadecimal.
+    /// The digest in hexadecimal. It is the same only for the same notification of the same sender in the same inbox.
     pub(super) fn digest(&self) -> String {
         let inbox = self.inbox.as_ref().map_or("", SourceId::as_str);
         let mut hasher = Sha256::new();
@@ -65,7 +66,7 @@ impl NotificationId {
     }
 }
 
-/// What stands for a sender where his name cannot.
+/// The digest of a sender's name, for subjects, where the name itself is not allowed.
 pub(super) fn sender_token(sender: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(sender.as_bytes()))[..SENDER].to_owned()
 }
@@ -84,7 +85,7 @@ impl FromStr for NotificationId {
         let is_mark =
             mark.len() == MARK && mark.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let id = sequence.parse().ok().map(|sequence| Self { sequence, mark: mark.to_owned() });
-        // Not `+1` or `01`: a thing has one name.
+        // Not `+1` or `01`: each notification has only one ID.
         id.filter(|id| is_mark && id.sequence > 0 && id.to_string() == text).ok_or(NotificationIdError)
     }
 }
@@ -127,7 +128,7 @@ mod tests {
             body: "\n".repeat(KeptNotification::MOST_BYTES),
         };
         let sent = model::encode(&longest);
-        // What a server takes unless it is told otherwise, less room for headers.
+        // The default limit of a server, less room for headers.
         assert!(sent.len() < 1024 * 1024 - 8192, "{}", sent.len());
         assert_eq!(model::decode::<KeptNotification>(&sent).unwrap(), longest);
     }

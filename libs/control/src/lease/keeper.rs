@@ -1,4 +1,4 @@
-//! Keeping a lease: renewing it in time, or saying in time that it is lost.
+//! Keeps a lease: renews it in time, or reports in time that it is lost.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,30 +14,30 @@ use crate::bucket::WriteError;
 use crate::runs::Tenure;
 use crate::table::Table;
 
-/// The times of a lease, all derived from how long it lasts.
+/// The times of a lease, all derived from its duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) ttl: Duration,
 }
 
 impl Timing {
-    /// Between two renewals: two may fail before the third is too late.
+    /// The interval of renewals. Two may fail before the third is too late.
     fn renewal(self) -> Duration {
         self.ttl / 4
     }
 
-    /// How long an answer to a renewal is waited for. After that the next try begins.
+    /// The timeout of a renewal. After that the next attempt begins.
     fn patience(self) -> Duration {
         self.ttl / 4
     }
 
-    /// Between a failed try and the next.
+    /// The pause between a failed attempt and the next.
     fn again(self) -> Duration {
         self.ttl / 20
     }
 
-    /// Until when a lease counts as held that was asked for at `sent`: the server counts its time from later than
-    /// that, and a fifth is left for stopping the work.
+    /// Until when a lease counts as held that was requested at `sent`. The server counts from a later time, and a fifth
+    /// of the duration remains for stopping the work.
     pub(crate) fn deadline(self, sent: Instant) -> Instant {
         sent + self.ttl - self.ttl / 5
     }
@@ -57,14 +57,14 @@ pub(crate) struct Keeper {
     pub(crate) released: CancellationToken,
 }
 
-/// What came of a try to renew.
+/// The result of an attempt to renew.
 enum Renewal {
     Done,
-    /// Try again soon.
+    /// Retry soon.
     Failed,
-    /// Ours, but another revision than we thought: try again at once.
+    /// This process still owns it, but at another revision than expected. Retry at once.
     Found,
-    /// Another's, or nobody's.
+    /// Another process owns it, or none does.
     Gone,
 }
 
@@ -120,7 +120,7 @@ impl Keeper {
         }
     }
 
-    /// Whose it is. An earlier renewal may have been written without our hearing of it.
+    /// Reads the owner. An earlier renewal may have been written although its response was lost.
     async fn look(&mut self) -> Renewal {
         match timeout(self.timing.patience(), self.table.get(&self.source)).await {
             Ok(Ok(Some(found))) if found.tenure() == self.tenure => {
@@ -137,7 +137,7 @@ impl Keeper {
         self.lost.cancel();
     }
 
-    /// Lets others have it at once. If that fails, its time runs out.
+    /// Releases the lease, so that others can acquire it at once. If that fails, it expires.
     async fn give_back(mut self) {
         self.lost.cancel();
         for _ in 0..2 {

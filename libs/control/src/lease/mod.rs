@@ -1,4 +1,4 @@
-//! Who owns a Source: one process at a time, for as long as it says so.
+//! Leases: the ownership of a Source by one process at a time, while the process renews it.
 
 mod keeper;
 mod record;
@@ -29,20 +29,20 @@ pub struct Leases {
     timing: Timing,
 }
 
-/// What came of asking for a lease.
+/// The result of a request for a lease.
 #[derive(Debug)]
 pub enum Claim {
-    /// It is ours.
+    /// This process has acquired the lease.
     Taken(Lease),
-    /// Somebody has it.
+    /// Another process holds the lease.
     Held(Revised<LeaseRecord>),
 }
 
-/// The ownership of a Source. It is renewed in the background, and given back when this is dropped: stop the work
-/// first. When it cannot be renewed, [`lost`](Self::lost) says so before anybody else can have it.
+/// The ownership of a Source. It is renewed in the background, and returned when this is dropped, so stop the work
+/// first. When it cannot be renewed, [`lost`](Self::lost) fires before another process can acquire it.
 ///
-/// It keeps two owners from working side by side; what guards the catalog against an owner that sleeps through its own
-/// end is the catalog's fence.
+/// The lease keeps two owners from working at the same time. If an owner is suspended past its end, the fence of the
+/// catalog protects the catalog.
 #[derive(Debug)]
 pub struct Lease {
     source: SourceId,
@@ -58,10 +58,10 @@ impl Leases {
         Self { table, timing: Timing { ttl } }
     }
 
-    /// Asks for the lease of a Source.
+    /// Requests the lease of a Source.
     ///
     /// # Errors
-    /// [`ControlError::Unavailable`]; then it may yet turn out to be held by `holder`, until its time is over.
+    /// [`ControlError::Unavailable`]; in that case `holder` may have acquired it, until it expires.
     pub async fn acquire(
         &self,
         source: &SourceId,
@@ -80,14 +80,14 @@ impl Leases {
                     let tenure = Tenure::new(holder.clone(), revision);
                     return Ok(Claim::Taken(self.keep(source, record, tenure, asked)));
                 }
-                // Somebody was quicker, or the trace of the last lease has gone just now: look again.
+                // Another process was faster, or the delete marker of the last lease is just gone: read again.
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.of(|| format!("lease of {source}"))),
             }
         }
     }
 
-    /// A live copy of all leases.
+    /// A view of all leases.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -115,28 +115,29 @@ impl Leases {
 }
 
 impl Lease {
-    /// What is owned.
+    /// The Source.
     pub fn source(&self) -> &SourceId {
         &self.source
     }
 
-    /// Which ownership this is.
+    /// The tenure of this ownership.
     pub fn tenure(&self) -> Tenure {
         self.tenure.clone()
     }
 
-    /// Is cancelled when the lease is lost, a fifth of its time before anybody else can have it: stop what writes.
+    /// Cancelled when the lease is lost, a fifth of its duration before another process can acquire it. Stop all
+    /// writers then.
     pub fn lost(&self) -> &CancellationToken {
         &self.lost
     }
 
-    /// Whether it is held right now, by the clock: also where the runtime had no time to say that it is lost.
+    /// Whether the lease is held right now by the clock, even if the runtime had no time to report its loss.
     pub fn is_held(&self) -> bool {
         let deadline = *self.deadline.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         !self.lost.is_cancelled() && Instant::now() < deadline
     }
 
-    /// Gives it back, and returns when others can have it, or when that could not be said and its time will run out.
+    /// Releases the lease. Returns when others can acquire it, or when the release failed and the lease will expire.
     pub async fn release(mut self) {
         self.released.cancel();
         if let Some(keeper) = self.keeper.take() {

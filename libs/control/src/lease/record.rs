@@ -1,4 +1,4 @@
-//! What a lease is to others.
+//! The record of a lease, as other processes see it.
 
 use jiff::Timestamp;
 use model::{Message, SourceId};
@@ -9,21 +9,21 @@ use crate::runs::Tenure;
 use crate::table::Kept;
 use crate::{Revised, Revision};
 
-/// Who owns a Source. It is there as long as its holder renews it.
+/// The owner of a Source. The record exists as long as the holder renews it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRecord {
-    /// Who.
+    /// The holder.
     pub holder: MemberId,
-    /// Which ownership: larger than every one before it. It is the revision of the first writing, which therefore
-    /// cannot hold it.
+    /// The epoch: larger than that of every earlier ownership. It is the revision of the first write, so that write
+    /// itself cannot contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Revision>,
-    /// Since when, by the holder's clock.
+    /// The beginning of the ownership, by the holder's clock.
     pub since: Timestamp,
 }
 
 impl Revised<LeaseRecord> {
-    /// Whose ownership it is.
+    /// The tenure of this ownership.
     pub fn tenure(&self) -> Tenure {
         Tenure::new(self.holder.clone(), self.epoch.unwrap_or(self.revision))
     }

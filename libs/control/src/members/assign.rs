@@ -1,25 +1,26 @@
-//! Who works on what, so that all do about the same.
+//! Assigns Sources to members, so that all have about the same number.
 
 use model::SourceId;
 use sha2::{Digest as _, Sha256};
 
 use super::MemberId;
 
-/// The member that a Source belongs to, by rendezvous hashing: each member draws a number for each Source, and the
-/// highest has it. All who know the same members agree without a word; Sources spread evenly; and when a member comes or
-/// goes, only those Sources move that it gets or had. `None` where there are no members.
+/// The member that a Source belongs to, by rendezvous hashing: each pair of a member and a Source gets a hash, and the
+/// member with the highest one has the Source. All processes that know the same members agree without communication.
+/// The Sources spread evenly, and when a member joins or leaves, only its own Sources move. `None` where there are no
+/// members.
 pub fn assign<'a>(
     members: impl IntoIterator<Item = &'a MemberId>,
     source: &SourceId,
 ) -> Option<&'a MemberId> {
-    // Equal numbers are not to be expected; should they come, the name decides, for all in the same way.
+    // Equal hashes are not expected. The name decides between them, so that all processes agree.
     members.into_iter().max_by_key(|member| (draw(member, source), *member))
 }
 
 fn draw(member: &MemberId, source: &SourceId) -> u64 {
     let mut hash = Sha256::new();
     hash.update(member.as_str().as_bytes());
-    // No name holds a zero, so that no two pairs are one text.
+    // No name contains a zero byte, so two different pairs never form the same text.
     hash.update([0]);
     hash.update(source.as_str().as_bytes());
     u64::from_be_bytes(hash.finalize()[..8].try_into().expect("a SHA-256 has 32 bytes"))
@@ -95,7 +96,7 @@ mod tests {
         assert!((900..=1100).contains(&moved.len()), "{}", moved.len());
     }
 
-    /// Another release must agree with this one about who owns what, or both would want the same Sources.
+    /// Releases must agree about the owner of a Source, or two of them would want the same Source.
     #[test]
     fn the_numbers_drawn_do_not_change_between_releases() {
         let owner = |n: usize| assign(&members(3), &sources(n + 1)[n]).unwrap().to_string();

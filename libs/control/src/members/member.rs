@@ -1,4 +1,4 @@
-//! One process of the fleet.
+//! A process of the fleet.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,41 +10,41 @@ use ulid::Ulid;
 
 use crate::table::Kept;
 
-/// A process, from its start to its end: 1 to 100 of `a-z`, `0-9` and `-`.
+/// The ID of a process, from its start to its end: 1 to 100 of `a-z`, `0-9` and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MemberId(String);
 
-/// Why a text names no process.
+/// Why a text is no member ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no member id: 1 to 100 of a-z, 0-9 and -")]
 pub struct MemberIdError(String);
 
-/// What a process does.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It owns Sources, and asks for their documents.
+    /// It owns Sources, and requests their documents.
     Scheduler,
-    /// It asks for resources.
+    /// It requests resources.
     Fetcher,
 }
 
-/// A process that is there. It says so again and again; when it does not, it is gone.
+/// A process that is alive. It sends heartbeats; without them, the record expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Which.
+    /// Its ID.
     pub id: MemberId,
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Its version.
     pub version: String,
-    /// Since when it is there, by its clock.
+    /// Its start, by its own clock.
     pub since: Timestamp,
 }
 
 impl MemberId {
-    /// A name for a process that starts now, beginning with what people know it by (a host, a pod).
+    /// An ID for a process that starts now. It begins with a name that operators know (a host, a pod).
     pub fn fresh(name: &str) -> Self {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let name: String = name.chars().take(60).map(plain).collect();
@@ -55,14 +55,14 @@ impl MemberId {
         }
     }
 
-    /// The text.
+    /// The text of the ID.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Role {
-    /// Its name.
+    /// The name of the role.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scheduler => "scheduler",

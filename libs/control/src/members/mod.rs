@@ -1,4 +1,4 @@
-//! Who is there, and who works on what.
+//! The processes of the fleet, and their shares of the Sources.
 
 mod assign;
 mod member;
@@ -25,7 +25,7 @@ pub struct Members {
     ttl: Duration,
 }
 
-/// Being there. It is said again in the background, and taken back when this is dropped.
+/// The membership of a process. It is renewed in the background, and ended when this is dropped.
 #[derive(Debug)]
 pub struct Membership {
     member: Member,
@@ -38,7 +38,7 @@ impl Members {
         Self { table, ttl }
     }
 
-    /// Says that a process is there, as long as the result lives.
+    /// Registers a process as a member, as long as the result lives.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -51,7 +51,7 @@ impl Members {
         Ok(Membership { member, left, teller: Some(teller) })
     }
 
-    /// A live copy of who is there.
+    /// A view of the members.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -61,7 +61,7 @@ impl Members {
 }
 
 impl View<Member> {
-    /// Those who are there in a role, by name.
+    /// The members with a role, by ID.
     pub fn of(&self, role: Role) -> Vec<MemberId> {
         let all = self.all();
         all.iter().filter(|member| member.role == role).map(|member| member.id.clone()).collect()
@@ -69,12 +69,12 @@ impl View<Member> {
 }
 
 impl Membership {
-    /// Who.
+    /// The member.
     pub fn member(&self) -> &Member {
         &self.member
     }
 
-    /// Leaves; returns when the others can know, or when that could not be said and they will notice.
+    /// Leaves. Returns when the other processes can know, or when that failed and the record will expire.
     pub async fn leave(mut self) {
         self.left.cancel();
         if let Some(teller) = self.teller.take() {

@@ -1,5 +1,5 @@
-//! The outbox: what others are to be told of changes, until they have taken it. One value for each Source and target, however many runs have
-//! changed something meanwhile.
+//! The outbox: notifications that we owe others, until they have accepted them. There is one value for each Source and
+//! target, however many runs have made changes meanwhile.
 
 mod record;
 #[cfg(test)]
@@ -18,10 +18,10 @@ use crate::{ControlError, Revised};
 
 pub use record::{Change, Outgoing, OutgoingState};
 
-/// How long it stays visible that something was refused or given up.
+/// How long a refused or abandoned notification stays visible.
 const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// What is to be sent.
+/// The notifications to send.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     table: Table<Outgoing>,
@@ -32,7 +32,8 @@ impl Outbox {
         Self { table }
     }
 
-    /// Wants a target to be told of a change. What was not sent to it yet goes with it; the same run again is the same change.
+    /// Queues a change for a target. It is merged with changes that were not sent yet. Repeating the same run changes
+    /// nothing.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -53,7 +54,8 @@ impl Outbox {
         self.table.change(&id, || what(source, target), with).await.map(drop)
     }
 
-    /// Takes it in hand to be sent now. None where somebody else has it, or it has changed: it is to be looked at again.
+    /// Claims a notification for sending it now. None if another scheduler has it, or it has changed: the caller must
+    /// read it again.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -65,8 +67,8 @@ impl Outbox {
         self.replace(outgoing, outgoing.taken(now)).await
     }
 
-    /// It could not be sent, and is to be tried again later or not at all. Where it has changed meanwhile, what is there now is tried in its
-    /// turn.
+    /// Records that sending failed, to retry later or not at all. If the notification has changed meanwhile, the
+    /// current one keeps its own schedule.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -78,7 +80,8 @@ impl Outbox {
         self.replace(outgoing, next).await
     }
 
-    /// It was sent, or nobody wants it any more. Where more is to be told meanwhile, all of it stays: better twice than not at all.
+    /// Removes a notification that was sent or is not wanted any more. If there are more changes meanwhile, all of it
+    /// stays: better sent twice than not at all.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -90,7 +93,7 @@ impl Outbox {
         }
     }
 
-    /// A live copy of all that is to be sent, or could not be.
+    /// A view of all notifications that are queued or failed.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

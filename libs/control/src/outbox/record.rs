@@ -1,4 +1,4 @@
-//! What is to be sent to one target about one Source, and how that stands. Pure.
+//! The notification to one target about one Source, and its state. Pure functions.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use url::Url;
 use crate::table::Kept;
 use crate::tries::{later, pause, reason, wish};
 
-/// The pause after the first try that came to nothing; it doubles with each further one.
+/// The pause after the first failed attempt. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// How long it is tried, from the moment at which it was first to be told.
+/// How long sending is retried, counted from the time when the notification was first due.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
 
-/// What a run has changed of what is held of a Source.
+/// The changes that a run has made to the stored resources of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The run, by its name in the Source's catalog; of several the first one.
+    /// The ID of the run in the Source's catalog. For several runs, that of the first.
     pub run: RunId,
     /// When it began.
     pub from: Timestamp,
-    /// When it was over.
+    /// When it ended.
     pub until: Timestamp,
     /// Resources that were stored.
     pub stored: u64,
@@ -34,46 +34,46 @@ pub struct Change {
     pub deleted: u64,
 }
 
-/// What is to be sent to a target about a Source: all that has changed since it was last told.
+/// A notification to a target about a Source, with all changes since the last one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outgoing {
     /// The Source.
     pub source: SourceId,
-    /// Whom to tell: what has the inbox, not the inbox.
+    /// The target: the page that advertises the inbox, not the inbox itself.
     pub target: Url,
-    /// What the last run has changed.
+    /// The changes of the last run.
     pub latest: Change,
-    /// What the runs before it have changed, all together, where the target was not told of it yet.
+    /// The changes of all earlier runs together that were not sent to the target yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Change>,
-    /// Since when it waits: the patience with the target counts from here.
+    /// Since when it is queued. The retry time of the target counts from here.
     pub since: Timestamp,
-    /// How it stands.
+    /// Its state.
     pub state: OutgoingState,
-    /// When it is sent, or tried again.
+    /// When it is sent, or retried.
     pub next_at: Timestamp,
-    /// Tries that came to nothing, or are under way.
+    /// Attempts that failed or are under way.
     #[serde(default)]
     pub tries: u32,
-    /// What is wrong, as long as something is.
+    /// The last error, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
 
-/// How it stands with what is to be sent.
+/// The state of a notification in the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutgoingState {
-    /// It is sent when it is time.
+    /// It is sent when it is due.
     Waiting,
-    /// The target has understood and said no: it is not asked again before there is more to be told.
+    /// The target understood it and refused. It is not sent again before there are more changes.
     Refused,
-    /// It was tried for days.
+    /// Retries failed for days.
     GivenUp,
 }
 
 impl OutgoingState {
-    /// Its name, for metrics and people.
+    /// Its name, for metrics and operators.
     pub fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -89,7 +89,7 @@ impl Change {
         self.stored > 0 || self.deleted > 0
     }
 
-    /// Both, one after the other.
+    /// Merges an earlier change with a later one.
     fn and(&self, later: &Self) -> Self {
         Self {
             run: self.run,
@@ -102,7 +102,7 @@ impl Change {
 }
 
 impl Outgoing {
-    /// Something that is to be sent now.
+    /// A notification that is due now.
     pub fn new(source: SourceId, target: Url, change: Change, now: Timestamp) -> Self {
         Self {
             source,
@@ -117,7 +117,7 @@ impl Outgoing {
         }
     }
 
-    /// The same with one more change. What was refused or given up is tried anew with it; a target that is waited for is not asked sooner.
+    /// Adds a change. A refused or abandoned notification becomes due again; a pending retry is not sent sooner.
     pub fn and(&self, change: &Change, now: Timestamp) -> Self {
         let is_same = self.latest.run == change.run;
         if is_same && self.latest == *change {
@@ -136,7 +136,7 @@ impl Outgoing {
         }
     }
 
-    /// All that is to be told.
+    /// All changes together.
     pub fn change(&self) -> Change {
         match &self.earlier {
             None => self.latest.clone(),
@@ -144,7 +144,7 @@ impl Outgoing {
         }
     }
 
-    /// The name of the notification: the same whenever the same is sent to the same target again.
+    /// The ID of the notification. It is the same for the same content to the same target.
     pub fn name(&self) -> String {
         let mut digest = Sha256::new();
         let first = self.change().run;
@@ -155,7 +155,7 @@ impl Outgoing {
             digest.update(part);
         }
         let mut bytes: [u8; 16] = digest.finalize()[..16].try_into().unwrap_or_default();
-        // A UUID whose bits are somebody's own business (RFC 9562, 5.8).
+        // A UUID of version 8, with custom content (RFC 9562, 5.8).
         bytes[6] = bytes[6] & 0x0f | 0x80;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let hex = HEXLOWER.encode(&bytes);
@@ -167,13 +167,14 @@ impl Outgoing {
         self.state == OutgoingState::Waiting
     }
 
-    /// As it is while somebody sends it. Should he not come back, it is tried again after the pause.
+    /// The state while a scheduler sends it. If that scheduler dies, it is retried after the pause.
     pub fn taken(&self, now: Timestamp) -> Self {
         let tries = self.tries.saturating_add(1);
         Self { tries, next_at: later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, tries)), ..self.clone() }
     }
 
-    /// As it is after a try that came to nothing, of what was [`taken`](Self::taken). `not_before` is the target's own word.
+    /// The state after an attempt that failed, for a notification that was [`taken`](Self::taken). `not_before` is the
+    /// target's own request.
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, now: Timestamp) -> Self {
         let trouble = Some(reason(why));
         if now.duration_since(self.since) >= PATIENCE {
@@ -183,7 +184,7 @@ impl Outgoing {
         Self { next_at, trouble, ..self.clone() }
     }
 
-    /// As it is when the target has understood, and said no.
+    /// The state after the target understood it and refused.
     pub fn refused(&self, why: &str) -> Self {
         let trouble = Some(reason(why));
         Self { state: OutgoingState::Refused, trouble, ..self.clone() }

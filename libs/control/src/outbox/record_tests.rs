@@ -28,7 +28,7 @@ fn outgoing() -> Outgoing {
 fn what_was_not_sent_yet_goes_with_the_next_and_a_run_that_ends_again_counts_once() {
     let two = outgoing().and(&change(1, 3), at(110));
     assert_eq!(two.change(), Change { until: at(110), stored: 8, deleted: 2, ..change(0, 0) });
-    // Its scheduler was killed when it had written this, and the next one has found one more.
+    // Its scheduler was killed after it had written this, and the next scheduler found one more change.
     let again = two.and(&change(1, 4), at(111));
     assert_eq!((again.change().stored, again.change().deleted), (9, 2));
     assert_eq!(again.and(&change(1, 4), at(500)), again);
@@ -81,7 +81,7 @@ fn what_was_refused_is_tried_again_when_there_is_more_to_be_told() {
     let again = refused.and(&change(1, 3), at(900));
     assert_eq!((again.state, again.next_at, again.since), (OutgoingState::Waiting, at(900), at(900)));
     assert_eq!((again.tries, again.trouble.clone(), again.change().stored), (0, None, 8));
-    // One that is waited for is not asked sooner because there is more.
+    // More changes do not bring a pending retry forward.
     let failed = outgoing().taken(at(10)).failed("503", None, at(10));
     assert_eq!(failed.and(&change(1, 3), at(11)).next_at, failed.next_at);
 }
@@ -91,7 +91,7 @@ proptest! {
     fn whatever_order_runs_and_tries_come_in_nothing_is_counted_twice_or_lost(
         steps in prop::collection::vec((0_u8..6, 1_u64..9, any::<bool>()), 1..30),
     ) {
-        // Runs of a Source follow each other; each may be told several times, as the last.
+        // Runs of a Source follow each other. Each may be reported several times while it is the last one.
         let mut steps = steps;
         steps.sort_by_key(|(run, _, _)| *run);
         let mut told = Outgoing { latest: change(0, 0), ..outgoing() };

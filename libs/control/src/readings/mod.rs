@@ -1,4 +1,4 @@
-//! Inboxes of others that are read for Sources: how far each is read.
+//! Read positions: how far the inboxes of others are read for Sources.
 
 mod record;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use crate::{ControlError, Revised, Revision};
 
 pub use record::{MOST_SEEN, Reading, Seen};
 
-/// How far inboxes of others are read.
+/// The read positions in inboxes of others.
 #[derive(Debug, Clone)]
 pub struct Readings {
     table: Table<Reading>,
@@ -24,8 +24,8 @@ impl Readings {
         Self { table }
     }
 
-    /// Writes down how far an inbox is read, over the revision that was [read](Self::get), and gives the new one. None where somebody else has written
-    /// meanwhile: what is there now counts.
+    /// Stores the read position of an inbox over the revision that was [read](Self::get), and returns the new one. None
+    /// if another scheduler has written meanwhile: its position counts.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -37,7 +37,7 @@ impl Readings {
         }
     }
 
-    /// How far the inbox of a Source is read, and the revision of that even where nothing is known.
+    /// The read position in the inbox of a Source, and the revision of its key, even where there is none.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -45,7 +45,7 @@ impl Readings {
         self.table.slot(source).await
     }
 
-    /// Forgets it: nobody reads it any more.
+    /// Removes a read position, because no scheduler reads the inbox any more.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -56,7 +56,7 @@ impl Readings {
         }
     }
 
-    /// A live copy of all of them.
+    /// A view of all read positions.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

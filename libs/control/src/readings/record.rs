@@ -1,4 +1,4 @@
-//! How far an inbox of others is read for a Source. Pure.
+//! The read position in an inbox of others, for a Source. Pure functions.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,56 +13,56 @@ use url::Url;
 use crate::table::Kept;
 use crate::tries::{later, pause, reason, wish};
 
-/// The most notifications of an inbox that are known to be read. What an inbox lists beyond that is not looked at.
+/// The most notifications of an inbox that are remembered as read. Entries of the listing beyond that are ignored.
 pub const MOST_SEEN: usize = 4_096;
 /// Bytes of a digest that stand for a notification.
 const MARK_BYTES: usize = 8;
-/// The longest pause after a look that came to nothing, unless the usual one is longer.
+/// The longest pause after a failed poll, unless the usual pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// How far an inbox of others is read for a Source.
+/// The read position in an inbox of others, for a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// The Source.
     pub source: SourceId,
-    /// What is to be read, as the Source's operator has it: an inbox, or a page that tells of one.
+    /// The URL from the Source's spec: an inbox, or a page that advertises one.
     pub page: Url,
     /// The inbox, once it is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<Url>,
-    /// By what the listing is known that was read last, where it was read whole.
+    /// The HTTP validators of the last listing, if it was read completely.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
-    /// What it lists and was read: the beginnings of digests of URLs.
+    /// The listed notifications that were read: the first bytes of digests of their URLs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
-    /// When it is looked at next.
+    /// When the next poll is due.
     pub next_at: Timestamp,
-    /// When it was read last.
+    /// When the inbox was last read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_at: Option<Timestamp>,
-    /// Looks in a row that came to nothing, or are under way.
+    /// Consecutive polls that failed or are under way.
     #[serde(default)]
     pub tries: u32,
-    /// What is wrong, as long as something is.
+    /// The last error, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
 
-/// What stands for a notification that was read.
+/// Stands for a notification that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seen(String);
 
 impl Seen {
-    /// What stands for the notification at a URL.
+    /// The mark of the notification at a URL.
     pub fn of(notification: &Url) -> Self {
         Self(HEXLOWER.encode(&Sha256::digest(notification.as_str())[..MARK_BYTES]))
     }
 }
 
 impl Reading {
-    /// An inbox that was never read, and is to be now.
+    /// An inbox that was never read, and is due now.
     pub fn new(source: SourceId, page: Url, now: Timestamp) -> Self {
         Self {
             source,
@@ -77,20 +77,22 @@ impl Reading {
         }
     }
 
-    /// Which of the notifications that it lists were not read yet, the last one first: most inboxes list what came last at the end.
+    /// The listed notifications that were not read yet, the last one first, because most inboxes append new ones at the
+    /// end.
     pub fn unseen<'a>(&self, listed: &'a [Url]) -> Vec<&'a Url> {
         let seen: HashSet<_> = self.seen.iter().collect();
         listed.iter().take(MOST_SEEN).rev().filter(|url| !seen.contains(&Seen::of(url))).collect()
     }
 
-    /// As it is while somebody looks. Should he not come back, it is looked at after the pause. `every` is the usual time between two looks.
+    /// The state while a scheduler polls. If that scheduler dies, the next poll follows after the pause. `every` is the
+    /// usual interval.
     pub fn taken(&self, every: Duration, now: Timestamp) -> Self {
         let tries = self.tries.saturating_add(1);
         Self { tries, next_at: later(now, pause_after(every, tries)), ..self.clone() }
     }
 
-    /// As it is after a look. What it does not list any more is forgotten; of what it lists, all is read but for what is `left`. `validators` are
-    /// those of the listing, if it is known whole by them.
+    /// The state after a poll. Notifications that are not listed any more are forgotten; of the listed ones, all but
+    /// `left` are read. `validators` are those of the listing, if they cover all of it.
     pub fn read(
         &self,
         inbox: Url,
@@ -114,13 +116,13 @@ impl Reading {
         }
     }
 
-    /// As it is after a look that has found the listing as it was.
+    /// The state after a poll that found the listing unchanged.
     pub fn unchanged(&self, every: Duration, now: Timestamp) -> Self {
         Self { next_at: later(now, every), read_at: Some(now), tries: 0, trouble: None, ..self.clone() }
     }
 
-    /// As it is after a look that came to nothing, of what was [`taken`](Self::taken). `not_before` is the inbox's own word. It is found anew by the
-    /// next one: it may have moved.
+    /// The state after a poll that failed, for a position that was [`taken`](Self::taken). `not_before` is the inbox's
+    /// own request. The next poll discovers the inbox again, because it may have moved.
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, every: Duration, now: Timestamp) -> Self {
         Self {
             inbox: None,
@@ -132,7 +134,7 @@ impl Reading {
     }
 }
 
-/// The pause after so many looks that came to nothing.
+/// The pause after so many failed polls.
 fn pause_after(every: Duration, tries: u32) -> Duration {
     pause(every, LONGEST_PAUSE.max(every), tries)
 }

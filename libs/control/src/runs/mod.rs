@@ -1,4 +1,4 @@
-//! What is wanted and what is so: the runs.
+//! Runs: their desired and their observed state.
 
 mod run;
 mod step;
@@ -17,7 +17,7 @@ pub use run::{
 };
 pub use step::{InSync, Step, StepRefused, Why};
 
-/// The runs of all Sources: of each the present or last one, and some before it.
+/// The runs of all Sources: for each its current or last one, and some before it.
 #[derive(Debug, Clone)]
 pub struct Runs {
     table: Table<Run>,
@@ -25,7 +25,7 @@ pub struct Runs {
 }
 
 impl Run {
-    /// A run that nobody has begun.
+    /// A run that no scheduler has started.
     pub fn submitted(spec: RunSpec) -> Self {
         Self {
             spec,
@@ -44,7 +44,7 @@ impl Runs {
         Self { table, past }
     }
 
-    /// Asks for a run.
+    /// Requests a run.
     ///
     /// # Errors
     /// [`ControlError::Exists`] when the last run of the Source is not over.
@@ -55,14 +55,15 @@ impl Runs {
             let (last, revision) = self.table.slot(&source).await?;
             if let Some(last) = last {
                 if last.spec.id == run.spec.id {
-                    // This very call, which was not sure whether it had been heard.
+                    // This very call wrote it, and only the response was lost.
                     return Ok(last);
                 }
                 if !last.state.is_over() {
                     let what = format!("run {} of {source} that is {}", last.spec.id, last.state.name());
                     return Err(ControlError::Exists { what });
                 }
-                // Before it is overwritten. What is over does not change any more, so to do it twice does no harm.
+                // Before it is overwritten. A run that is over does not change any more, so writing it twice is
+                // harmless.
                 let kept = self.past.put(&source, &last, None, None).await;
                 kept.map_err(|error| error.of(|| format!("the past run of {source}")))?;
                 run.before = last.leaves();
@@ -76,7 +77,7 @@ impl Runs {
         Err(ControlError::Conflict { what: format!("run of {source}") })
     }
 
-    /// Wants a run to wait.
+    /// Requests to pause a run.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -89,7 +90,7 @@ impl Runs {
         self.step(source, run, Step::Pause, now).await
     }
 
-    /// Wants a run to go on.
+    /// Requests to resume a run.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -102,8 +103,8 @@ impl Runs {
         self.step(source, run, Step::Resume, now).await
     }
 
-    /// Wants a run to end. One that nobody works on is over at once; otherwise its owner ends it, or the next owner of
-    /// the Source if that one is gone.
+    /// Requests to cancel a run. A run without an owner ends at once. Otherwise its owner ends it, or the next owner of
+    /// the Source if that owner is gone.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -116,8 +117,8 @@ impl Runs {
         self.step(source, run, Step::Cancel, now).await
     }
 
-    /// Begins to work on the Source's run, or takes it over, as the holder of its lease. Look at the state that comes
-    /// back: where the operator wanted something else meanwhile, it is not running.
+    /// Starts the Source's run, or takes it over, as the holder of the lease. Check the returned state: if the operator
+    /// requested something else meanwhile, it is not running.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -130,7 +131,7 @@ impl Runs {
         self.step(lease.source(), run, Step::Start(lease.tenure()), now).await
     }
 
-    /// Tells how far a run has come. What comes back says also what is wanted of it.
+    /// Reports the progress of a run. The result also shows what the operator requests.
     ///
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Refused`] also when another owner took it over.
@@ -145,7 +146,7 @@ impl Runs {
         self.step(lease.source(), run, Step::Tell(lease.tenure(), progress.into()), now).await
     }
 
-    /// Lets go of a run: it becomes what is wanted of it, queued, paused or cancelled.
+    /// Releases a run: it becomes queued, paused or cancelled, as the operator requests.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -158,7 +159,7 @@ impl Runs {
         self.step(lease.source(), run, Step::LetGo(lease.tenure()), now).await
     }
 
-    /// Ends a run that came to its end.
+    /// Finishes a run.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -172,7 +173,7 @@ impl Runs {
         self.step(lease.source(), run, Step::Finish(lease.tenure(), in_sync), now).await
     }
 
-    /// Ends a run that cannot go on.
+    /// Fails a run that cannot go on.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -186,7 +187,7 @@ impl Runs {
         self.step(lease.source(), run, Step::Fail(lease.tenure(), why), now).await
     }
 
-    /// The present or last run of a Source.
+    /// The current or last run of a Source.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -194,19 +195,19 @@ impl Runs {
         self.table.get(source).await
     }
 
-    /// The runs of a Source that are over and were followed by others, newest first, as many as are kept.
+    /// The earlier runs of a Source, newest first, as many as are stored. They are over, and newer runs followed.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
     pub async fn past(&self, source: &SourceId) -> Result<Vec<Run>, ControlError> {
         let mut past = self.past.history(source).await?;
         past.reverse();
-        // Two who submitted at the same time have both kept it.
+        // Two concurrent submissions may both have stored it.
         past.dedup_by_key(|run| run.spec.id);
         Ok(past)
     }
 
-    /// A live copy of the present or last runs of all Sources.
+    /// A view of the current or last runs of all Sources.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -214,7 +215,7 @@ impl Runs {
         self.table.view().await
     }
 
-    /// Forgets all runs of a Source, for one that was deleted.
+    /// Removes all runs of a deleted Source.
     ///
     /// # Errors
     /// [`ControlError::Exists`] when its run is not over; [`ControlError::Conflict`] when one was submitted meanwhile.
@@ -231,7 +232,7 @@ impl Runs {
         self.past.remove(source, None).await.map_err(|error| error.of(|| format!("past runs of {source}")))
     }
 
-    /// Takes a step, again if others write at the same time.
+    /// Applies a step, and retries if others write at the same time.
     async fn step(
         &self,
         source: &SourceId,

@@ -1,4 +1,4 @@
-//! A run: what is wanted of it, and what is so.
+//! A run: its request, its desired state and its observed state.
 
 use jiff::Timestamp;
 use model::{Counters, Message, Phase, RunId, SourceId};
@@ -9,57 +9,58 @@ use crate::members::MemberId;
 use crate::sources::RunMode;
 use crate::table::Kept;
 
-/// What is asked for with a run.
+/// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Its name.
+    /// The run ID.
     pub id: RunId,
     /// The Source.
     pub source: SourceId,
-    /// How it is brought in step.
+    /// Its mode.
     pub mode: RunMode,
-    /// Who asked.
+    /// The origin of the request.
     pub asked_by: AskedBy,
-    /// When.
+    /// When it was requested.
     pub asked_at: Timestamp,
-    /// Whether the operator allows more deletions for absence than the Source's guard does, in this run.
+    /// Whether the operator allows this run to delete more absent resources than the deletion guard does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_deletes: bool,
-    /// Whether an audit puts right what differs.
+    /// Whether an audit repairs what differs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
 }
 
-/// Who asked for a run.
+/// The origin of a request for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AskedBy {
-    /// A person.
+    /// An operator.
     Operator,
     /// The Source's schedule.
     Schedule,
-    /// A hub, by a notification that it has delivered (CN-4): what that tells is planned, and lists are read only where it does not do.
+    /// A Change Notification that a hub delivered (CN-4). The run plans its changes, and reads lists only where that is
+    /// not enough.
     Notification,
-    /// Somebody who has [hinted](crate::Hint) that the Source has changed: its lists are looked at.
+    /// A [hint](crate::Hint) that the Source has changed: the run reads its lists.
     Hint,
 }
 
-/// A run of a Source, wanted and real. Of each Source there is one at a time.
+/// A run of a Source, with its desired and its observed state. Each Source has at most one at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// What was asked for.
+    /// The request.
     pub spec: RunSpec,
-    /// What is wanted of it now.
+    /// The desired state.
     pub wanted: Wanted,
-    /// What is so. Readers ask for its [`standing`](Self::standing).
+    /// The observed state. Readers use [`standing`](Self::standing) instead.
     pub state: RunState,
-    /// How far it has come.
+    /// Its progress.
     #[serde(default)]
     pub progress: Progress,
-    /// What the runs before it have left: it is handed on from run to run.
+    /// Results carried over from earlier runs.
     #[serde(default, skip_serializing_if = "Before::is_empty")]
     pub before: Before,
-    /// When somebody first worked on it.
+    /// When a scheduler first started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -67,40 +68,40 @@ pub struct Run {
     pub finished_at: Option<Timestamp>,
 }
 
-/// What is wanted of a run.
+/// The desired state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wanted {
-    /// That it goes on to its end.
+    /// To go on to its end.
     Run,
-    /// That it waits.
+    /// To wait.
     Pause,
-    /// That it ends.
+    /// To end.
     Cancel,
 }
 
-/// What a run is, as it was written last.
+/// The observed state of a run, as it was last written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum RunState {
-    /// Nobody works on it yet, or no more.
+    /// No scheduler has started it, or its owner has released it.
     Queued,
-    /// Somebody worked on it when this was written.
+    /// A scheduler worked on it when this was written.
     Running {
-        /// Who, and in which tenure.
+        /// The owner and its tenure.
         #[serde(flatten)]
         owner: Tenure,
     },
-    /// It waits for somebody to resume it.
+    /// It waits until an operator resumes it.
     Paused,
     /// It went to its end.
     Finished {
-        /// Whether all that the Source offers is held; if not, there are problems.
+        /// Whether all that the Source lists is stored; if not, there are problems.
         in_sync: bool,
     },
     /// It could not go on.
     Failed(Stopped),
-    /// Somebody ended it.
+    /// An operator cancelled it.
     Cancelled,
 }
 
@@ -109,99 +110,99 @@ pub enum RunState {
 pub struct Stopped {
     /// What happened, where, and what to do.
     pub why: String,
-    /// The guard stopped it: it would have deleted more than the operator allows without a word.
+    /// Whether the deletion guard stopped it: it would have deleted more than is allowed without an approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_guard: bool,
 }
 
 impl Stopped {
-    /// Something else than the guard.
+    /// A failure that did not come from the deletion guard.
     pub fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), by_guard: false }
     }
 
-    /// The guard, and what it says.
+    /// A stop by the deletion guard, with its message.
     pub fn by_guard(why: impl Into<String>) -> Self {
         Self { why: why.into(), by_guard: true }
     }
 }
 
-/// One ownership of a Source: from acquiring its lease until losing it.
+/// An ownership of a Source: from acquiring its lease until losing it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tenure {
-    /// Who.
+    /// The owner.
     pub owner: MemberId,
-    /// Larger than that of every tenure before it.
+    /// The epoch: larger than that of every earlier tenure.
     pub epoch: Revision,
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
-    /// Where it stands.
+    /// Its phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// What it counted.
+    /// Its counters.
     pub counters: Counters,
     /// Pending records left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<u64>,
-    /// What it waits for, while it does not go on: a Source that is silent, a store that is full.
+    /// What blocks it: for example a Source that does not respond, or a store that is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// When this was told: the owner's last sign of life here.
+    /// When this was reported: the owner's last heartbeat of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_at: Option<Timestamp>,
-    /// Problems of the Source, once the run has counted them: at its end.
+    /// Problems of the Source. The run counts them at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Problems>,
 }
 
-/// How many problems a Source has.
+/// The number of problems of a Source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Problems {
-    /// Those that are open.
+    /// Open problems.
     pub open: u64,
-    /// Those beside them that the operator ignores.
+    /// Ignored problems, in addition to the open ones.
     #[serde(default)]
     pub ignored: u64,
 }
 
-/// What the runs of a Source have left behind, as far as nobody knows better by now.
+/// Sync time and problem counts carried over from earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Before {
-    /// When the last of them began that ended with all in step: what the Source had offered until then is held.
+    /// When the last run began that ended in sync. What the Source offered until then is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_sync_as_of: Option<Timestamp>,
-    /// The problems when they were counted last.
+    /// The problems at the last count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Problems>,
 }
 
-/// What a run is to its reader.
+/// The state of a run for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing<'a> {
-    /// It waits for somebody to work on it.
+    /// It waits for a scheduler.
     Queued,
-    /// Somebody works on it.
+    /// A scheduler works on it.
     Running {
-        /// Who.
+        /// The owner.
         owner: &'a MemberId,
-        /// Whether it is about to stop: somebody wants it paused or cancelled.
+        /// Whether it is about to stop, because the operator requested to pause or cancel it.
         stopping: bool,
     },
-    /// Its owner is gone without a word; the next one goes on with it.
+    /// Its owner is gone without releasing it; the next owner resumes it.
     Interrupted {
-        /// Who it was.
+        /// The last owner.
         owner: &'a MemberId,
     },
-    /// It waits for somebody to resume it.
+    /// It waits until an operator resumes it.
     Paused,
     /// It went to its end.
     Finished {
-        /// Whether all that the Source offers is held.
+        /// Whether all that the Source lists is stored.
         in_sync: bool,
     },
     /// It could not go on.
@@ -209,13 +210,13 @@ pub enum Standing<'a> {
         /// Why.
         why: &'a str,
     },
-    /// Somebody ended it.
+    /// An operator cancelled it.
     Cancelled,
 }
 
 impl Run {
-    /// What the run is, by the present ownership of its Source (that of its lease): a run whose owner is not that is
-    /// interrupted, whatever was written last.
+    /// The state of the run, given the current lease of its Source. A run whose owner does not hold the lease is
+    /// interrupted, whatever was last written.
     pub fn standing(&self, present: Option<&Tenure>) -> Standing<'_> {
         match &self.state {
             RunState::Queued => Standing::Queued,
@@ -230,7 +231,8 @@ impl Run {
         }
     }
 
-    /// What it leaves, with the runs before it: nothing of its Source has to be opened to say how that stands.
+    /// The results that the next run carries over. With them, the condition of a Source is known without opening its
+    /// catalog.
     pub fn leaves(&self) -> Before {
         let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
         let began = self.started_at.unwrap_or(self.spec.asked_at);
@@ -240,7 +242,7 @@ impl Run {
         }
     }
 
-    /// Whether somebody has to work on it: it is queued, or it was running, and perhaps nobody does any more.
+    /// Whether a scheduler must work on it: it is queued, or it was running and may be without an owner now.
     pub fn wants_work(&self) -> bool {
         matches!(self.state, RunState::Queued | RunState::Running { .. })
     }
@@ -253,7 +255,7 @@ impl Before {
 }
 
 impl RunState {
-    /// Whether nothing follows.
+    /// Whether its state is final.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Finished { .. } | Self::Failed { .. } | Self::Cancelled)
     }

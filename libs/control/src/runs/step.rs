@@ -1,4 +1,4 @@
-//! How a run goes from state to state.
+//! The state machine of a run.
 //!
 //! | | queued | running | paused | over |
 //! |---|---|---|---|---|
@@ -10,17 +10,18 @@
 //! | let go | refused | queued, or what is wanted | refused | refused |
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
-//! The first three are the operator's, and wait for no owner. The others are the owner's, who names its tenure: a run
-//! that another one took over meanwhile is refused. A cancelling is not taken back. Whoever ends a run in the very way in
-//! which it is over already is not refused: it may not have heard that it succeeded. A later tenure may fail a run without having
-//! started it: whoever finds that a cancelling cannot be done must be able to say so.
+//! The operator takes the first three steps, without waiting for an owner. The owner takes the others and names its
+//! tenure: if another owner took the run over meanwhile, the step is refused. A cancelling cannot be undone. A step
+//! that ends a run in the state that it already has is not refused, because the response to the first attempt may have
+//! been lost. A later tenure may fail a run without having started it: an owner that cannot carry out a cancelling must
+//! be able to report that.
 
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
 use super::run::{Progress, Run, RunState, Stopped, Tenure, Wanted};
 
-/// What shall happen to a run.
+/// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// The operator wants it to wait.
@@ -29,24 +30,24 @@ pub enum Step {
     Resume,
     /// The operator wants it to end.
     Cancel,
-    /// An owner begins to work on it, or takes it over. Where the operator wanted something else meanwhile, that is
-    /// what it becomes.
+    /// An owner starts it, or takes it over. If the operator requested something else meanwhile, the run enters that
+    /// state.
     Start(Tenure),
-    /// The owner tells how far it has come.
+    /// The owner reports its progress.
     Tell(Tenure, Box<Progress>),
-    /// The owner lets go of it: it becomes what is wanted of it.
+    /// The owner releases it. The run enters the desired state.
     LetGo(Tenure),
-    /// The owner is through.
+    /// The owner has finished it.
     Finish(Tenure, InSync),
     /// The owner cannot go on.
     Fail(Tenure, Stopped),
 }
 
-/// Whether all that a Source offers is held.
+/// Whether all that a Source offers is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InSync(pub bool);
 
-/// Why a step is not taken.
+/// Why a step was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the run {run} of {source_id} cannot {step}: {why}")]
 pub struct StepRefused {
@@ -56,22 +57,22 @@ pub struct StepRefused {
     why: Why,
 }
 
-/// What stands in the way of a step.
+/// What prevents a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// Its state does not allow it.
+    /// The state of the run.
     #[error("it is {0}")]
     State(&'static str),
-    /// Somebody wants it to end.
+    /// The operator has cancelled it.
     #[error("it is being cancelled")]
     Cancelling,
-    /// Another owner, or an earlier tenure.
+    /// The run has another owner, or a later tenure of the same one.
     #[error("{owner} works on it in a later tenure; stop working on it", owner = .0.owner)]
     NotYours(Tenure),
 }
 
 impl StepRefused {
-    /// What stands in the way.
+    /// What prevents the step.
     pub fn why(&self) -> &Why {
         &self.why
     }
@@ -93,10 +94,10 @@ impl Step {
 }
 
 impl Run {
-    /// The run after a step. The very same run means that there is nothing to do.
+    /// The run after a step. An unchanged run means that there is nothing to do.
     ///
     /// # Errors
-    /// [`StepRefused`] where its state or its owner stands against it.
+    /// [`StepRefused`] where its state or its owner prevents the step.
     pub fn step(&self, step: Step, now: Timestamp) -> Result<Run, StepRefused> {
         let name = step.name();
         self.next(step, now).map_err(|why| StepRefused {
@@ -155,7 +156,7 @@ impl Run {
         }
     }
 
-    /// What it becomes without an owner, when this is wanted.
+    /// The run without an owner, in this desired state.
     fn becoming(&self, wanted: Wanted, now: Timestamp) -> Run {
         match wanted {
             Wanted::Run => Run { wanted, state: RunState::Queued, ..self.clone() },

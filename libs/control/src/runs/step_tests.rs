@@ -1,4 +1,4 @@
-//! Every step from every state, in one table; and whatever the order of steps, what holds for all runs.
+//! Every step from every state, in one table; and invariants of all runs, for any order of steps.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn tenure(owner: &str, epoch: u64) -> Tenure {
     Tenure::new(owner.parse().unwrap(), Revision::new(epoch))
 }
 
-/// The second of three tenures; the first and the third are others'.
+/// The second of three tenures; the first and the third are those of other owners.
 fn mine() -> Tenure {
     tenure("me", 20)
 }
@@ -93,7 +93,8 @@ fn describe(before: &Run, after: Result<Run, StepRefused>) -> String {
 fn every_step_from_every_state() {
     const R: &str = "refused";
     const N: &str = "refused: not yours";
-    // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed, cancelled.
+    // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed,
+    // cancelled.
     let table: [(&str, [&str; 8]); 16] = [
         ("pause", ["paused", "running by me, pause wanted", "same", "refused: cancelling", "same", R, R, R]),
         ("resume", ["same", "same", "running by me, run wanted", "refused: cancelling", "queued", R, R, R]),
@@ -145,7 +146,7 @@ fn every_step_from_every_state() {
             "finish",
             [R, "finished, in sync false", "finished, in sync false", "finished, in sync false", R, R, R, R],
         ),
-        // Of two who say that it is in sync, one may not have heard that it was believed.
+        // The response to the first of two equal reports may have been lost.
         ("finish, earlier tenure", [R, N, N, N, R, "same", R, R]),
         ("fail", [R, "failed", "failed", "failed", R, R, R, R]),
         ("fail again", [R, "failed", "failed", "failed", R, R, "same", R]),

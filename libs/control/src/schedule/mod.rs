@@ -1,4 +1,4 @@
-//! When a Source is due.
+//! Schedules of runs.
 
 mod pace;
 
@@ -12,19 +12,19 @@ use sha2::{Digest as _, Sha256};
 
 pub use pace::{PaceError, PollBounds};
 
-/// The shortest interval that makes sense for runs; what must be quicker is followed continuously.
+/// The shortest interval between runs. For anything faster, follow the Source continuously.
 const SHORTEST_SECONDS: u64 = 10;
 /// A year.
 const LONGEST_SECONDS: u64 = 366 * 24 * 3600;
 
-/// When a Source is due, again and again.
+/// The schedule of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The times.
     pub times: Times,
-    /// Each Source comes later than the times say by an offset of its own, between 0 and this many seconds, so that a
-    /// thousand Sources of one schedule do not all begin in one second. Left out, it is the whole interval of
-    /// [`Times::EverySeconds`], and 0 for [`Times::Cron`].
+    /// The largest offset in seconds. Each Source starts later than the times by a fixed offset of its own, between 0
+    /// and this. So a thousand Sources with the same schedule do not all start in the same second. The default is the
+    /// whole interval of [`Times::EverySeconds`], and 0 for [`Times::Cron`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_seconds: Option<u64>,
 }
@@ -33,22 +33,22 @@ pub struct Schedule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Times {
-    /// At the full multiples of an interval, counted from 1970.
+    /// The multiples of an interval, counted from 1970.
     EverySeconds(u64),
     /// A cron expression of five fields (minute, hour, day of month, month, day of week), in UTC.
     Cron(String),
 }
 
-/// Why a schedule makes no sense.
+/// Why a schedule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// An interval too short or too long.
+    /// The interval is too short or too long.
     #[error("every {0} seconds is out of range; an interval is {SHORTEST_SECONDS} seconds to a year")]
     Interval(u64),
-    /// No cron expression.
+    /// Not a cron expression.
     #[error("the cron expression {expression:?} cannot be read: {why}")]
     Cron {
-        /// What was given.
+        /// The given text.
         expression: String,
         /// What is wrong with it.
         why: String,
@@ -56,12 +56,12 @@ pub enum ScheduleError {
     /// An expression for a day that no calendar has.
     #[error("the cron expression {0:?} never comes true")]
     Never(String),
-    /// An offset beyond any sense.
+    /// The offset is too large.
     #[error("a jitter of {jitter} seconds is too long; here it is at most {most}")]
     Jitter {
-        /// What was given.
+        /// The given offset.
         jitter: u64,
-        /// The most, in seconds.
+        /// The largest offset, in seconds.
         most: u64,
     },
 }
@@ -77,17 +77,17 @@ impl Schedule {
         Self { times: Times::Cron(expression.into()), jitter_seconds: None }
     }
 
-    /// With another jitter.
+    /// Sets the jitter.
     #[must_use]
     pub fn jitter(mut self, seconds: u64) -> Self {
         self.jitter_seconds = Some(seconds);
         self
     }
 
-    /// Whether it makes sense.
+    /// Checks the schedule.
     ///
     /// # Errors
-    /// [`ScheduleError`] says why not.
+    /// [`ScheduleError`] says what is wrong.
     pub fn check(&self) -> Result<(), ScheduleError> {
         let most = match &self.times {
             Times::EverySeconds(seconds) => {
@@ -107,8 +107,8 @@ impl Schedule {
         }
     }
 
-    /// The first time after `after` at which the Source is due. Missed times do not add up: whoever asks with the
-    /// beginning of the last run gets a time that has passed, and runs once.
+    /// The first time after `after` at which the Source is due. Missed times do not add up: with the start of the last
+    /// run as `after`, the result is one time in the past, and so the Source runs once.
     ///
     /// # Errors
     /// [`ScheduleError`], as [`check`](Self::check) does.
@@ -130,7 +130,7 @@ impl Schedule {
         Ok(next.saturating_add(offset).unwrap_or(Timestamp::MAX))
     }
 
-    /// By how many seconds a Source comes later than the times say: always the same for one Source.
+    /// The offset of a Source in seconds. It is always the same for one Source.
     fn offset(&self, source: &SourceId) -> i64 {
         let span = match (self.jitter_seconds, &self.times) {
             (Some(jitter), Times::EverySeconds(seconds)) => jitter.min(seconds.saturating_sub(1)),
@@ -163,7 +163,7 @@ fn parse(expression: &str) -> Result<Crontab, ScheduleError> {
     cronexpr::parse_crontab_with(expression, options).map_err(|error| refuse(error.to_string()))
 }
 
-/// Whole seconds as a span.
+/// Whole seconds as a duration.
 pub(crate) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }

@@ -1,4 +1,4 @@
-//! How often a Source is looked at that is followed continuously.
+//! The poll interval of a Source that is followed continuously.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::seconds;
 
-/// The longest pause that still is "following".
+/// The longest poll interval.
 const LONGEST_SECONDS: u64 = 24 * 3600;
 
-/// The bounds of the pause between two looks at a Source that is followed continuously. Within them the pause adapts:
-/// it halves when a look found changes, and grows by half when it found none.
+/// The bounds of the pause between two polls of a Source that is followed continuously. The pause adapts within them:
+/// it halves when a poll found changes, and grows by half when it found none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollBounds {
-    /// The shortest pause, in seconds, at least 1. The first one is this long.
+    /// The shortest pause, in seconds, at least 1. The first pause is this long.
     pub least_seconds: u64,
     /// The longest pause, in seconds, at most a day.
     pub most_seconds: u64,
 }
 
-/// Why bounds make no sense.
+/// Why bounds are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a pause of {least} to {most} seconds is no range; the least is at least 1, and the most not below it and at most \
@@ -31,10 +31,10 @@ pub struct PaceError {
 }
 
 impl PollBounds {
-    /// Whether they make sense.
+    /// Checks the bounds.
     ///
     /// # Errors
-    /// [`PaceError`] when not.
+    /// [`PaceError`] when they are invalid.
     pub fn check(&self) -> Result<(), PaceError> {
         let Self { least_seconds: least, most_seconds: most } = *self;
         if least >= 1 && least <= most && most <= LONGEST_SECONDS {
@@ -44,7 +44,7 @@ impl PollBounds {
         }
     }
 
-    /// The pause after a look: `last` is the one before it, if there was any, and `found` how many changes it found.
+    /// The pause after a poll. `last` is the previous pause, if any, and `found` the number of changes.
     pub fn next_pause(&self, last: Option<Duration>, found: u64) -> Duration {
         let (least, most) = (seconds(self.least_seconds), seconds(self.most_seconds));
         let pause = match (last, found) {

@@ -42,7 +42,7 @@ fn a_source_keeps_its_offset_and_misses_no_turn() {
     assert_eq!(second.duration_since(first), SignedDuration::from_hours(24));
     let late = first.duration_since(at("2026-03-02T03:00:00Z"));
     assert!((0..=1800).contains(&late.as_secs()), "{late}");
-    // Asked between the bare time and the Source's own, it has not had its turn yet.
+    // Between the scheduled time and the Source's offset, its run is still to come.
     assert_eq!(schedule.next_after(&source(7), at("2026-03-02T03:00:00Z")).unwrap(), first);
 }
 

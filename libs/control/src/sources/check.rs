@@ -1,4 +1,4 @@
-//! Whether what is wanted of a Source makes sense.
+//! Validates the spec of a Source.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use url::Url;
 
 use super::SourceSpec;
 
-/// The most who are told of changes of one Source.
+/// The most notification targets of one Source.
 const MOST_TARGETS: usize = 16;
-/// The most networks that are allowed to one Source.
+/// The most allowed networks of one Source.
 const MOST_NETWORKS: usize = 64;
 
-/// What is wanted of a Source makes no sense, for these reasons: all of them, so that nobody has to ask twice.
+/// The spec of a Source is invalid. The error lists all reasons, so that an operator can fix them at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSource {
     source: SourceId,
@@ -21,7 +21,7 @@ pub struct InvalidSource {
 }
 
 impl InvalidSource {
-    /// The fields that are wrong, each with what is wrong with it.
+    /// The invalid fields, each with its reason.
     pub fn reasons(&self) -> &[(&'static str, String)] {
         &self.reasons
     }
@@ -40,15 +40,15 @@ impl fmt::Display for InvalidSource {
 impl std::error::Error for InvalidSource {}
 
 impl SourceSpec {
-    /// Whether it makes sense.
+    /// Validates the spec.
     ///
     /// # Errors
-    /// [`InvalidSource`] with all that does not.
+    /// [`InvalidSource`] with all invalid fields.
     pub fn check(&self) -> Result<(), InvalidSource> {
         let mut reasons = Vec::new();
         let mut refuse = |field, why: String| reasons.push((field, why));
         if !self.entry.username().is_empty() || self.entry.password().is_some() {
-            // The other reasons would tell them.
+            // The reasons of further checks would reveal the password.
             refuse("entry", "a name or password stands in the URL; name a credential instead".to_owned());
         } else if !matches!(self.entry.scheme(), "http" | "https") {
             refuse("entry", format!("the scheme of {} is not http or https", self.entry));
@@ -104,7 +104,7 @@ impl SourceSpec {
     }
 }
 
-/// Whether a request can go there, and the URL can be shown to anybody.
+/// Checks that a request can go to the URL, and that the URL contains no secret.
 fn can_be_asked(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") || Lane::of(url).is_err() {
         return Err(format!("{url} is no http or https URL with a host"));
@@ -117,7 +117,7 @@ fn can_be_asked(url: &Url) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it can stand in a `User-Agent` header, in parentheses.
+/// Whether the text can be put in a `User-Agent` header, in parentheses.
 fn is_contact(text: &str) -> bool {
     (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'(' | b')'))
 }

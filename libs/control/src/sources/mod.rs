@@ -1,4 +1,4 @@
-//! What is wanted: the Sources.
+//! The specs of the Sources.
 
 mod check;
 mod spec;
@@ -42,25 +42,25 @@ impl Sources {
         }
     }
 
-    /// Changes what is wanted of a Source that was read with `read`.
+    /// Changes the spec of a Source that was read at revision `read`.
     ///
     /// # Errors
-    /// [`ControlError::Invalid`]; [`ControlError::Conflict`] when somebody else changed or deleted it meanwhile.
+    /// [`ControlError::Invalid`]; [`ControlError::Conflict`] when another client changed or deleted it meanwhile.
     pub async fn update(&self, spec: &SourceSpec, read: Revision) -> Result<Revision, ControlError> {
         spec.check()?;
         let written = self.table.put(&spec.id, spec, Some(read), None).await;
         written.map_err(|error| error.of(|| format!("source {}", spec.id)))
     }
 
-    /// Deletes a Source that was read with `read`. What is held of it stays; a run under way is to be cancelled first.
+    /// Deletes a Source that was read at revision `read`. Its stored resources stay. Cancel its current run first.
     ///
     /// # Errors
-    /// [`ControlError::Conflict`] when somebody else changed or deleted it meanwhile.
+    /// [`ControlError::Conflict`] when another client changed or deleted it meanwhile.
     pub async fn delete(&self, id: &SourceId, read: Revision) -> Result<(), ControlError> {
         self.table.remove(id, Some(read)).await.map_err(|error| error.of(|| format!("source {id}")))
     }
 
-    /// What is wanted of a Source.
+    /// The spec of a Source.
     ///
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Unreadable`].
@@ -69,7 +69,7 @@ impl Sources {
         found.ok_or_else(|| ControlError::Absent { what: format!("source {id}") })
     }
 
-    /// All Sources, by name, as they are now. What cannot be read is told by [`View::unreadable`].
+    /// All Sources, by ID, as they are now. [`View::unreadable`] reports those that cannot be read.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -77,7 +77,7 @@ impl Sources {
         Ok(self.view().await?.all())
     }
 
-    /// A live copy of all Sources.
+    /// A view of all Sources.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -85,8 +85,8 @@ impl Sources {
         self.table.view().await
     }
 
-    /// Whether there is such a Source now. A view that has it is taken at its word; one that has not may be a moment behind, and so only the store
-    /// says no.
+    /// Whether the Source exists now. If the view has it, that is enough. If not, the view may lag, so the control
+    /// store decides.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
@@ -95,14 +95,14 @@ impl Sources {
             return Ok(true);
         }
         match self.get(id).await {
-            // What a later version has written is there, too.
+            // A Source in the format of a later version exists, too.
             Ok(_) | Err(ControlError::Unreadable { .. }) => Ok(true),
             Err(ControlError::Absent { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether the bucket can be read.
+    /// Checks that the bucket can be read.
     pub(crate) async fn probe(&self) -> Result<(), ControlError> {
         self.table.probe().await
     }

@@ -1,4 +1,4 @@
-//! What is wanted of a Source.
+//! The spec of a Source.
 
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
@@ -11,145 +11,150 @@ use url::Url;
 use crate::schedule::{PollBounds, Schedule};
 use crate::table::Kept;
 
-/// What is wanted of a Source: where it is entered, how it is harvested, and when.
+/// The spec of a Source: its entry URL, and how and when to harvest it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSpec {
-    /// Its name, which follows from [`entry`](Self::entry).
+    /// The Source ID, derived from [`entry`](Self::entry).
     pub id: SourceId,
-    /// The way in: a site, a Source Description, a Capability List, or a list itself.
+    /// The entry URL: a site, a Source Description, a Capability List, or a list itself.
     pub entry: Url,
-    /// Whether it is harvested. A run under way ends as it would.
+    /// Whether the fleet harvests the Source. Disabling it does not stop its current run.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// When it is due. Without, it is harvested when somebody asks for it.
+    /// When runs are due. Without a schedule, a run starts only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// Whether it is followed between runs, and how closely.
+    /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuous: Option<PollBounds>,
-    /// The way to go in each run.
+    /// The mode of each scheduled run.
     #[serde(default)]
     pub mode: RunMode,
-    /// What to take where a Source offers both.
+    /// Whether to prefer lists or dumps where a Source offers both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefer: Option<Prefer>,
-    /// What becomes of resources that a Resource List does not name any more.
+    /// What happens to absent resources, which no Resource List names any more.
     #[serde(default)]
     pub absent: Absent,
-    /// The most resources deleted for their absence in one run, in percent of what is held, 0 to 100.
+    /// The most absent resources that one run may delete, in percent of the stored ones, 0 to 100.
     #[serde(default = "ten")]
     pub max_deletes_percent: u8,
-    /// How many versions of each resource are kept beside the one that is held; as before where it is left out, none at first.
+    /// How many kept versions each resource has besides the current one. If left out, the number stays as before; at
+    /// first it is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<u32>,
-    /// Only resources whose URI matches this regular expression.
+    /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// Not resources whose URI matches this regular expression.
+    /// Skip resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
-    /// Of which sites resources are taken.
+    /// The origins from which to accept resources.
     #[serde(default, skip_serializing_if = "Origins::is_any")]
     pub origins: Origins,
-    /// Whether what breaks the specification is refused instead of tolerated and counted.
+    /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
-    /// Whether HTML is taken also where another media type was declared or held before.
+    /// Whether to accept HTML where another media type was declared or stored before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accept_html: bool,
-    /// Requests open at one of its origins at the same time, of the whole fleet. Of Sources with work at one origin, the
-    /// strictest counts.
+    /// Requests open at one origin at the same time, for the whole fleet. If several Sources have work at one origin,
+    /// the strictest limit applies.
     #[serde(default = "four")]
     pub concurrency: NonZeroU16,
-    /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
+    /// Requests per second to one origin, for the whole fleet. If several Sources have their entry URL at one origin,
+    /// the strictest limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<NonZeroU32>,
-    /// The most bytes of one of its resources that is taken; as the fetchers are configured where it is left out.
+    /// The most bytes of one resource. If left out, the configuration of the fetchers applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_bytes: Option<NonZeroU64>,
-    /// What is made of robots.txt.
+    /// How the harvest treats robots.txt.
     #[serde(default)]
     pub robots: Robots,
-    /// Whom the Source's operator can turn to: a mail address or a URL, for the `User-Agent`.
+    /// Contact for the operator of the Source, for the `User-Agent`: a mail address or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// The name of the credential to send, which is found in the configuration of whoever sends it.
+    /// The name of the credential to send. The services that send it find the secret in their configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<CredentialName>,
-    /// Networks that are not public and may be reached for it, beside those that the fleet is configured to reach.
+    /// Non-public networks that requests for this Source may reach, besides those in the fleet's configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_networks: Vec<Network>,
-    /// Whether its notifications are subscribed to.
+    /// Whether to subscribe to the notifications of the Source.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
     pub push: Push,
-    /// Who is told when a run has changed what is held of it: pages that have inboxes for Linked Data Notifications.
+    /// Pages with inboxes for Linked Data Notifications. The fleet notifies them when a run has changed stored
+    /// resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<Url>,
-    /// Where notifications about it are read: an inbox of others (W3C Linked Data Notifications), or a page that tells of one.
+    /// The inbox to poll for notifications about the Source: an inbox of others (W3C Linked Data Notifications), or a
+    /// page that advertises one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<Url>,
 }
 
-/// Whether a Source's notifications are subscribed to.
+/// Whether to subscribe to the notifications of a Source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Push {
-    /// Where it offers them, and the fleet can be reached by hubs. Only what is signed is taken, and no secret is sent over plain HTTP.
+    /// Subscribe where the Source offers notifications, and hubs can reach the fleet. Accept only signed deliveries,
+    /// and send no secret over plain HTTP.
     #[default]
     Auto,
-    /// The same, also by a hub over plain HTTP, which is sent no secret. What comes unsigned is a hint that the Source is worth a look, and
-    /// nothing more.
+    /// As [`Auto`](Self::Auto), and also at a hub over plain HTTP, which gets no secret. An unsigned delivery is only a
+    /// hint.
     Unsigned,
-    /// Never.
+    /// Never subscribe.
     Off,
 }
 
 impl Push {
-    /// Whether it is left to what is offered.
+    /// Whether this is the default.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
 }
 
-/// Of which sites resources are taken.
+/// The origins from which to accept resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origins {
-    /// All that its documents and dumps name: aggregators list files of others.
+    /// All origins that documents and dumps name, because aggregators list files of others.
     #[default]
     Any,
-    /// Those of the registrable domain of its entry.
+    /// Origins of the registrable domain of the entry URL.
     Same,
 }
 
 impl Origins {
-    /// Whether all are taken.
+    /// Whether all origins are accepted.
     pub fn is_any(&self) -> bool {
         *self == Self::Any
     }
 }
 
-/// How a run brings a Source in step.
+/// The mode of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunMode {
-    /// What is known of the Source decides.
+    /// Decide from the state of the Source.
     #[default]
     Auto,
-    /// The whole Resource List (RS-30).
+    /// Read the whole Resource List (RS-30).
     Baseline,
-    /// What changed since (RS-31).
+    /// Read the changes since the last run (RS-31).
     Incremental,
-    /// What is held is compared with what the Source's documents say (RS-32). For single runs: a Source of which nothing but audits are
-    /// wanted would never be brought in step.
+    /// Compare the catalog with the Source's lists (RS-32). Only for single runs, because a Source with nothing but
+    /// audits would never get in sync.
     Audit,
 }
 
 impl RunMode {
-    /// Whether a Source can be harvested this way, run after run.
+    /// Whether a spec may use this mode for every run.
     ///
     /// # Errors
-    /// What to ask for instead.
+    /// The alternative to use instead.
     pub fn check(self) -> Result<(), &'static str> {
         match self {
             Self::Auto | Self::Baseline | Self::Incremental => Ok(()),
@@ -160,39 +165,39 @@ impl RunMode {
     }
 }
 
-/// What to take where a Source offers both.
+/// Which to prefer where a Source offers both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefer {
-    /// Lists, and each resource by itself.
+    /// Lists, with a request for each resource.
     List,
     /// Dumps.
     Dump,
 }
 
-/// What becomes of resources that a Resource List does not name any more.
+/// What happens to absent resources, which no Resource List names any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absent {
-    /// They are deleted when a second list, of a later moment, does not name them either.
+    /// Delete them when a second list, of a later time, does not name them either.
     #[default]
     Confirm,
-    /// They are deleted at the first sighting.
+    /// Delete them at the first list that does not name them.
     Delete,
-    /// They are kept.
+    /// Keep them.
     Keep,
 }
 
-/// What is made of a Source's robots.txt.
+/// How to treat a Source's robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Robots {
-    /// Nothing.
+    /// Ignore it.
     Ignore,
-    /// Its crawl-delay is kept: what a ResourceSync document lists is an invitation.
+    /// Obey its crawl-delay. A ResourceSync document is an invitation to fetch what it lists.
     #[default]
     Invited,
-    /// Its crawl-delay is kept, and what it disallows is not asked for.
+    /// Obey its crawl-delay and Disallow.
     Crawling,
 }
 
@@ -201,7 +206,7 @@ pub enum Robots {
 #[serde(try_from = "String", into = "String")]
 pub struct CredentialName(String);
 
-/// Why a text is no name of a credential. It does not repeat the text, which may be a secret in the wrong place.
+/// Why a text is no credential name. The message does not repeat the text, which may be a misplaced secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "that is no name of a credential: 1 to 64 of a-z, 0-9, -, _ and . name one that stands in the configuration; the \
@@ -210,7 +215,7 @@ pub struct CredentialName(String);
 pub struct CredentialNameError;
 
 impl SourceSpec {
-    /// A Source that is harvested when somebody asks for it, with nothing special wanted.
+    /// A Source with default settings, which runs only on request.
     pub fn new(entry: Url) -> Self {
         Self {
             id: SourceId::of_entry(&entry),

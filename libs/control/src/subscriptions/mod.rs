@@ -1,4 +1,4 @@
-//! What is subscribed to: the channels of Sources, and how it stands with their hubs.
+//! Subscriptions to channels of Sources, and their state at the hubs.
 
 mod record;
 mod step;
@@ -26,8 +26,8 @@ impl Subscriptions {
         Self { table }
     }
 
-    /// Wants what a Source offers: a subscription that is there already goes on, with the hubs that are offered now; one that was about to
-    /// end is wanted again. `key` names the push key that its secret follows from.
+    /// Requests a subscription to a channel that a Source offers. An existing one goes on, with the hubs that are
+    /// offered now. One that was ending is requested again. `key` names the push key from which its secret is derived.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
@@ -48,10 +48,12 @@ impl Subscriptions {
         kept.ok_or_else(|| ControlError::Absent { what: what(&id) })
     }
 
-    /// Takes a step, again if others write at the same time. None where the subscription is at its end by it, and forgotten.
+    /// Applies a step, and retries if others write at the same time. None if the step ends the subscription, which is
+    /// then removed.
     ///
     /// # Errors
-    /// [`ControlError::Absent`] where there is none; [`ControlError::NotAsked`] where the step is none from the state that it is in.
+    /// [`ControlError::Absent`] where there is none; [`ControlError::NotAsked`] where its state does not allow the
+    /// step.
     pub async fn step(
         &self,
         id: &SubscriptionId,
@@ -83,7 +85,7 @@ impl Subscriptions {
         Ok(all.into_iter().filter(|subscription| subscription.source == *source).collect())
     }
 
-    /// A live copy of all subscriptions.
+    /// A view of all subscriptions.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

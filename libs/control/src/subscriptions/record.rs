@@ -1,4 +1,4 @@
-//! A subscription: what is wanted of a hub, and how that stands.
+//! A subscription at a hub, and its state.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::table::Kept;
 
-/// Bytes of a digest that make a name.
+/// Bytes of the digest that form an ID.
 const ID_BYTES: usize = 16;
 
 /// A channel that a Source offers for one of its sets (CN-1).
@@ -19,110 +19,112 @@ const ID_BYTES: usize = 16;
 pub struct Offered {
     /// The Source.
     pub source: SourceId,
-    /// The set that the channel tells of.
+    /// The set whose changes the channel announces.
     pub set: SetId,
-    /// The channel, as the Source writes it.
+    /// The topic URL, as the Source writes it.
     pub topic: String,
-    /// Its hubs, the first one first; not empty.
+    /// Its hubs, in order of preference; not empty.
     pub hubs: Vec<String>,
 }
 
-/// The name of a subscription, which follows from its Source, its channel and the push key: whoever wants the same makes the same. It is
-/// no secret.
+/// The ID of a subscription, derived from its Source, its channel and the push key. So concurrent requests for the same
+/// subscription create only one. It is no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SubscriptionId(String);
 
-/// A text that is no name of a subscription.
+/// The text is no subscription ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("that is no name of a subscription: 32 digits and letters from a to f")]
 pub struct SubscriptionIdError;
 
-/// A subscription to a channel of a Source. Neither its secret nor its callback stands here: both follow from the fleet's push key.
+/// A subscription to a channel of a Source. It contains neither its secret nor its callback: both are derived from the
+/// fleet's push key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Its name.
+    /// Its ID.
     pub id: SubscriptionId,
     /// The Source.
     pub source: SourceId,
-    /// The set that the channel tells of.
+    /// The set whose changes the channel announces.
     pub set: SetId,
-    /// The channel, as the Source writes it.
+    /// The topic URL, as the Source writes it.
     pub topic: String,
-    /// Its hubs; the one that is asked now comes first.
+    /// Its hubs; the current one comes first.
     pub hubs: Vec<String>,
-    /// The name of the push key that its secret and its callback follow from.
+    /// The name of the push key from which its secret and its callback are derived.
     pub key: String,
-    /// When it was first wanted.
+    /// When it was first requested.
     pub made_at: Timestamp,
-    /// How it stands.
+    /// Its state.
     pub state: SubscriptionState,
-    /// When something is to be done about it next: the hub is asked, or asked again.
+    /// When the next request to the hub is due, first or repeated.
     pub next_at: Timestamp,
-    /// What the hub was asked last, until it has said no.
+    /// The last request to the hub, until the hub has denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// Requests in a row that came to nothing, or were denied.
+    /// Consecutive requests that failed or were denied.
     #[serde(default)]
     pub tries: u32,
-    /// What is wrong, as long as something is.
+    /// The last error, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// When its hub was last asked anew because changes were missed.
+    /// When its hub last got a renewal because of missed changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revived_at: Option<Timestamp>,
-    /// What came by it.
+    /// Counts of its deliveries.
     #[serde(default)]
     pub received: Received,
 }
 
-/// How a subscription stands.
+/// The state of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum SubscriptionState {
     /// The hub is to be asked for it.
     Wanted,
-    /// The hub was asked, and has not asked back.
+    /// The hub was asked, and has not verified it.
     Pending,
-    /// The hub delivers. While it is renewed too.
+    /// The hub delivers, also during a renewal.
     Active {
-        /// Since the hub has verified it. One that is renewed before its end goes on from there: what was told since then should have come.
+        /// When the hub verified it. A renewal before its end keeps this time: all changes since then should have been
+        /// delivered.
         since: Timestamp,
-        /// Until then, if it is not renewed.
+        /// When it expires, unless it is renewed.
         until: Timestamp,
     },
-    /// The hub has said no.
+    /// The hub has denied it.
     Denied {
-        /// When.
+        /// When it was denied.
         at: Timestamp,
-        /// Why, in its own words.
+        /// The hub's reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// It is not wanted any more, and the hub is to hear that.
+    /// It is not wanted any more, and the hub is to be told.
     Ending,
 }
 
-/// What a hub was asked.
+/// A request to a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// What for.
+    /// What the hub was asked for.
     pub mode: AskedMode,
-    /// When.
+    /// When it was asked.
     pub at: Timestamp,
 }
 
-/// What a hub is asked for.
+/// The kind of a request to a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AskedMode {
-    /// That it delivers.
+    /// To deliver.
     Subscribe,
-    /// That it delivers no more.
+    /// To stop delivering.
     Unsubscribe,
 }
 
-/// What came by a subscription. Told a few seconds after it came.
+/// Counts of the deliveries of a subscription. They are written a few seconds after the deliveries arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Received {
@@ -130,29 +132,29 @@ pub struct Received {
     pub queued: u64,
     /// Deliveries that were dropped or refused, for whatever reason.
     pub dropped: u64,
-    /// When the last one came that was queued.
+    /// When the last queued delivery arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_at: Option<Timestamp>,
-    /// Changes that lists told of, and nothing that was delivered did.
+    /// Missed changes: listed by the Source, but not delivered by the hub.
     pub missed: u64,
 }
 
 impl SubscriptionId {
-    /// The name of the subscription to a channel of a Source under a push key.
+    /// The ID of the subscription to a channel of a Source with a push key.
     pub fn of(source: &SourceId, topic: &str, key: &str) -> Self {
-        // Neither a Source's name nor a key's has a line break.
+        // Neither a Source ID nor the name of a key contains a line break.
         let digest = Sha256::digest(format!("{source}\n{key}\n{topic}").as_bytes());
         Self(HEXLOWER.encode(&digest[..ID_BYTES]))
     }
 
-    /// The name.
+    /// The text of the ID.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Subscription {
-    /// One that nobody has asked for yet.
+    /// A new subscription, which the hub was not asked for yet.
     pub(super) fn wanted(id: SubscriptionId, offered: &Offered, key: &str, now: Timestamp) -> Self {
         let Offered { source, set, topic, hubs } = offered.clone();
         Self {
@@ -173,12 +175,12 @@ impl Subscription {
         }
     }
 
-    /// The hub that is asked now.
+    /// The current hub.
     pub fn hub(&self) -> Option<&str> {
         self.hubs.first().map(String::as_str)
     }
 
-    /// What the hub is to be asked for next.
+    /// The next request to the hub.
     pub fn asks(&self) -> AskedMode {
         match self.state {
             SubscriptionState::Ending => AskedMode::Unsubscribe,
@@ -186,12 +188,12 @@ impl Subscription {
         }
     }
 
-    /// Whether the hub delivers at this time, as far as it has said.
+    /// Whether the hub delivers at this time, as far as it has promised.
     pub fn is_active(&self, now: Timestamp) -> bool {
         matches!(self.state, SubscriptionState::Active { until, .. } if now < until)
     }
 
-    /// Since when the hub should tell of every change, if it should at this time.
+    /// Since when the hub should deliver every change, if it should at this time.
     pub fn tells_since(&self, now: Timestamp) -> Option<Timestamp> {
         match self.state {
             SubscriptionState::Active { since, until } if now < until => Some(since),
@@ -199,7 +201,7 @@ impl Subscription {
         }
     }
 
-    /// The name of its state at this time, as it is shown: one that was not renewed has run out.
+    /// The name of its state at this time, as it is shown. A subscription that was not renewed has expired.
     pub fn standing(&self, now: Timestamp) -> &'static str {
         match self.state {
             SubscriptionState::Wanted => "wanted",

@@ -1,4 +1,4 @@
-//! How a subscription goes from state to state. Pure.
+//! The state machine of a subscription. Pure functions.
 //!
 //! | | wanted | pending | active | denied | ending |
 //! |---|---|---|---|---|---|
@@ -11,9 +11,9 @@
 //! | offered | – | – | – | – | wanted |
 //! | missed | – | – | active, *renewing at once*, once an hour at most | – | – |
 //!
-//! A request that was given up may be verified all the same, for a day: hubs may take their time. Whoever asks writes that down first, so
-//! that a hub that asks back while it still has the request is understood; and since what is not due is not asked, of several that find a
-//! subscription due one asks.
+//! A hub may still verify a request that was given up, within a day, because hubs may take their time. The scheduler
+//! records a request before it sends it, so that a hub may verify during the request. A request is refused until it is
+//! due, so of several schedulers that find a subscription due only one sends it.
 
 use std::time::Duration;
 
@@ -24,57 +24,57 @@ use crate::tries::{later, reason, wish};
 
 /// How long a hub may take to verify before it is asked again.
 const SILENCE: Duration = Duration::from_secs(300);
-/// How long after a request it may be verified.
+/// How long after a request the hub may verify it.
 const VERIFIABLE: SignedDuration = SignedDuration::from_hours(24);
-/// How long a hub that is asked anew because changes were missed is not asked anew for more of them.
+/// The least time between two renewals because of missed changes.
 const BETWEEN_REVIVALS: SignedDuration = SignedDuration::from_hours(1);
-/// How often a hub is asked for an end. Then it is left to notice by itself: what it delivers is not taken any more.
+/// The most requests to end a subscription. After that the hub must notice by itself: its deliveries are refused.
 const MOST_FAREWELLS: u32 = 5;
 
-/// What shall happen to a subscription.
+/// A step of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubscriptionStep {
-    /// Its hub is about to be asked for what it [wants](Subscription::asks).
+    /// The request that it [needs](Subscription::asks) is about to be sent to the hub.
     Ask,
-    /// The request came to nothing.
+    /// The request failed.
     Failed {
         /// When the hub was asked.
         asked_at: Timestamp,
         /// What happened.
         why: String,
-        /// Whether the hub has understood and refused: it is asked more seldom then.
+        /// Whether the hub understood and refused. Then the retries are less frequent.
         refused: bool,
-        /// When the hub may be asked again by its own word, if it said so. It cannot put itself off for more than a day.
+        /// When the hub allows the next request, if it said so. At most a day counts.
         not_before: Option<Timestamp>,
     },
-    /// The hub asks whether it was asked for this.
+    /// The hub verifies a request.
     Verify {
-        /// For what.
+        /// The kind of the request.
         mode: AskedMode,
-        /// For which channel.
+        /// The topic URL.
         topic: String,
-        /// For how long it will deliver, where it says so, in seconds.
+        /// For how many seconds it will deliver, if it says so.
         lease_seconds: Option<u64>,
     },
-    /// The hub says no.
+    /// The hub denies the subscription.
     Deny {
-        /// For which channel, where it says so.
+        /// The topic URL, if it says so.
         topic: Option<String>,
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
-    /// Nobody wants it any more.
+    /// The subscription is not wanted any more.
     Unwanted,
-    /// Deliveries have come since this was told last.
+    /// Deliveries since the last report.
     Count(Received),
-    /// Lists told of changes that should have been delivered, and were not.
+    /// Lists contained changes that the hub should have delivered and did not.
     Missed {
         /// How many.
         changes: u64,
     },
 }
 
-/// The step is none from the state that the subscription is in.
+/// The state of the subscription does not allow the step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the subscription {subscription} is {state}, and {why}")]
 pub struct NotAsked {
@@ -84,10 +84,10 @@ pub struct NotAsked {
 }
 
 impl Subscription {
-    /// The subscription after a step; none when it is at its end. The very same one means that there is nothing to do.
+    /// The subscription after a step; none when it has ended. An unchanged one means that there is nothing to do.
     ///
     /// # Errors
-    /// [`NotAsked`] where the step is none from its state: nothing of the kind was asked for, or it is not due.
+    /// [`NotAsked`] where the state does not allow the step: the hub was not asked for it, or it is not due.
     pub fn step(&self, step: &SubscriptionStep, now: Timestamp) -> Result<Option<Self>, NotAsked> {
         let refuse = |why| NotAsked { subscription: self.id.to_string(), state: self.standing(now), why };
         match step {
@@ -112,14 +112,14 @@ impl Subscription {
         }
     }
 
-    /// The same, as what its Source offers now.
+    /// The subscription with what its Source offers now.
     pub(super) fn offered(&self, offered: &Offered, now: Timestamp) -> Self {
         let mut next = Self { set: offered.set.clone(), ..self.clone() };
         let knows = |hub: &String| self.hubs.contains(hub);
         if self.hubs.len() != offered.hubs.len() || !offered.hubs.iter().all(knows) {
             next.hubs.clone_from(&offered.hubs);
             if self.hub() != next.hub() {
-                // What the other hub delivers is taken as long as it comes.
+                // Deliveries of the former hub are accepted as long as they come.
                 (next.next_at, next.tries, next.trouble) = (now, 0, None);
                 if !matches!(self.state, SubscriptionState::Active { .. }) {
                     next.state = SubscriptionState::Wanted;
@@ -142,13 +142,13 @@ impl Subscription {
             return Ok(None);
         }
         let state = match &self.state {
-            // One that has run out counts as one that never was.
+            // An expired subscription counts as a new one.
             SubscriptionState::Active { until, .. } if now < *until => self.state.clone(),
             SubscriptionState::Ending => SubscriptionState::Ending,
             _ => SubscriptionState::Pending,
         };
         let tries = self.tries.saturating_add(1);
-        // A hub that takes the request and says no more is asked again like one that does not take it.
+        // A hub that accepts the request and never verifies it is asked again after the same pause as after a failure.
         let wait = SILENCE.max(websub::pause_after(tries, false));
         let asked = Some(Asked { mode, at: now });
         Ok(Some(Self { state, tries, asked, next_at: later(now, wait), ..self.clone() }))
@@ -162,7 +162,7 @@ impl Subscription {
         not_before: Option<Timestamp>,
         now: Timestamp,
     ) -> Self {
-        // Meanwhile it was verified, denied, or asked for anew: the failure is of no consequence.
+        // It was verified, denied or requested again meanwhile, so the failure does not matter.
         if self.asked.is_none_or(|asked| asked.at != asked_at) || self.tries == 0 {
             return self.clone();
         }
@@ -214,7 +214,7 @@ impl Subscription {
         if self.state == SubscriptionState::Ending {
             return None;
         }
-        // A no that nobody has asked for counts like the first.
+        // A denial without a request counts like the first one.
         let tries = self.tries.max(1);
         Some(Self {
             state: SubscriptionState::Denied { at: now, reason: reason.clone() },
@@ -247,7 +247,8 @@ impl Subscription {
     fn missed(&self, changes: u64, now: Timestamp) -> Self {
         let missed = Received { missed: changes, ..Received::default() };
         let mut next = Self { received: self.received.and(&missed), ..self.clone() };
-        // A hub that is being asked anyway is not asked twice, and one that delivers nothing whatever it has verified not all the time.
+        // A hub with an open request is not asked twice. A hub that verifies and still delivers nothing is asked only
+        // once in a while.
         let is_recent = |at: Timestamp| now.duration_since(at) < BETWEEN_REVIVALS;
         if matches!(self.state, SubscriptionState::Active { .. })
             && self.tries == 0
@@ -261,7 +262,7 @@ impl Subscription {
 }
 
 impl Received {
-    /// Both together.
+    /// The sum of both.
     fn and(&self, more: &Self) -> Self {
         Self {
             queued: self.queued.saturating_add(more.queued),

@@ -1,4 +1,4 @@
-//! The way of a subscription, its detours, and whatever the order of steps, what holds for all of them.
+//! The life of a subscription, its exceptions, and invariants for any order of steps.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn deny() -> SubscriptionStep {
     SubscriptionStep::Deny { topic: None, reason: Some("full".to_owned()) }
 }
 
-/// The subscription after steps that are all taken, none of which ends it.
+/// The subscription after steps that are all accepted, none of which ends it.
 fn after(subscription: &Subscription, steps: &[(i64, SubscriptionStep)]) -> Subscription {
     steps.iter().fold(subscription.clone(), |subscription, (second, step)| {
         subscription.step(step, at(*second)).unwrap().expect("it goes on")
@@ -107,7 +107,7 @@ fn a_hub_that_asks_back_late_is_understood_for_a_day() {
     assert_eq!(given_up.state, SubscriptionState::Wanted);
     assert!(after(&given_up, &[(80_000, verify(AskedMode::Subscribe))]).is_active(at(80_001)));
     assert!(given_up.step(&verify(AskedMode::Subscribe), at(86_401)).is_err());
-    // The answer was lost on its way, and the hub asks once more.
+    // The response was lost, and the hub asks once more.
     assert!(after(&active(), &[(5, verify(AskedMode::Subscribe))]).is_active(at(6)));
 }
 

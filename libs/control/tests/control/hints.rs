@@ -19,7 +19,7 @@ async fn a_hint_that_is_taken_up_is_gone_and_one_that_came_meanwhile_stays() {
     assert_eq!(newer.by, "b");
     hints.take_up(&newer).await.unwrap();
     assert!(hints.get(&source(1)).await.unwrap().is_none());
-    // To do it twice does no harm.
+    // A repetition is harmless.
     hints.take_up(&newer).await.unwrap();
     let waiting: Vec<_> = hints.view().await.unwrap().all().iter().map(|hint| hint.source.clone()).collect();
     assert_eq!(waiting, [source(2)]);

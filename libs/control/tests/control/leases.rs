@@ -18,7 +18,7 @@ async fn take(control: &Control, holder: &str) -> Lease {
     }
 }
 
-/// Takes the lease as soon as it is free.
+/// Acquires the lease as soon as it is free.
 async fn take_when_free(control: &Control, leases: &mut View<LeaseRecord>, holder: &str) -> Lease {
     soon("the lease is free", leases.wait_for(|leases| leases.get(&source(1)).is_none().then_some(()))).await;
     take(control, holder).await
@@ -86,7 +86,7 @@ async fn a_lease_that_is_given_back_or_dropped_is_free_at_once_and_epochs_grow()
     assert!(second.tenure().epoch > epoch);
     soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
     drop(second);
-    // A minute before its time.
+    // A minute before it would expire.
     take_when_free(&control, &mut leases, "c").await;
 }
 
@@ -108,7 +108,7 @@ async fn a_holder_that_is_cut_off_knows_before_anybody_else_can_have_it() {
 
     let taken = take_when_free(&others, &mut leases, "other").await;
     assert!(taken.tenure().epoch > lease.tenure().epoch);
-    // The late words of the first holder change nothing.
+    // Late writes of the first holder change nothing.
     line.mend();
     soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
     renewed(&mut leases, 4).await;
@@ -124,7 +124,7 @@ async fn a_lease_taken_after_another_expired_expires_as_well() {
     let others = Control::connect(&config).await.unwrap();
     let mut leases = others.leases().view().await.unwrap();
     let mut epochs = Vec::new();
-    // The key has the trace of an expiry, of a deletion, or none when it is taken again.
+    // When it is acquired again, the key has the marker of an expiry, of a deletion, or none.
     for holder in ["a", "b", "c"] {
         let line = Line::to(&config.servers[0]).await;
         let ours = Control::connect(&Config { servers: vec![line.url()], ..config.clone() }).await.unwrap();

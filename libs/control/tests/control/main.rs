@@ -1,4 +1,4 @@
-//! What the fleet shares, on a real server.
+//! The control store on a real server.
 #![allow(missing_docs)]
 
 mod connection;

@@ -39,7 +39,7 @@ async fn who_says_so_stays() {
     let mut view = control.members().view().await.unwrap();
     let _here = control.members().join(MemberId::fresh("a"), Role::Fetcher, now()).await.unwrap();
     let mut seen = Vec::new();
-    // Two seconds are its time, and half a second lies between two words.
+    // It expires after two seconds, and a heartbeat comes every half second.
     let told = view.wait_for(|view| {
         if let Some(member) = view.all().first() {
             seen.push(member.revision);

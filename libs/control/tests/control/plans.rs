@@ -16,7 +16,7 @@ async fn one_of_those_who_want_to_make_a_plan_makes_it_and_its_end_is_told() {
     let taken = plans.take(&asked, &one, now).await.unwrap().expect("it is free");
     assert!(plans.take(&asked, &other, now).await.unwrap().is_none(), "it is taken");
     let failed = |why: &str| PlanState::Failed { why: why.to_owned(), at: now };
-    // Its maker is thought to be gone, and comes back too late.
+    // Its scheduler counts as gone, and comes back too late.
     let again = plans.take(&taken, &other, now).await.unwrap().expect("it may be taken over");
     plans.end(&taken, failed("too late")).await.unwrap();
     plans.end(&again, failed("nothing is there")).await.unwrap();

@@ -56,7 +56,7 @@ async fn a_run_hands_on_since_when_its_source_is_in_step_and_how_many_problems_i
     assert_eq!((first.in_sync_as_of, first.problems), (Some(began), problems(0)));
     let second = ended(false, problems(3)).await;
     assert_eq!((second.in_sync_as_of, second.problems), (Some(began), problems(3)));
-    // One that is cancelled knows nothing better.
+    // A cancelled run has no newer results.
     let third = runs.submit(asked(1)).await.unwrap();
     assert_eq!(third.before, second);
     let third = runs.cancel(&source(1), third.spec.id, now()).await.unwrap();

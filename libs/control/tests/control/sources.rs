@@ -84,7 +84,7 @@ async fn a_value_of_a_later_release_is_told_and_hides_no_other() {
     assert!(control.sources().create(&spec(2)).await.is_err(), "and it is not overwritten");
 }
 
-/// The view of another namespace never hears of it, as one that is behind has not heard yet.
+/// The view of another namespace never gets the Source, like a view that lags.
 #[tokio::test]
 async fn a_source_that_a_view_does_not_have_yet_is_there() {
     let (control, behind) = (control().await, support::control().await.sources().view().await.unwrap());

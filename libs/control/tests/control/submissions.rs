@@ -19,7 +19,7 @@ async fn the_first_submission_with_a_key_is_the_one_and_keeps_its_answer() {
     let second = submissions.begin(&key, submission("b"), LASTS).await.unwrap();
     assert_eq!((&second.content, second.run, &second.answer), (&"a".to_owned(), first.run, &None));
     submissions.answered(&key, &first, "done".to_owned(), LASTS).await.unwrap();
-    // Who was slower does not overwrite it.
+    // The slower process does not overwrite it.
     submissions.answered(&key, &second, "later".to_owned(), LASTS).await.unwrap();
     let again = submissions.begin(&key, submission("b"), LASTS).await.unwrap();
     assert_eq!((again.run, again.answer.as_deref()), (first.run, Some("done")));

@@ -62,7 +62,7 @@ async fn a_subscription_is_seen_by_all_through_its_life_and_gone_at_its_end() {
     soon("it is gone from the view", view.wait_for(|view| view.get(&id).is_none().then_some(()))).await;
     let gone = subscriptions.step(&id, &SubscriptionStep::Ask, now + SignedDuration::from_hours(1)).await;
     assert!(matches!(gone, Err(ControlError::Absent { .. })));
-    // What ended can be wanted again.
+    // A subscription that ended can be requested again.
     assert_eq!(subscriptions.want(&offered(), "key", now).await.unwrap().state, SubscriptionState::Wanted);
     let other = SubscriptionId::of(&source(1), &offered().topic, "other key");
     assert_ne!(id, other, "under another key it is another one");

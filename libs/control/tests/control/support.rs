@@ -1,4 +1,4 @@
-//! A server, a namespace of one's own, and a line that can be cut.
+//! A server, a namespace for each test, and a connection that can be cut.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use url::Url;
 
-/// Longer than anything here takes, also on a busy machine.
+/// Longer than any step of a test takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A configuration with a namespace of its own, and short times.
@@ -58,12 +58,12 @@ pub(crate) fn asked(n: usize) -> RunSpec {
     }
 }
 
-/// What happens, or the end of patience.
+/// The result of `happens`, or a panic after the time limit.
 pub(crate) async fn soon<T>(what: &str, happens: impl Future<Output = T>) -> T {
     timeout(PATIENCE, happens).await.unwrap_or_else(|_| panic!("it did not happen: {what}"))
 }
 
-/// A line to the server which can be cut.
+/// A connection to the server that can be cut.
 pub(crate) struct Line {
     address: SocketAddr,
     whole: watch::Sender<bool>,

@@ -9,7 +9,7 @@ async fn words_wait_in_their_order_for_the_owner_of_their_source_and_are_gone_wh
     let (one, other) = (source("https://one.example/"), source("https://other.example/"));
     let about = || WordAbout { prefix: Some("https://one.example/".to_owned()), ..WordAbout::default() };
     let ignore = WordRequest::new(one.clone(), about(), WordKind::Ignore { note: "old".to_owned() }, now());
-    // Of two names of the same millisecond the order is not known.
+    // IDs of the same millisecond have no defined order.
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     let retry = WordRequest::new(one.clone(), about(), WordKind::Retry { ignored: false }, now());
     for word in [&retry, &ignore, &WordRequest::new(other.clone(), about(), WordKind::Undo, now())] {
