@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connect;
 
-/// Where the message bus is: field `nats` of each service's configuration.
+/// The connection to the message bus: field `nats` of each service's configuration.
 pub use bus::JetStreamConfig as NatsConfig;
 
-/// Connects to the message bus, as soon as it answers, and creates or updates what the fleet keeps there.
+/// Connects to the message bus as soon as it is reachable, and creates or updates its streams and buckets.
 ///
 /// # Errors
 /// When the configuration is wrong, or the service is to stop.
@@ -33,7 +33,7 @@ pub(crate) async fn open_bus(
     Ok(Arc::new(bus))
 }
 
-/// As long as the server cannot be reached the service is not ready and says why. Ends with `stop`.
+/// Marks the service as not ready, with the reason, while the server is unreachable. Ends with `stop`.
 async fn watch(mut health: watch::Receiver<Health>, readiness: Readiness, stop: CancellationToken) {
     let mut latch = None;
     loop {
@@ -56,7 +56,7 @@ async fn watch(mut health: watch::Receiver<Health>, readiness: Readiness, stop: 
     }
 }
 
-/// Opens a consumer, as soon as the bus lets it.
+/// Opens a consumer as soon as the bus is reachable.
 ///
 /// # Errors
 /// When the bus refuses, or the service is to stop.

@@ -1,4 +1,4 @@
-//! What is wanted and what is so, shared by all schedulers and the operator.
+//! The control store, which schedulers, gateways and operators share.
 
 use bus::BusError;
 use control::{Config as ControlConfig, Control, ControlError, MemberId, Membership, Role};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{NatsConfig, connect};
 
-/// Connects to what the fleet shares, as soon as it answers. It lies on the servers of the message bus, and is reached by a
+/// Connects to the control store as soon as it is reachable. It is on the servers of the message bus, and has a
 /// connection of its own.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub async fn open_control(
         replicas: config.replicas,
         ..ControlConfig::default()
     };
-    // In a box: what it takes to connect is too much for the stack of a debug build, in the midst of all else that a start awaits.
+    // Boxed: together with all other futures of the start, this one is too large for the stack of a debug build.
     connect("control", readiness, stop, ControlError::is_temporary, || {
         Box::pin(async {
             let options = config.connect_options(vars).await.map_err(refused)?;
@@ -36,7 +36,7 @@ pub async fn open_control(
     .await
 }
 
-/// Says that a process is there, as soon as the control store takes it, and for as long as the result lives.
+/// Registers a process as a member as soon as the control store is reachable, for as long as the result lives.
 ///
 /// # Errors
 /// When the control store refuses, or the service is to stop.
@@ -53,7 +53,7 @@ pub async fn become_member(
         .await
 }
 
-/// What is wrong with the configuration is wrong for both connections.
+/// An error in the configuration applies to both connections.
 fn refused(error: BusError) -> ControlError {
     ControlError::Config(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! A message bus that counts what it hands out.
+//! A message bus that counts its deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use prometheus_client::metrics::gauge::Gauge;
 use service::Metrics;
 use tokio::sync::watch;
 
-/// How often it is asked how much lies in a queue.
+/// The interval of reads of a queue's depth.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// Counts the messages that `bus` hands out, together with those of the other services of this process.
+/// Counts the deliveries of `bus`, together with those of the other services of this process.
 pub(crate) fn counted(bus: Arc<dyn Bus>, metrics: &Metrics) -> Arc<dyn Bus> {
     Arc::new(CountedBus { bus, counted: Counted::of(metrics) })
 }
 
-/// Tells how much lies in the queue of `filter`, for as long as it is awaited.
+/// Reports the depth of the queue of `filter`, for as long as it is awaited.
 pub(crate) async fn tell_depth(bus: &dyn Bus, filter: &Filter, metrics: &Metrics) {
     let counted = Counted::of(metrics);
     let gauge = |state| counted.waiting.get_or_create_owned(&StateLabel { queue: queue_of(filter), state });
     let (waiting, in_flight) = (gauge("waiting"), gauge("in-flight"));
     let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     loop {
-        // A bus that does not answer is told of by the readiness; until it does, what was known last stays.
+        // The readiness reports a bus that does not respond. Until it does, the last known depth stays.
         if let Ok(depth) = bus.depth(filter).await {
             waiting.set(whole(depth.waiting));
             in_flight.set(whole(depth.in_flight));
@@ -62,7 +62,7 @@ impl Counted {
     fn of(metrics: &Metrics) -> Self {
         metrics.shared(|registry| {
             let counted = Self::default();
-            // Shown as zero before the first one comes: a rate does not see a number that begins with one.
+            // Export a zero before the first event, because `rate` ignores a series that begins with one.
             for queue in ["fetch", "verify", "open", "unpack", "outcomes", "notices"] {
                 for delivery in ["first", "again"] {
                     drop(counted.deliveries.get_or_create(&DeliveryLabel { queue, delivery }));

@@ -1,4 +1,4 @@
-//! What is counted of the requests of a process, whichever of its services sends them.
+//! Metrics of the requests of a process, for all its services.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use web::{Client, Exchange, Observer};
 
 use crate::lane_groups::{LaneGroups, OTHER};
 
-/// From a server next door to one that makes its lists when it is asked.
+/// Buckets from a nearby server to one that generates its lists on request.
 const SECONDS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
-/// Counts the requests of `client` by groups of origins, together with those of the other services of this process.
+/// Counts the requests of `client` by group of origins, together with those of the other services of this process.
 ///
 /// # Errors
-/// When the groups are more than are counted, or their names cannot be used.
+/// When there are too many groups, or their names are invalid.
 pub fn count_requests(client: &Client, groups: &LaneGroups, metrics: &Metrics) -> anyhow::Result<()> {
     groups.check()?;
     let counted = metrics.shared(|registry| {
         let counted = Counted::default();
-        // There from the beginning: a fleet may be idle for long.
+        // Create the series now, because a fleet may be idle for long.
         drop(counted.in_flight.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
         drop(counted.bytes.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
         registry.register(
@@ -79,14 +79,14 @@ struct Counting {
     counted: Counted,
 }
 
-/// A request under way. The series of its group are looked up once.
+/// A request under way. Its series are looked up once.
 struct UnderWay {
     lanes: String,
     requests: Family<RequestLabel, Counter>,
     seconds: Histogram,
     bytes: Counter,
     in_flight: Gauge,
-    /// Whether how it was answered is counted.
+    /// Whether its response was counted.
     is_counted: bool,
 }
 
@@ -140,7 +140,7 @@ impl Exchange for UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        // Given up before anything came.
+        // It was cancelled before the response came.
         if !self.is_counted {
             self.count("none");
         }

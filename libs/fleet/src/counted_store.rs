@@ -1,4 +1,4 @@
-//! What is counted of the store: operations by how they ended, and what is spooled.
+//! Metrics of the store: operations by result, and the size of the spool.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use service::Metrics;
 use store::{Ending, Operation, Operations, Store, spooled_bytes};
 
-/// Counts what `store` is asked for, together with the stores that other services of this process have open.
+/// Counts the operations of `store`, together with those of the stores that other services of this process have open.
 pub(crate) fn count_operations(store: &Store, metrics: &Metrics) {
     let stores = metrics.shared(|registry| {
         let stores = Stores::default();
@@ -32,13 +32,13 @@ struct Stores(Arc<Mutex<Open>>);
 #[derive(Debug, Default)]
 struct Open {
     operations: Vec<Operations>,
-    /// Stores may spool into one directory.
+    /// A set, because stores may share a spool directory.
     spools: BTreeSet<PathBuf>,
 }
 
 impl Collector for Stores {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        // Each change is a single insertion: what a panicking thread left is whole.
+        // Each change is a single insertion, so the data is consistent even after a panic.
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counts = [[0_u64; Ending::ALL.len()]; Operation::ALL.len()];
         for (operation, ending, count) in open.operations.iter().flat_map(|store| store.counted()) {

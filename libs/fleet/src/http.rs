@@ -1,4 +1,4 @@
-//! How Sources are asked.
+//! Configuration of requests to Sources.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,35 +16,37 @@ use crate::{CredentialConfig, LaneGroups};
 /// The HTTP/2 window of services that read documents and leave bodies to fetchers.
 const DOCUMENTS_WINDOW: u32 = 2 * 1024 * 1024;
 
-/// How Sources are asked: field `http` of the services that send requests.
+/// Configuration of requests to Sources: field `http` of the services that send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpConfig {
-    /// A URL or mail address where the operator can be reached; it is sent with every request.
+    /// A URL or mail address of the operator, sent with every request.
     pub contact: Option<String>,
     /// The longest wait for a connection, in seconds.
     pub connect_timeout_seconds: u64,
-    /// The longest wait for the head of an answer, in seconds.
+    /// The longest wait for the head of a response, in seconds.
     pub first_byte_timeout_seconds: u64,
-    /// The longest time that a body may stand still, in seconds.
+    /// The longest time without data during a body, in seconds.
     pub stall_timeout_seconds: u64,
-    /// The fewest bytes of a body that must come in a minute, unless it ends; 0 = no such limit.
+    /// The least number of bytes of a body per minute, unless it ends; 0 = no such limit.
     pub least_bytes_per_minute: u64,
-    /// The longest time for a whole body, in seconds; one more for each 16 KiB of it.
+    /// The longest time for a whole body, in seconds, plus one second for each 16 KiB of it.
     pub body_timeout_seconds: u64,
-    /// The most requests in a second that the whole fleet sends to one origin; none = no limit. The same in all services:
-    /// it is split evenly among fetchers and schedulers, whether they have work or not.
+    /// The most requests per second from the whole fleet to one origin; none = no limit. Set the same value in all
+    /// services. It is split evenly among fetchers and schedulers, whether they have work or not.
     pub requests_per_second: Option<NonZeroU32>,
-    /// How many times the limit of one origin this process asks all origins (ports) of one host at a time, and in a second.
+    /// The limit for all origins (ports) of one host together, as a multiple of the limit for one origin. It applies to
+    /// concurrent requests and to requests per second of this process.
     pub host_share: NonZeroU16,
-    /// How long an origin is left alone whose bot defence answered with a challenge, in seconds. The same in fetchers and schedulers.
+    /// The cooldown of an origin whose bot defence answered with a challenge, in seconds. Set the same value in
+    /// fetchers and schedulers.
     pub challenge_rest_seconds: u64,
-    /// What Sources can name to be let in, each for one origin; fetchers and schedulers need the same.
+    /// Credentials that Sources can name, each for one origin. Fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
-    /// Groups of origins by which requests are counted. The same in all services.
+    /// Groups of origins for the metrics of requests. Set the same value in all services.
     pub lane_groups: LaneGroups,
-    /// Networks that are not public and may be reached all the same, for every Source: `[10.1.0.0/16]`. Otherwise a Source
-    /// could make the fleet look around in the operator's own network. Where clouds keep secrets is never reached.
+    /// Non-public networks that requests for every Source may reach: `[10.1.0.0/16]`. Without this limit, a Source
+    /// could make the fleet probe the operator's own network. The metadata services of clouds are never reached.
     #[serde(deserialize_with = "networks", alias = "allow_private_addresses")]
     pub allow_networks: Vec<Network>,
 }
@@ -70,8 +72,8 @@ impl Default for HttpConfig {
 }
 
 impl HttpConfig {
-    /// The client's configuration, with at most `per_origin` requests at a time to one origin from this process. The limit
-    /// over the fleet is kept by the message bus.
+    /// The configuration of the client, with at most `per_origin` concurrent requests of this process to one origin.
+    /// The message bus enforces the limit of the fleet.
     pub fn web(&self, per_origin: usize) -> WebConfig {
         let allow = |policy: AddressPolicy, network: &Network| policy.allow_network(*network);
         let addresses = self.allow_networks.iter().fold(AddressPolicy::public_only(), allow);
@@ -91,14 +93,14 @@ impl HttpConfig {
             per_origin,
             host_share: self.host_share.get().into(),
             addresses,
-            // As on a laptop: what a publication names is an invitation, and a crawl-delay is kept all the same.
+            // As on a laptop: a publication invites to fetch what it lists, and the crawl-delay is obeyed all the same.
             robots: RobotsPolicy::invited(),
             ..WebConfig::default()
         }
     }
 }
 
-/// Reads a list of networks, and refuses the yes or no of the field that was there before and opened every address.
+/// Parses a list of networks. Rejects the former boolean field, which opened every address.
 fn networks<'de, D: Deserializer<'de>>(field: D) -> Result<Vec<Network>, D::Error> {
     struct Networks;
 

@@ -1,4 +1,4 @@
-//! What every service of a fleet works with.
+//! The connections that every service of a fleet needs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::counted_bus::counted;
 use crate::counted_store::count_operations;
 use crate::store::{StoreConfig, open_store, watch_store};
 
-/// The message bus and the store, both of which answer.
+/// The message bus and the store, both connected.
 #[derive(Debug, Clone)]
 pub struct Joined {
     /// The message bus.
@@ -20,7 +20,8 @@ pub struct Joined {
     pub store: Store,
 }
 
-/// Opens the message bus alone, as soon as it answers. From then on the service is not ready while it is in trouble.
+/// Connects to the message bus alone, as soon as it is reachable. From then on the service is not ready while the bus
+/// is unreachable.
 ///
 /// # Errors
 /// When the configuration or the permissions are wrong, or the service is to stop.
@@ -29,8 +30,8 @@ pub async fn join_bus<C>(context: &Context<C>, nats: &NatsConfig) -> anyhow::Res
     Ok(counted(open_bus(nats, vars, readiness, stop).await?, metrics))
 }
 
-/// Opens the message bus and the store, as soon as they answer. From then on the service is not ready while either is in
-/// trouble.
+/// Connects to the message bus and the store, as soon as they are reachable. From then on the service is not ready
+/// while either fails.
 ///
 /// # Errors
 /// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.

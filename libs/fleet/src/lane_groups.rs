@@ -1,4 +1,5 @@
-//! Origins in groups: what is counted by origin would grow with the Sources, so it is counted by group.
+//! Groups of origins for metrics. A label per origin would make the number of series grow with the Sources, so the
+//! label is the group.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +7,25 @@ use anyhow::bail;
 use model::Lane;
 use serde::Deserialize;
 
-/// The group of all origins that no other has.
+/// The group of all origins that are in no other group.
 pub(crate) const OTHER: &str = "other";
-/// The most groups, beside that one.
+/// The most groups besides that one.
 const MOST: usize = 20;
-/// The longest name of one, in bytes.
+/// The longest name of a group, in bytes.
 const LONGEST: usize = 40;
 
-/// Names of groups, each with the hosts whose origins are in it: `http.lane_groups` in a configuration. A host stands for the hosts below it
-/// too. What is counted of requests has the group as label `lanes`, so there are as many series as there are groups, whatever Sources offer.
+/// Names of groups, each with its hosts: `http.lane_groups` in a configuration. A host includes its subdomains. The
+/// metrics of requests have the group as label `lanes`, so the number of series is that of the groups, whatever Sources
+/// list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct LaneGroups(BTreeMap<String, Vec<String>>);
 
 impl LaneGroups {
-    /// Refuses too many of them, and names that no label should have.
+    /// Checks the number of groups, and that their names are valid labels.
     ///
     /// # Errors
-    /// With what is wrong, and where.
+    /// What is wrong, and where.
     pub fn check(&self) -> anyhow::Result<()> {
         if self.0.len() > MOST {
             bail!(
@@ -51,11 +53,11 @@ impl LaneGroups {
         Ok(())
     }
 
-    /// The group of an origin: that which names its host, or the nearest one above it.
+    /// The group of an origin: the one with its host, or with the nearest parent domain.
     pub fn of(&self, lane: &Lane) -> &str {
         let authority = lane.as_str().split("://").last().unwrap_or_default();
         let host = match authority.rsplit_once(':') {
-            // Of an address in brackets, colons are a part.
+            // In an address in brackets, colons belong to the host.
             Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
             _ => authority,
         };

@@ -1,4 +1,4 @@
-//! Waiting for what a service cannot work without.
+//! Connects to required dependencies, with retries until shutdown.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
-/// The first wait after an attempt that failed; it doubles with each further one.
+/// The first wait after a failed attempt. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The longest wait: a dependency that comes back is found within this time.
+/// The longest wait. A dependency that comes back is found within this time.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// The service was asked to stop while it still waited.
+/// The service was asked to stop while it was still connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("asked to stop while it still waited for {0}")]
 pub struct Stopped(pub &'static str);
 
-/// Tries `attempt` until it succeeds, fails for a reason that waiting does not mend, or the service is to stop. Until then
-/// the service is not ready, and says why.
+/// Retries `attempt` until it succeeds, fails with an error that does not pass by itself, or the service is to stop.
+/// Until then the service is not ready, with the reason.
 ///
 /// # Errors
-/// The first error that `passes` does not let pass; [`Stopped`].
+/// The first error for which `passes` returns false; [`Stopped`].
 pub async fn connect<T, E, F>(
     part: &'static str,
     readiness: &Readiness,
@@ -59,10 +59,10 @@ where
     }
 }
 
-/// A service that was asked to stop while it still waited has stopped as asked.
+/// Treats [`Stopped`] as success, because the service has stopped as requested.
 ///
 /// # Errors
-/// Every other error, as it is.
+/// Every other error, unchanged.
 pub fn unless_stopped(ended: anyhow::Result<()>) -> anyhow::Result<()> {
     match ended {
         Err(error) if error.is::<Stopped>() => Ok(()),

@@ -1,4 +1,4 @@
-//! Whether Sources' notifications are subscribed to, and how hubs reach the fleet.
+//! Subscriptions to notifications of Sources: the public URL for hubs, and the push keys.
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
@@ -6,7 +6,8 @@ use service::{SecretRef, Vars};
 use url::Url;
 use websub::{Keys, PushKey};
 
-/// Field `push` of the gateway and the schedulers: the same in all of them. Without `public_url` nothing is subscribed to.
+/// Field `push` of the gateway and the schedulers: the same in all of them. Without `public_url` the fleet subscribes
+/// to nothing.
 ///
 /// ```yaml
 /// push:
@@ -16,15 +17,16 @@ use websub::{Keys, PushKey};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PushConfig {
-    /// Where hubs find the gateway: what stands before it hands on all below `push/` there.
+    /// The public URL under which hubs reach the gateway. The proxy before the gateway forwards all paths below `push/`
+    /// to it.
     pub public_url: Option<Url>,
-    /// Where the push key lies: at least 32 bytes of text that nobody guesses (`openssl rand -hex 32`).
+    /// Reference to the push key: at least 32 bytes of text that cannot be guessed (`openssl rand -hex 32`).
     pub key: Option<SecretRef>,
-    /// Keys that were there before, so that what came of them is still taken while it is replaced.
+    /// Earlier keys. Deliveries with them are still accepted while the key is replaced.
     pub earlier_keys: Vec<SecretRef>,
 }
 
-/// How hubs reach the fleet, and how they are known.
+/// The public URL for hubs, and the keys of their subscriptions.
 #[derive(Debug, Clone)]
 pub struct Push {
     base: Url,
@@ -32,10 +34,10 @@ pub struct Push {
 }
 
 impl PushConfig {
-    /// Reads the keys. None where nothing is to be subscribed to.
+    /// Reads the keys. None if the fleet subscribes to nothing.
     ///
     /// # Errors
-    /// When one of both is missing, a key is not there or too short, or no hub could reach the address.
+    /// When only one of both is set, a key is missing or too short, or no hub could reach the URL.
     pub fn open(&self, vars: &Vars) -> anyhow::Result<Option<Push>> {
         let (base, key) = match (&self.public_url, &self.key) {
             (None, None) if self.earlier_keys.is_empty() => return Ok(None),
@@ -75,10 +77,11 @@ impl Push {
         &self.keys
     }
 
-    /// Where a hub delivers what it has for a subscription under this key. It cannot be guessed: for the hub, and no log.
+    /// The callback URL of a subscription with this key. It cannot be guessed. Only the hub may know it, so it must not
+    /// be logged.
     pub fn callback(&self, key: &PushKey, subscription: &str) -> Url {
         let path = format!("push/{subscription}/{}", key.callback(subscription));
-        // Both parts are letters and digits.
+        // Both parts consist of letters and digits.
         self.base.join(&path).unwrap_or_else(|_| self.base.clone())
     }
 }

@@ -1,4 +1,4 @@
-//! A stage whose jobs lie in one queue for the whole fleet.
+//! A stage with a single job queue for the whole fleet.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use service::Context;
 use crate::bus::open_consumer;
 use crate::counted_bus::tell_depth;
 
-/// How long a job may be silent before it counts as lost. A worker gives three signs of life in this time.
+/// How long a job may be without progress reports before it counts as lost. A worker sends three of them in this time.
 const ACK_WAIT: Duration = Duration::from_secs(15);
-/// Deliveries of one message before it is given up as poison.
+/// Deliveries of a message before it is given up as poison.
 const MAX_DELIVER: u32 = 20;
-/// Jobs that may be out over the whole fleet.
+/// Jobs in flight over the whole fleet.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// Lets `handler` work on the messages of `filter`, at most `jobs_at_a_time` in this process, until the service is to stop;
-/// then it finishes what is in hand.
+/// Lets `handler` work on the messages of `filter`, at most `jobs_at_a_time` in this process, until the service is to
+/// stop. Then it completes the current jobs.
 ///
 /// # Errors
-/// When the bus refuses the consumer, or a handler says that nothing works before a person has acted.
+/// When the bus refuses the consumer, or a handler says that nothing works until an operator acts.
 pub async fn work_queue<C, H, F>(
     context: &Context<C>,
     bus: Arc<dyn Bus>,

@@ -1,4 +1,4 @@
-//! The rate of an origin and its crawl-delay, split among all who send requests.
+//! The rate limit of an origin and its crawl-delay, split among all processes that send requests.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use web::Client;
 
 use crate::connect;
 
-/// How long fewer members must be seen before their parts are taken over: after the bus was away, all seem gone until they
-/// have said again that they are there.
+/// How long a smaller number of members must last before the others take over their shares. After an outage of the bus,
+/// all members seem gone until their next heartbeat.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// The rate is followed until this is dropped: held until the last request of this process has ended.
+/// Follows the rate until it is dropped. Keep it until the last request of this process has ended.
 #[derive(Debug)]
 pub struct SharedRate {
     _task: JoinSet<()>,
 }
 
-/// Keeps `client` to its share of an origin's rate and crawl-delay, as members come and go. The process that calls it has
-/// joined them already.
+/// Keeps `client` within its share of an origin's rate and crawl-delay, as members join and leave. The calling process
+/// must be a member already.
 ///
 /// # Errors
 /// When the control store refuses, or the service is to stop.
@@ -41,7 +41,7 @@ pub async fn share_rate(
     Ok(SharedRate { _task: task })
 }
 
-/// More share at once; fewer only when it stays so.
+/// A larger number of members counts at once, a smaller one only when it lasts.
 async fn follow(client: Client, mut view: View<Member>, mut among: usize) {
     let mut fewer_since = None;
     loop {

@@ -1,4 +1,4 @@
-//! One word of an origin that wants to be left alone counts for all who send requests.
+//! Shares the cooldowns of origins among all processes that send requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use web::{Client, OriginRest};
 
 use crate::connect;
 
-/// Between two tries to tell the others.
+/// The pause between two attempts to share a cooldown.
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-/// How often a rest is looked at that should be over by this clock, but is not for the fleet.
+/// The interval of checks for cooldowns that are over by the local clock, but not for the fleet.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long such a rest goes on with each look: a look that comes late leaves no hole.
+/// By how much each check extends such a cooldown. It is longer than the interval, so that a late check leaves no gap.
 const HELD: Duration = Duration::from_secs(1);
 
-/// The rests of all processes are shared until this is dropped: held until the last request of this process has ended.
+/// Shares cooldowns until it is dropped. Keep it until the last request of this process has ended.
 #[derive(Debug)]
 pub struct SharedRests {
     _tasks: JoinSet<()>,
 }
 
-/// Makes `client` leave those origins alone that asked any process of the fleet for it, and tells the others of those that
-/// ask this one. When this returns, all that is known so far holds; what comes later holds within a second. While the control
-/// store cannot be reached, each process keeps to what it knows and hears itself.
+/// Makes `client` obey the cooldowns that any process of the fleet has set, and shares those that origins request from
+/// this process. When this returns, all known cooldowns apply; later ones apply within a second. While the control
+/// store is unreachable, each process obeys those that it knows and receives itself.
 ///
-/// Clocks that differ do no harm: a rest lasts at least until the server says that it is over.
+/// Different clocks do no harm: a cooldown lasts at least until the server says that it is over.
 ///
 /// # Errors
 /// When the control store refuses, or the service is to stop.
@@ -53,7 +53,7 @@ pub async fn share_rests(
     Ok(SharedRests { _tasks: tasks })
 }
 
-/// Keeps to what others were told.
+/// Obeys the cooldowns of the fleet.
 async fn follow(client: Client, mut view: View<Rest>, clock: Arc<dyn Clock>) {
     loop {
         view.mark_seen();
@@ -65,14 +65,14 @@ async fn follow(client: Client, mut view: View<Rest>, clock: Arc<dyn Clock>) {
     }
 }
 
-/// Puts to rest what the fleet lets rest now. Whether there is any.
+/// Applies the current cooldowns of the fleet. Returns whether there are any.
 fn keep(client: &Client, view: &View<Rest>, clock: &dyn Clock) -> bool {
     let rests = view.all();
     for rest in &rests {
         let left = rest.until.duration_since(clock.now());
         match Duration::try_from(left) {
             Ok(left) if left > HELD => client.rest(&rest.lane, left),
-            // Over, or nearly, by this clock; only a copy that is live says that it is not for the fleet.
+            // It is over by the local clock, or nearly. Only a live view proves that it is not over for the fleet.
             _ if view.is_live() => client.rest(&rest.lane, HELD),
             _ => {}
         }
@@ -80,7 +80,7 @@ fn keep(client: &Client, view: &View<Rest>, clock: &dyn Clock) -> bool {
     !rests.is_empty()
 }
 
-/// Tells the others what this process was told.
+/// Shares the cooldowns that origins request from this process.
 async fn tell(rests: Rests, mut asked: Receiver<OriginRest>, clock: Arc<dyn Clock>) {
     loop {
         let OriginRest { lane, wait, status } = match asked.recv().await {
@@ -94,7 +94,7 @@ async fn tell(rests: Rests, mut asked: Receiver<OriginRest>, clock: Arc<dyn Cloc
         let until = clock.now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
         tracing::info!(%lane, http.status = status, wait_ms = wait.as_millis(), "the origin wants to be left alone");
         let rest = Rest { lane, until, status };
-        // What is over needs not be told any more.
+        // A cooldown that is over need not be shared.
         while rest.until > clock.now() {
             let Err(error) = rests.put(&rest, clock.now()).await else { break };
             tracing::warn!(lane = %rest.lane, %error, "the fleet does not know yet that this origin wants to be left alone");

@@ -10,27 +10,27 @@ use tokio_util::sync::CancellationToken;
 use crate::connect;
 use crate::counted_store::count_operations;
 
-/// Where the fleet's bytes lie: field `store` of each service's configuration.
+/// The location of the fleet's store: field `store` of each service's configuration.
 ///
-/// What is left out is taken from the usual `AWS_*` variables.
+/// Missing fields come from the usual `AWS_*` variables.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreConfig {
-    /// `s3://bucket/prefix`, or a directory that all services reach.
+    /// `s3://bucket/prefix`, or a directory that all services can reach.
     pub url: String,
-    /// The server's URL, for stores other than Amazon's.
+    /// The URL of the server, for stores other than Amazon's.
     #[serde(default)]
     pub endpoint: Option<String>,
     /// The region.
     #[serde(default)]
     pub region: Option<String>,
-    /// Where the access key's id lies.
+    /// Reference to the access key ID.
     #[serde(default)]
     pub access_key_id: Option<SecretRef>,
-    /// Where the secret access key lies.
+    /// Reference to the secret access key.
     #[serde(default)]
     pub secret_access_key: Option<SecretRef>,
-    /// Where large bodies wait on the disk of this machine until they are whole. Default: the system's temporary directory.
+    /// The local directory for large bodies until they are complete. Default: the system's temporary directory.
     #[serde(default)]
     pub spool_directory: Option<PathBuf>,
     /// Directories only: flush every object to the disk before it counts as stored.
@@ -39,7 +39,7 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// The `AWS_*` variables, with what the configuration says over them.
+    /// The `AWS_*` variables, overridden by the configuration.
     fn variables(&self, vars: &Vars) -> Result<Vec<(String, String)>, ConfigError> {
         let secret = |place: &Option<SecretRef>| {
             place.as_ref().map(|place| place.read(vars).map(|secret| secret.expose().to_owned())).transpose()
@@ -57,7 +57,7 @@ impl StoreConfig {
     }
 }
 
-/// Opens the store for writing, as soon as it answers.
+/// Opens the store for writing as soon as it is reachable.
 ///
 /// # Errors
 /// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.
@@ -70,8 +70,8 @@ pub(crate) async fn open_store(
     open(config, vars, readiness, stop, false).await
 }
 
-/// Opens the store for a service that writes nothing to it, as soon as it answers. From then on the service is not ready while it is in
-/// trouble.
+/// Opens the store for a service that only reads, as soon as it is reachable. From then on the service is not ready
+/// while the store fails.
 ///
 /// # Errors
 /// When the configuration is wrong, or the service is to stop.
@@ -94,7 +94,7 @@ async fn open(
     let variables = config.variables(vars)?;
     let options =
         || StoreOptions { read_only, spool_directory: config.spool_directory.clone(), fsync: config.fsync };
-    // Whoever writes there makes it, and may come later than who only reads.
+    // A writer creates the directory, and may start later than this reader.
     let is_to_come = || match &target {
         StoreTarget::Directory(directory) => read_only && !directory.join(DATA_DIRECTORY).is_dir(),
         StoreTarget::S3 { .. } => false,
@@ -107,7 +107,7 @@ async fn open(
     Ok(store)
 }
 
-/// As long as the store is in trouble the service is not ready and says why. Ends with `stop`.
+/// Marks the service as not ready, with the reason, while the store fails. Ends with `stop`.
 pub(crate) async fn watch_store(store: Store, readiness: Readiness, stop: CancellationToken) {
     let mut trouble = store.trouble();
     let mut latch = None;

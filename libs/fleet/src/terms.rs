@@ -1,4 +1,4 @@
-//! What holds for a single Source, as its requests need it.
+//! The terms of a Source, in the form that its requests need.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,27 +8,28 @@ use serde::Deserialize;
 use service::{SecretRef, Vars};
 use web::{Credential, RobotsPolicy, Secret};
 
-/// A credential: exactly one of `bearer`, `basic` and `header`, for one origin. Its secret lies elsewhere.
+/// A credential: exactly one of `bearer`, `basic` and `header`, for one origin. The configuration only refers to its
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CredentialConfig {
-    /// The one origin it is sent to: `https://host` or `https://host:port`.
+    /// The only origin that it is sent to: `https://host` or `https://host:port`.
     pub origin: Lane,
-    /// Where a bearer token lies.
+    /// Reference to a bearer token.
     pub bearer: Option<SecretRef>,
-    /// Basic access.
+    /// Basic authentication.
     pub basic: Option<BasicConfig>,
-    /// A header of any other name.
+    /// A header with another name.
     pub header: Option<HeaderConfig>,
 }
 
-/// Basic access.
+/// Basic authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BasicConfig {
-    /// The user's name.
+    /// The name of the user.
     pub user: String,
-    /// Where the password lies.
+    /// Reference to the password.
     pub password: SecretRef,
 }
 
@@ -38,15 +39,15 @@ pub struct BasicConfig {
 pub struct HeaderConfig {
     /// Its name, such as `X-Api-Key`.
     pub name: String,
-    /// Where its value lies.
+    /// Reference to its value.
     pub value: SecretRef,
 }
 
-/// The credentials that Sources can name. Cheap to clone; none by default.
+/// The credentials that Sources can name. Cheap to clone; empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials(Arc<BTreeMap<String, Credential>>);
 
-/// A Source names a credential that is not there.
+/// A Source names a credential that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no credential {0:?} in `http.credentials` of this service: add it there, or name another with the Source"
@@ -57,7 +58,7 @@ impl Credentials {
     /// Reads the secrets of all credentials.
     ///
     /// # Errors
-    /// When a secret is not there, or makes no credential; with its name and never the secret.
+    /// When a secret is missing or invalid. The message has its name and never the secret.
     pub fn read(config: &BTreeMap<String, CredentialConfig>, vars: &Vars) -> anyhow::Result<Self> {
         let mut read = BTreeMap::new();
         for (name, credential) in config {
@@ -68,7 +69,7 @@ impl Credentials {
         Ok(Self(Arc::new(read)))
     }
 
-    /// Those of these names.
+    /// The credentials with these names.
     ///
     /// # Errors
     /// [`UnknownCredential`].
@@ -77,7 +78,7 @@ impl Credentials {
         names.iter().map(find).collect()
     }
 
-    /// What a client is told of a Source with `terms`.
+    /// The client's terms for requests of a Source with `terms`.
     ///
     /// # Errors
     /// [`UnknownCredential`].

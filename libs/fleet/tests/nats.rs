@@ -1,4 +1,4 @@
-//! Servers that let only those in whom they know, and that encrypt.
+//! NATS servers with authentication and encryption.
 #![allow(missing_docs)]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,7 +15,7 @@ use testkit::waiting::LONGEST_WAIT;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// A service's configuration, as its file gives it.
+/// The configuration of a service, as its file contains it.
 fn config(server: &NatsServer, more: serde_json::Value) -> NatsConfig {
     let mut fields =
         serde_json::json!({ "servers": [server.url()], "megabytes_per_stage": 0, "patience_seconds": 5 });
@@ -27,7 +27,7 @@ fn vars() -> Vars {
     Vars::from([("RIGHT", "open-sesame"), ("WRONG", "hunter2")])
 }
 
-/// Joins as every service does: with a connection for messages and one for what is shared.
+/// Joins as every service does: with one connection for messages and one for the control store.
 async fn join(config: &NatsConfig) -> anyhow::Result<Control> {
     let (readiness, stop) = (Readiness::default(), CancellationToken::new());
     JetStreamBus::connect(config.clone(), &vars()).await?;
@@ -36,7 +36,7 @@ async fn join(config: &NatsConfig) -> anyhow::Result<Control> {
     Ok(control)
 }
 
-/// What is said when it is turned away, by each of its connections.
+/// The errors of both connections when they are refused.
 async fn turned_away(config: &NatsConfig) -> [String; 2] {
     let (readiness, stop) = (Readiness::default(), CancellationToken::new());
     let bus = JetStreamBus::connect(config.clone(), &vars()).await.unwrap_err().into();
@@ -75,7 +75,7 @@ async fn a_server_with_a_token_lets_in_who_knows_it_and_nobody_else() {
     only_the_right_secret_is_let_in(&server, with).await;
 }
 
-/// An authority, and what it has vouched for.
+/// A certificate authority, and the certificates that it has issued.
 struct Certificates {
     folder: TempDir,
     authority: CertifiedIssuer<'static, KeyPair>,

@@ -1,4 +1,4 @@
-//! A rate that is shared over a real server.
+//! A rate limit that is shared through a real server.
 #![allow(missing_docs)]
 
 use control::{Control, MemberId, Membership, Role};

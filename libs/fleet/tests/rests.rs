@@ -1,4 +1,4 @@
-//! Rests shared over a real server.
+//! Cooldowns that are shared through a real server.
 #![allow(missing_docs)]
 
 use std::sync::Arc;

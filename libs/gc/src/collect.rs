@@ -14,21 +14,25 @@ use crate::sweep;
 use crate::times::{Times, is_at_rest};
 use crate::tombstones;
 
-/// What is wanted.
+/// The options of a collection.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long what nobody needs is kept: after it was stored, after a record pointed to it last, after the deletion of its resource.
+    /// The retention: how long unreferenced bytes stay after they were stored, after the last record pointed to them,
+    /// or after the deletion of their resource.
     pub keep_for: SignedDuration,
     /// Count only, and change nothing.
     pub dry_run: bool,
-    /// Do also what only the owner of a Source may do, at Sources without a run under way: whoever opens the catalog to write beside it is shut out.
+    /// Also do the work of a Source's owner, for Sources without a run under way. A process that opens the catalog for
+    /// writing meanwhile is fenced out.
     pub as_owner: bool,
 }
 
-/// Collects the garbage of a store. It may run beside harvests and readers, be killed at any moment, and be repeated.
+/// Collects the garbage of a store. It may run concurrently with harvests and readers, be killed at any moment, and be
+/// repeated.
 ///
 /// # Errors
-/// [`GcError::Unreadable`], [`GcError::NoCatalog`] and [`GcError::NotOwner`] before anything is removed; what the store says at any time.
+/// [`GcError::Unreadable`], [`GcError::NoCatalog`] and [`GcError::NotOwner`] before anything is removed; errors of the
+/// store at any time.
 pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Result<Report, GcError> {
     let times = Times::new(clock.now(), options.keep_for);
     let mut collection = Collection {
@@ -45,7 +49,7 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
         },
     };
     let sources = collection.sources().await?;
-    // Before a first catalog is written to: can all of them be read?
+    // Check that all catalogs can be read, before the first one is written.
     for source in &sources {
         let reader = collection.reader(source).await?;
         reader.last_run().await.map_err(|error| unreadable(source, error))?;
@@ -53,9 +57,9 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
     }
     let mut standings = Vec::with_capacity(sources.len());
     for source in &sources {
-        // Before its catalog is read: an upload that ends meanwhile stands in one of the two.
+        // Before the catalog is read, so that an upload that ends meanwhile is found in one of the two.
         let uploads = store.uploads_left(source).await?;
-        // Boxed, as its parts: together they are too large for the stack of a worker.
+        // Boxed, like its parts: together these futures are too large for the stack of a worker.
         let standing = Box::pin(collection.look_through(source, &uploads)).await?;
         standings.push((standing, uploads));
     }
@@ -74,7 +78,7 @@ struct Collection<'a> {
 }
 
 impl Collection<'_> {
-    /// All Sources that have a catalog, or a note that they should have one.
+    /// All Sources that have a catalog, or a marker that they should have one.
     async fn sources(&self) -> Result<Vec<SourceId>, GcError> {
         let mut sources = self.store.catalogs().await?;
         sources.extend(self.store.sources().await?.into_iter().map(|note| note.source));
@@ -92,7 +96,7 @@ impl Collection<'_> {
         opened.map_err(|error| unreadable(source, error))
     }
 
-    /// Marks what a Source needs, and tidies up as its owner where that is wanted and nobody else is at it.
+    /// Marks what a Source needs. Tidies up as its owner, if that is requested and no other owner is active.
     async fn look_through(&mut self, source: &SourceId, uploads: &[UploadLeft]) -> Result<Standing, GcError> {
         let reader = self.reader(source).await?;
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
@@ -113,7 +117,8 @@ impl Collection<'_> {
         Ok(standing)
     }
 
-    /// Gives up tombstones and rewrites packs as the owner, unless somebody has begun to harvest since it was looked. Marks once more and in full.
+    /// Removes tombstones and rewrites packs as the owner, unless a harvest has begun since the check. Then marks
+    /// again, completely.
     async fn tidy_up(
         &mut self,
         source: &SourceId,
@@ -122,7 +127,7 @@ impl Collection<'_> {
         dead: &[MostlyDead],
     ) -> Result<Standing, GcError> {
         let rewritten = rewrite::count(dead);
-        // To read all of a catalog takes a while.
+        // Reading a whole catalog takes a while.
         let reader = self.reader(source).await?;
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
         reader.close().await.ok();
@@ -146,7 +151,7 @@ impl Collection<'_> {
         Ok(standing)
     }
 
-    /// What only the owner may do. Returns how many tombstones were given up, and how the Source stands then.
+    /// The work of the owner. Returns the number of removed tombstones, and the new marks of the Source.
     async fn write(
         &mut self,
         source: &SourceId,
@@ -160,7 +165,8 @@ impl Collection<'_> {
         let (since, now) = (self.times.retained_since(), self.times.began());
         let given_up = Box::pin(tombstones::give_up(&catalog, since, now)).await.map_err(failed)?;
         Box::pin(rewrite::rewrite(self.store, &catalog, source, dead, since, self.clock)).await?;
-        // Now that nobody else can write: what was about to be given up may have been restored.
+        // No other process can write now. A resource whose bytes were about to be removed may have been restored
+        // before.
         let marking = mark(&catalog, source, uploads, &self.times, false, &mut self.marks);
         let standing = Box::pin(marking).await?;
         catalog.close().await.map_err(failed)?;
@@ -175,13 +181,13 @@ impl Collection<'_> {
         total.bytes += rewritten.bytes;
     }
 
-    /// Somebody else owns the Source now.
+    /// Another process owns the Source now.
     fn leave(&mut self, due: u64, rewritten: Rewritten) {
         self.report.tombstones.left += due;
         self.report.rewritten.left += rewritten.packs;
     }
 
-    /// Removes what is neither needed nor young. All catalogs were read.
+    /// Removes what is neither needed nor within the retention. All catalogs were read before.
     async fn sweep(&mut self, standings: &[(Standing, Vec<UploadLeft>)]) -> Result<(), GcError> {
         let (store, dry_run) = (self.store, self.options.dry_run);
         let mut growing = Growing::default();
@@ -196,7 +202,7 @@ impl Collection<'_> {
             let held_back = |since: Timestamp| HeldBack { source: standing.source.clone(), since };
             self.report.held_back.extend(standing.unfinished.map(held_back));
         }
-        // Any Source may have found any bitstream.
+        // A bitstream may belong to any Source.
         let bitstreams = Box::pin(sweep::bitstreams(store, &mut self.marks, young, dry_run)).await?;
         self.report.bitstreams.add(bitstreams);
         for source in store.folders().await? {

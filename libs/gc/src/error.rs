@@ -7,13 +7,13 @@ use store::StoreError;
 /// Why garbage could not be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum GcError {
-    /// No catalog lies in the store.
+    /// The store has no catalog.
     #[error("no catalog lies in {root}, so nobody knows what is needed there: nothing was removed")]
     NoCatalog {
         /// The store.
         root: String,
     },
-    /// A catalog is not there or cannot be read. What it points to is not known, so everything stays.
+    /// A catalog is missing or cannot be read. Its references are unknown, so nothing is removed.
     #[error(
         "the catalog of {source_id} cannot be read, so nobody knows what it needs: nothing was removed. {error}"
     )]
@@ -33,10 +33,10 @@ pub enum GcError {
         /// What is wrong.
         error: CatalogError,
     },
-    /// The store failed. What was removed was garbage.
+    /// The store failed. Whatever was removed before was garbage.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was read of the catalogs could not be put away.
+    /// The temporary files with the digests of the catalogs failed.
     #[error("cannot write to the system's temporary directory: {0}; make room there, or set TMPDIR")]
     Spill(#[from] std::io::Error),
 }

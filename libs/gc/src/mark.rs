@@ -1,4 +1,4 @@
-//! Marking: all that the records of one catalog point to.
+//! Marking: finds all references in the records of one catalog.
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt as _;
@@ -10,11 +10,11 @@ use crate::error::GcError;
 use crate::marks::{By, Marks, Standing};
 use crate::times::{Times, is_at_rest};
 
-/// Marks what the records of a catalog point to. Tombstones that are due are left out if they are about to be given up.
+/// Marks what the records of a catalog point to. Due tombstones are skipped if the collection is about to remove them.
 ///
-/// The order counts, since a catalog changes while it is read: a location moves from a problem to a resource, or to a pending record and then to a resource; from
-/// a package to its resources; from a resource to the versions that are kept of it; and never back. So problems are read first, resources
-/// late and versions last, and none is missed.
+/// The order matters, because a catalog changes while it is read. A location moves from a problem to a resource, or to
+/// a pending record and then to a resource; from a package to its resources; from a resource to its kept versions; and
+/// never back. So problems are read first, resources late and versions last, and no location is missed.
 pub(crate) async fn mark(
     catalog: &Lookups,
     source: &SourceId,
@@ -33,7 +33,7 @@ pub(crate) async fn mark(
     }
     drop(problems);
     let job = packages(catalog, source, marks).await.map_err(failed)?;
-    // A package may lie there whole before its record says so.
+    // The complete package may be stored before its record says so.
     let needed = marks.of(source);
     let going_on = uploads.iter().filter(|upload| needed.plans.contains(&upload.seq));
     let received: Vec<_> = going_on.filter_map(|upload| upload.package).collect();
@@ -70,12 +70,13 @@ pub(crate) async fn mark(
     Ok(Standing { source: source.clone(), young: times.young_since(unfinished), unfinished, due })
 }
 
-/// Whether the bytes of a tombstone may be given up: it was written before then.
+/// Whether the bytes of a tombstone may be removed: it was written before `before`.
 pub(crate) fn is_due(record: &ResourceRecord, before: Timestamp) -> bool {
     record.bitstream.is_none() && record.deleted.is_some() && record.settled_at < before
 }
 
-/// Packages in work, with what lies beside them. Returns when the first job began that opens one of them and whose end is waited for, in a later run too.
+/// Marks packages in work, with their indexes. Returns the start of the earliest job that opens one of them and whose
+/// end is awaited, possibly in a later run.
 async fn packages(
     catalog: &Lookups,
     source: &SourceId,
@@ -89,7 +90,7 @@ async fn packages(
             PackageState::Wanted => (None, None),
             PackageState::Stored { stored } => (Some(stored), None),
             PackageState::Opened { stored, contents, .. } => (Some(stored), contents.index),
-            // The next run goes on with what came of it.
+            // The next run resumes from its results.
             PackageState::Failed if record.kept => (None, None),
             PackageState::Done | PackageState::Failed => continue,
         };
@@ -104,7 +105,7 @@ async fn packages(
     Ok(began)
 }
 
-/// What was let go of since: somebody who had looked it up may be reading it.
+/// Marks locations that records released since `since`, because a reader may have looked one up before.
 async fn freed(
     catalog: &Lookups,
     source: &SourceId,
@@ -128,9 +129,9 @@ async fn freed(
     Ok(())
 }
 
-/// The number from which on the change log is of this time or later; numbers count up with time.
+/// The first number in the change log of this time or later. Numbers increase with time.
 async fn first_change_since(catalog: &Lookups, since: Timestamp) -> Result<u64, CatalogError> {
-    // The next entry at or after a number, or none.
+    // Whether the next entry at or after a number is of an earlier time. False if there is no such entry.
     let is_before = async |number: u64| -> Result<bool, CatalogError> {
         let next = catalog.scan_changes(number).await?.try_next().await?;
         Ok(next.is_some_and(|(_, change)| change.at < since))
@@ -139,7 +140,7 @@ async fn first_change_since(catalog: &Lookups, since: Timestamp) -> Result<u64, 
     while is_before(high).await? {
         (low, high) = (high, high * 2);
     }
-    // At `low` it is of an earlier time, at `high` it is not.
+    // The entry at `low` is of an earlier time, the one at `high` is not.
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         match is_before(middle).await? {

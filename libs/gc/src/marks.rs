@@ -1,4 +1,4 @@
-//! What is needed: each thing that a record points to.
+//! Marks: everything that a record points to.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,47 +8,47 @@ use model::{Location, PackId, PackageId, Seq, SourceId};
 
 use crate::spill::Spill;
 
-/// What is needed of a whole store.
+/// The marks of a whole store.
 pub(crate) struct Marks {
-    /// Bitstreams that are objects of their own, whichever Source they were found at.
+    /// Bitstreams in objects of their own, of all Sources.
     pub(crate) objects: Spill,
     sources: HashMap<SourceId, Needed>,
 }
 
-/// What is needed of a Source's own folders.
+/// The marks in the folders of a Source.
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
     /// Its packs.
     pub(crate) packs: HashMap<PackId, Alive>,
-    /// Its packages, and what lies beside them.
+    /// Its packages, and their indexes.
     pub(crate) packages: HashSet<PackageId>,
-    /// Packages that somebody may be reading still.
+    /// Packages that a reader may still be reading.
     pub(crate) freed: HashSet<PackageId>,
-    /// Plans of packages that are in work: their uploads are in use.
+    /// Plans of packages in work: their uploads are in use.
     pub(crate) plans: HashSet<Seq>,
 }
 
-/// What is alive in a pack.
+/// The live members of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Alive {
     /// Records that point into it.
     pub(crate) members: u64,
     /// The stored bytes that they point to.
     pub(crate) bytes: u64,
-    /// Other records that point into it: it is left as it is.
+    /// Other records that point into it. They keep it from being rewritten.
     pub(crate) others: u64,
-    /// Something did lately, and somebody may be reading it.
+    /// A record pointed into it until recently, so a reader may be reading it.
     pub(crate) freed: bool,
 }
 
-/// Who points to something.
+/// What points to a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// A resource record, which can be made to point elsewhere.
+    /// A resource record, which can be changed to point elsewhere.
     Resource,
     /// Another record.
     Other,
-    /// Nobody any more, but somebody may be reading it.
+    /// No record any more, but a reader may be reading it.
     Reader,
 }
 
@@ -57,12 +57,12 @@ impl Marks {
         Self { objects: Spill::new(), sources: HashMap::new() }
     }
 
-    /// What is needed of a Source.
+    /// The marks of a Source.
     pub(crate) fn of(&mut self, source: &SourceId) -> &mut Needed {
         self.sources.entry(source.clone()).or_default()
     }
 
-    /// Something is needed.
+    /// Marks a location.
     pub(crate) fn add(&mut self, location: &Location, by: By) -> io::Result<()> {
         match location {
             Location::Object { sha256 } => self.objects.add(*sha256)?,
@@ -90,15 +90,15 @@ impl Marks {
     }
 }
 
-/// How a Source stands.
+/// The result of marking a Source.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     /// The Source.
     pub(crate) source: SourceId,
-    /// What was stored for it since is young.
+    /// What was stored for it since this time is within the retention.
     pub(crate) young: Timestamp,
-    /// When its run began that is not finished, or a job whose end is waited for.
+    /// When its unfinished run began, or a job whose end is awaited.
     pub(crate) unfinished: Option<Timestamp>,
-    /// Tombstones whose bytes may be given up.
+    /// Tombstones whose bytes may be removed.
     pub(crate) due: u64,
 }

@@ -1,34 +1,35 @@
-//! What a collection came to.
+//! The result of a collection.
 
 use jiff::Timestamp;
 use model::SourceId;
 use serde::Serialize;
 use store::Amount;
 
-/// What a collection came to, or would come to.
+/// The result of a collection, or of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
-    /// Whether nothing was done, but only counted.
+    /// Whether it was a dry run, which only counts.
     pub dry_run: bool,
-    /// The retention time in seconds.
+    /// The retention in seconds.
     pub keep_for_seconds: i64,
-    /// Bitstreams that are objects of their own.
+    /// Bitstreams in objects of their own.
     pub bitstreams: Counted,
     /// Packs of small bitstreams.
     pub packs: Counted,
-    /// Packages of dumps, and the indexes beside them.
+    /// Packages of dumps, and their indexes.
     pub packages: Counted,
-    /// Notes of uploads.
+    /// Checkpoints of uploads.
     pub uploads: Counted,
-    /// Temporary files of killed processes, and uploads that were begun and never ended. What such an upload has taken in is not told by the store.
+    /// Temporary files of killed processes, and uploads that never ended. The store does not report the size of such
+    /// uploads.
     pub leftovers: Amount,
-    /// Deleted resources whose bytes were kept up to now.
+    /// Deleted resources whose bytes were kept until now.
     pub tombstones: Tombstones,
-    /// Packs that were mostly dead.
+    /// Packs that were sparse.
     pub rewritten: Rewritten,
-    /// Sources with a run that is not finished: what was stored since it began is kept.
+    /// Sources with an unfinished run. What was stored since it began is kept.
     pub held_back: Vec<HeldBack>,
-    /// Folders of packs and packages of which there is no catalog: they are left alone.
+    /// Folders of packs and packages without a catalog. They stay unchanged.
     pub strangers: Vec<SourceId>,
 }
 
@@ -37,40 +38,40 @@ pub struct Report {
 pub struct Counted {
     /// Removed.
     pub removed: Amount,
-    /// Not needed, but young: stored lately or in a run that is not finished, or let go of lately.
+    /// Not needed, but within the retention: stored recently or in an unfinished run, or released recently.
     pub young: Amount,
     /// Needed.
     pub in_use: Amount,
 }
 
-/// Deleted resources whose bytes were kept up to now.
+/// Deleted resources whose bytes were kept until now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Tombstones {
-    /// Their bytes were given up.
+    /// Tombstones whose bytes were removed.
     pub given_up: u64,
-    /// Their time has passed, and only the owner of the Source may give them up.
+    /// Tombstones past their retention, which only the owner of the Source may remove.
     pub left: u64,
 }
 
-/// Packs that were mostly dead.
+/// Packs that were sparse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Rewritten {
-    /// Packs whose living bitstreams were moved into others. They go when their time has passed.
+    /// Packs whose live bitstreams were moved into others. They are removed after the retention.
     pub packs: u64,
     /// Bitstreams that were moved.
     pub bitstreams: u64,
-    /// Bytes that go with the packs.
+    /// Bytes that will be removed with the packs.
     pub bytes: u64,
     /// Packs that only the owner of the Source may rewrite.
     pub left: u64,
 }
 
-/// A Source with a run that is not finished.
+/// A Source with an unfinished run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldBack {
     /// The Source.
     pub source: SourceId,
-    /// When the run began, or a job of an earlier one that is waited for.
+    /// When the run began, or a job of an earlier run that is awaited.
     pub since: Timestamp,
 }
 

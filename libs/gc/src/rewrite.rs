@@ -1,6 +1,8 @@
-//! Rewriting packs that are mostly dead: what is alive in them moves into others, and they go when nobody can be reading them any more.
+//! Rewrites sparse packs: their live members move into new packs. The old packs are removed when no reader can be
+//! reading them any more.
 //!
-//! The new pack is stored and read back before a record points into it, and the old one stays until a later collection finds that no record does.
+//! The new pack is stored and read back before a record points into it, and the old one stays until a later collection
+//! finds no record that does.
 
 use std::collections::HashSet;
 
@@ -14,14 +16,14 @@ use crate::error::GcError;
 use crate::marks::{Alive, Needed, Standing};
 use crate::report::Rewritten;
 
-/// What a member takes beside its bytes: headers, and its entry in the manifest.
+/// The overhead of a member in a pack: headers, and its entry in the manifest.
 const OVERHEAD: u64 = 400;
 /// Bitstreams read at a time.
 const READ: usize = 64;
-/// Packs rewritten in one collection; the others have their turn in the next.
+/// The most packs to rewrite in one collection. The next collection continues.
 const MOST: usize = 10_000;
 
-/// A pack that is mostly dead.
+/// A sparse pack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MostlyDead {
     pack: PackId,
@@ -29,7 +31,7 @@ pub(crate) struct MostlyDead {
     alive: Alive,
 }
 
-/// The packs of a Source that are mostly dead.
+/// The sparse packs of a Source.
 pub(crate) async fn mostly_dead(
     store: &Store,
     standing: &Standing,
@@ -44,7 +46,7 @@ pub(crate) async fn mostly_dead(
         if !may_be || 2 * weight(alive.members, alive.bytes) >= size {
             continue;
         }
-        // An estimate so far: long URIs take more room.
+        // An estimate so far, because long URIs take more room.
         match store.pack_contents(&source, pack, size).await {
             Ok(all) if 2 * weight(alive.members, alive.bytes) < weight(all.members, all.bytes) => {
                 found.push(MostlyDead { pack, size, alive });
@@ -62,7 +64,7 @@ pub(crate) async fn mostly_dead(
     Ok(found)
 }
 
-/// What rewriting these packs comes to.
+/// The expected result of rewriting these packs.
 pub(crate) fn count(packs: &[MostlyDead]) -> Rewritten {
     Rewritten {
         packs: packs.len() as u64,
@@ -72,9 +74,10 @@ pub(crate) fn count(packs: &[MostlyDead]) -> Rewritten {
     }
 }
 
-/// Moves what is alive in these packs into others. What was rewritten `since` is noted still.
+/// Moves the live members of these packs into others. Packs that were rewritten `since` stay recorded.
 ///
-/// The packs' time begins anew when all is moved: up to then a reader may have been told that his bytes lie in them.
+/// The retention of the packs begins anew when all members are moved: until then a reader may have looked up a location
+/// in them.
 pub(crate) async fn rewrite(
     store: &Store,
     catalog: &Catalog,
@@ -89,7 +92,7 @@ pub(crate) async fn rewrite(
     let moving = Moving { store, catalog, source };
     let mut packer = Packer::new(store, source, clock.now());
     let dead: HashSet<PackId> = packs.iter().map(|pack| pack.pack).collect();
-    // First of all: no pack may go before this time has passed, however far this comes.
+    // First of all, so that no pack is removed before its retention is over, even if this fails halfway.
     moving.note(&dead, since, clock.now()).await?;
 
     let mut next = Vec::with_capacity(READ);
@@ -110,18 +113,18 @@ pub(crate) async fn rewrite(
     moving.note(&dead, since, clock.now()).await
 }
 
-/// What is alive in packs, on its way into others.
+/// Moves the live members of packs into others.
 struct Moving<'a> {
     store: &'a Store,
     catalog: &'a Catalog,
     source: &'a SourceId,
 }
 
-/// A bitstream that moves, with its location so far.
+/// A bitstream that moves, with its old location.
 type Held = (ResourceUri, Bitstream);
 
 impl Moving<'_> {
-    /// Notes when packs were rewritten, beside those that were `since`.
+    /// Records when packs were rewritten, in addition to those that were rewritten `since`.
     async fn note(&self, packs: &HashSet<PackId>, since: Timestamp, at: Timestamp) -> Result<(), GcError> {
         let noted = self.catalog.rewritten_packs().await.map_err(|error| self.failed(error))?;
         let mut noted: Vec<_> =
@@ -138,7 +141,7 @@ impl Moving<'_> {
         for ((uri, bitstream), body) in held.into_iter().zip(bodies) {
             let bytes = match body {
                 Ok(bytes) => bytes,
-                // Its record goes on pointing there, so the pack stays as it is.
+                // Its record still points there, so the pack stays.
                 Err(error @ (StoreError::Damaged { .. } | StoreError::NotFound { .. })) => {
                     tracing::warn!(resource.uri = %uri, %error, "a bitstream cannot be moved out of a pack that is mostly dead");
                     continue;
@@ -158,7 +161,7 @@ impl Moving<'_> {
         Ok(())
     }
 
-    /// Reads what was stored back, and makes the records point there that still point to where it was.
+    /// Reads the stored bitstreams back, and updates the records that still point to the old location.
     async fn point(&self, stored: Vec<(Held, Location)>) -> Result<(), GcError> {
         if stored.is_empty() {
             return Ok(());

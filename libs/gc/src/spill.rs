@@ -1,4 +1,4 @@
-//! Digests on the disk: as many as there are, looked at a 256th at a time.
+//! Digests in temporary files, without a limit on their number. A 256th of them is in memory at a time.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -7,17 +7,17 @@ use std::path::PathBuf;
 
 use fixity::Sha256;
 
-/// Bytes gathered for each file before they are written.
+/// Bytes to buffer for each file before they are written.
 const GATHERED: usize = 4 * 1024;
 
-/// Digests, by their first byte. Their files have no names, so they are gone however the process ends.
+/// Digests, by their first byte. Their files have no names, so they disappear however the process ends.
 pub(crate) struct Spill {
     directory: PathBuf,
     files: Vec<Option<BufWriter<File>>>,
 }
 
 impl Spill {
-    /// One in the system's temporary directory.
+    /// A spill in the system's temporary directory.
     pub(crate) fn new() -> Self {
         Self::within(std::env::temp_dir())
     }
@@ -26,7 +26,7 @@ impl Spill {
         Self { directory, files: (0..=u8::MAX).map(|_| None).collect() }
     }
 
-    /// Adds a digest; it may be added again.
+    /// Adds a digest. Duplicates are allowed.
     pub(crate) fn add(&mut self, sha256: Sha256) -> io::Result<()> {
         let bytes = sha256.as_bytes();
         let slot = &mut self.files[usize::from(bytes[0])];
@@ -40,7 +40,7 @@ impl Spill {
         file.write_all(bytes)
     }
 
-    /// Those that begin with this byte. Nothing is added to them after that.
+    /// The digests with this first byte. None of them may be added after that.
     pub(crate) fn take(&mut self, first: u8) -> io::Result<HashSet<Sha256>> {
         let Some(file) = self.files[usize::from(first)].take() else { return Ok(HashSet::new()) };
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -1,4 +1,4 @@
-//! Sweeping: what is neither needed nor young goes.
+//! Sweeping: removes what is neither needed nor within the retention.
 
 use fixity::Sha256;
 use futures::TryStreamExt as _;
@@ -9,17 +9,17 @@ use crate::error::GcError;
 use crate::marks::{Alive, Marks, Needed, Standing};
 use crate::report::Counted;
 
-/// What is removed at a time.
+/// How many objects to remove at a time.
 const AT_A_TIME: usize = 1_000;
 
-/// What is to be made of an object.
+/// The decision on an object.
 enum Verdict {
     InUse,
     Young,
     Garbage,
 }
 
-/// Removes what is left of uploads that nobody goes on with. What is left in `growing` goes on.
+/// Removes the remains of uploads that will not continue. Those that may continue are added to `growing`.
 pub(crate) async fn uploads(
     store: &Store,
     standing: &Standing,
@@ -49,7 +49,7 @@ pub(crate) async fn uploads(
     Ok(counted)
 }
 
-/// Whether it could be forgotten: nobody is at it.
+/// Whether the upload was removed. False if another process is working on it.
 async fn forget(store: &Store, standing: &Standing, upload: &UploadLeft) -> Result<bool, GcError> {
     match store.forget_upload(&standing.source, upload.seq).await {
         Ok(()) => Ok(true),
@@ -58,7 +58,7 @@ async fn forget(store: &Store, standing: &Standing, upload: &UploadLeft) -> Resu
     }
 }
 
-/// Removes the packs of a Source that nothing points into.
+/// Removes the packs of a Source without references.
 pub(crate) async fn packs(
     store: &Store,
     standing: &Standing,
@@ -76,7 +76,7 @@ pub(crate) async fn packs(
     named_once(store, store.list_packs(&standing.source), verdict, dry_run).await
 }
 
-/// Removes the packages of a Source that nothing points into, and indexes that are of no use any more.
+/// Removes the packages of a Source without references, and indexes that are not needed any more.
 pub(crate) async fn packages(
     store: &Store,
     standing: &Standing,
@@ -92,7 +92,8 @@ pub(crate) async fn packages(
     named_once(store, store.list_packages(&standing.source), verdict, dry_run).await
 }
 
-/// Removes bitstreams that no catalog points to. `young`: the earliest moment from which on anything is young for any Source.
+/// Removes bitstreams without references in any catalog. `young`: the earliest time from which an object of any Source
+/// is within the retention.
 pub(crate) async fn bitstreams(
     store: &Store,
     marks: &mut Marks,

@@ -1,14 +1,14 @@
-//! Which moments count.
+//! The times that decide what a collection may remove.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{Phase, RunRecord};
 
-/// Stores tell the time of an object by the second, and some file systems by two.
+/// Stores report the time of an object by the second, and some file systems by two.
 const RESOLUTION: SignedDuration = SignedDuration::from_secs(5);
-/// How far the clocks of a fleet and its store may be apart, where the retention time is longer than that.
+/// The most difference between the clocks of a fleet and its store, where the retention is longer than that.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
-/// The moments that a collection goes by.
+/// The times of a collection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     began: Timestamp,
@@ -16,7 +16,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// `began`: before anything was looked at.
+    /// `began` is a time before anything was read.
     pub(crate) fn new(began: Timestamp, keep_for: SignedDuration) -> Self {
         Self { began, keep_for }
     }
@@ -26,13 +26,13 @@ impl Times {
         self.began
     }
 
-    /// What was deleted or let go of since is kept.
+    /// Anything that was deleted or released since this time is kept.
     pub(crate) fn retained_since(&self) -> Timestamp {
         before(self.began, self.keep_for)
     }
 
-    /// What was stored since is young, where something began then that is not finished. What comes of that may be settled late, so nothing of
-    /// it is old.
+    /// Anything stored since this time is within the retention. If a run or a job that began then is not finished, its
+    /// start counts: its results may be settled late, so none of them is old.
     pub(crate) fn young_since(&self, unfinished: Option<Timestamp>) -> Timestamp {
         let young = before(self.retained_since(), RESOLUTION);
         match unfinished {
@@ -42,7 +42,7 @@ impl Times {
     }
 }
 
-/// Whether nothing of a run is under way any more.
+/// Whether the run is finished.
 pub(crate) fn is_at_rest(run: &RunRecord) -> bool {
     run.phase == Phase::Finished
 }

@@ -1,4 +1,5 @@
-//! Giving up the bytes of what was deleted long ago. The record goes first: no record ever points to what is missing.
+//! Removes the bytes of resources that were deleted long ago. The record changes first, so no record ever points to
+//! missing bytes.
 
 use catalog::{Batch, Catalog, CatalogError};
 use futures::TryStreamExt as _;
@@ -10,7 +11,7 @@ use crate::mark::is_due;
 /// Records written in one batch.
 const BATCH: usize = 500;
 
-/// Lets go of the bytes of tombstones that were written before then; `now` is noted in their records.
+/// Releases the bytes of tombstones that were written before `before`. Their records get the time `now`.
 pub(crate) async fn give_up(
     catalog: &Catalog,
     before: Timestamp,

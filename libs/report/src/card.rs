@@ -1,4 +1,4 @@
-//! The report card: one object, the same for whoever serves it. Names are stable.
+//! The report card: one object, the same for every service that returns it. Names are stable.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use serde::Serialize;
 
 use crate::Finding;
 
-/// The format's number; it counts up when a name changes its meaning.
+/// The version of the format. It increases when a name changes its meaning.
 pub(crate) const FORMAT: u32 = 1;
 
-/// All that is to be said of a Source to whoever runs it.
+/// The report card for the operator of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReportCard {
-    /// The number of this format.
+    /// The version of the format.
     pub format: u32,
-    /// Which Source.
+    /// The Source.
     pub source: Source,
-    /// When it was last looked at.
+    /// When it was last read.
     pub looked_at: Looked,
     /// Its sets of resources.
     pub sets: Vec<Set>,
-    /// Its documents, as far as they are in use: Source Description and Capability Lists, then lists in the order of their URIs.
+    /// Its documents that are in use: Source Description and Capability Lists, then lists in the order of their URIs.
     /// The first 1,000.
     pub documents: Vec<Document>,
     /// How many more documents there are.
     pub documents_left_out: u64,
-    /// What to change, the gravest first.
+    /// What to change, the most severe first.
     pub findings: Vec<Finding>,
-    /// Everything that had to be tolerated in these documents, by the names of `docs/QUIRKS.md`.
+    /// All quirks of these documents, by the names of `docs/QUIRKS.md`.
     pub quirks: BTreeMap<String, u64>,
-    /// What is listed, and what became of it.
+    /// What is listed, and the state of it.
     pub coverage: Coverage,
-    /// What is declared of the resources that are held.
+    /// The declarations of the stored resources.
     pub fixity: Fixity,
-    /// What could not be brought in step, by reason.
+    /// Resources and documents that could not be brought in sync, by reason.
     pub problems: Vec<ProblemGroup>,
-    /// Problems about which nothing is to be done, by the harvester's word. They are no findings, and count apart.
+    /// Problems that the operator of the harvester ignores. They are no findings, and are counted separately.
     pub ignored: Vec<ProblemGroup>,
-    /// What a harvester is known by that a bot defence did not let in; absent where none stood in the way.
+    /// How to recognise the harvester that a bot defence blocked. Absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_let_in: Option<ToLetIn>,
 }
@@ -49,29 +49,29 @@ pub struct ReportCard {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToLetIn {
-    /// The `User-Agent` of its requests, which names whom to ask about them.
+    /// The `User-Agent` of its requests, with a contact.
     pub user_agent: Option<String>,
-    /// The origins whose bot defence answered. The first ten.
+    /// The origins whose bot defence responded. The first ten.
     pub origins: Vec<String>,
 }
 
-/// Which Source.
+/// The Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Source {
-    /// Its name.
+    /// The Source ID.
     pub id: String,
-    /// The way in, without credentials.
+    /// The entry URL, without credentials.
     pub url: String,
 }
 
-/// When it was last looked at.
+/// When the Source was last read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Looked {
     /// When its Source Description and Capability Lists were last read.
     pub discovered_at: Option<Timestamp>,
-    /// The last run, or the one under way.
+    /// The last run, or the current one.
     pub run: Option<LastRun>,
 }
 
@@ -79,9 +79,9 @@ pub struct Looked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LastRun {
-    /// What it does.
+    /// Its mode.
     pub mode: Mode,
-    /// Where it stands.
+    /// Its phase.
     pub phase: Phase,
     /// When it began.
     pub began_at: Timestamp,
@@ -93,39 +93,39 @@ pub struct LastRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Set {
-    /// The URI that stands for it: that of its Capability List, or of the document that is all of it.
+    /// The URI that identifies it: that of its Capability List, or of the only document of the set.
     pub set: String,
-    /// What it offers.
+    /// Its capabilities.
     pub capabilities: Vec<Capability>,
-    /// `at` of the Resource List that was last read whole.
+    /// `at` of the Resource List that was last read completely.
     pub baseline_at: Option<Timestamp>,
-    /// Up to which moment it is synchronized.
+    /// The time up to which it is synchronized.
     pub synchronized_to: Option<Timestamp>,
-    /// Of which time its change documents tell; absent when none was read that says so.
+    /// The time that its change documents cover. Absent when no such document that states it was read.
     pub changes: Option<ChangeCoverage>,
 }
 
-/// One capability.
+/// A capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Capability {
-    /// What it is.
+    /// Its name.
     pub capability: String,
-    /// The document's URI.
+    /// The URI of the document.
     pub uri: String,
 }
 
-/// The time of which a set's change documents tell.
+/// The time that the change documents of a set cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ChangeCoverage {
     /// The earliest `from`.
     pub from: Timestamp,
-    /// The latest `until`, or the latest change that an open document tells.
+    /// The latest `until`, or the latest change of an open document.
     pub to: Timestamp,
     /// Whether a document is open (RS-5).
     pub open: bool,
-    /// Time in between of which no document tells, oldest first. The first ten.
+    /// Gaps in between, which no document covers, oldest first. The first ten.
     pub gaps: Vec<Interval>,
     /// How many gaps there are.
     pub gap_count: u64,
@@ -147,71 +147,71 @@ pub struct Interval {
 pub struct Document {
     /// Its URI.
     pub uri: String,
-    /// The set it belongs to; absent for what stands above the sets.
+    /// The set it belongs to; absent for documents above the sets.
     pub set: Option<String>,
-    /// Its capability. A sitemap without one is what it was read as.
+    /// Its capability. For a sitemap without one, the kind that it was read as.
     pub kind: String,
     /// Whether it is an index; absent when it was never read.
     pub index: Option<bool>,
     /// How far it was read: `queued`, `reading`, `done`, `failed`, or `seen` by discovery only.
     pub state: &'static str,
-    /// Entries it had when it was last read whole.
+    /// Its entries when it was last read completely.
     pub entries: Option<u64>,
     /// Entries among them that could not be read.
     pub bad: u64,
-    /// `at` of its metadata, where it can be told for certain.
+    /// `at` of its metadata, if unambiguous.
     pub at: Option<Timestamp>,
     /// `from`, likewise.
     pub from: Option<Timestamp>,
     /// `until`, likewise.
     pub until: Option<Timestamp>,
-    /// Of a change document: whether it is closed (RS-5).
+    /// For a change document: whether it is closed (RS-5).
     pub closed: Option<bool>,
-    /// Whether the server gave something to recognise its version by; absent when that is not known.
+    /// Whether the server sent an HTTP validator for it; absent when that is not known.
     pub validators: Option<bool>,
-    /// Whether something about it forbids to conclude anything from what it does not name.
+    /// Whether a quirk of it forbids conclusions from entries that it omits.
     pub doubtful: bool,
-    /// What had to be tolerated in it.
+    /// Its quirks.
     pub quirks: BTreeMap<String, u64>,
 }
 
-/// What is listed, and what became of it.
+/// What is listed, and the state of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Coverage {
-    /// Entries of the Resource Lists; absent when none was read whole.
+    /// Entries of the Resource Lists; absent when none was read completely.
     pub listed: Option<u64>,
-    /// Resources held: fetched, and verified as far as the declaration allows.
+    /// Stored resources: fetched, and verified as far as the declaration allows.
     pub held: u64,
     /// Resources still to be fetched or deleted.
     pub pending: u64,
-    /// Resources that could not be brought in step for a reason that lies with the Source or between.
+    /// Resources that could not be brought in sync, for a reason at the Source or on the network.
     pub problems: u64,
-    /// Such resources about which nothing is to be done, by the harvester's word.
+    /// Such resources that the operator of the harvester ignores.
     pub ignored: u64,
-    /// Resources held that the lists do not name any more.
+    /// Stored resources that the lists do not name any more.
     pub absent: u64,
-    /// Resources held that are of other sites than the Source's way in, for which it cannot vouch.
+    /// Stored resources from other sites than the Source's entry URL, for which it cannot vouch.
     pub foreign: u64,
     /// Resources that were deleted.
     pub deleted: u64,
-    /// Problems that lie with the harvester, and are not the Source's.
+    /// Problems of the harvester itself, which the Source did not cause.
     pub own_problems: u64,
 }
 
-/// What is declared of the resources that are held.
+/// The declarations of the stored resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Fixity {
-    /// Resources looked at: all that are held.
+    /// Resources that were counted: all stored ones.
     pub resources: u64,
-    /// Resources with a digest that can be judged.
+    /// Resources with a digest that can be verified.
     pub digest: u64,
     /// Resources with a length, and no such digest.
     pub length_only: u64,
     /// Resources with neither.
     pub nothing: u64,
-    /// Resources with a `hash` value that cannot be judged.
+    /// Resources with a `hash` value that cannot be verified.
     pub unjudged: u64,
     /// Resources with a `lastmod`.
     pub lastmod: u64,
@@ -235,7 +235,7 @@ pub struct ProblemGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Problem {
-    /// What it is about.
+    /// Its subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// What happened.

@@ -1,4 +1,4 @@
-//! Documents: which are in use, what is odd in them, and of which time they tell.
+//! Documents: those in use, their quirks, and the time that they cover.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,25 +13,25 @@ use crate::intervals::{self, Told};
 use crate::rules::{self, Fact};
 use crate::shown;
 
-/// Documents shown; more are only counted.
+/// The most documents in the card. Further ones are only counted.
 const SHOWN: usize = 1_000;
 
-/// What the documents tell together.
+/// Results over all documents.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     pub(crate) shown: Vec<Document>,
     pub(crate) left_out: u64,
     pub(crate) quirks: BTreeMap<String, u64>,
-    /// Entries of the Resource Lists; none when none was read whole.
+    /// Entries of the Resource Lists; none when none was read completely.
     pub(crate) listed: Option<u64>,
     told: HashMap<SetId, Vec<Told>>,
 }
 
-/// The last run that asked for documents of a kind, by set.
+/// The last run that requested documents of a kind, by set.
 type Asked = HashMap<(SetId, Capability), RunId>;
 
-/// Looks at all documents that are in use: those that discovery saw, and those that the last run which asked for their kind
-/// read. What the Source does not name any more is no matter of this report.
+/// Reads the records of all documents in use: those that discovery saw, and those that the last run which requested
+/// their kind read. Documents that the Source does not name any more are not part of the report.
 pub(crate) async fn look(
     catalog: &Lookups,
     look: Option<&LookRecord>,
@@ -67,7 +67,7 @@ pub(crate) async fn look(
     Ok(documents)
 }
 
-/// A closed change document that was read whole is not asked for again, though it is still named.
+/// A closed change document that was read completely is not requested again, though the Source still names it.
 fn in_use(record: &DocumentRecord, asked: &Asked) -> bool {
     let is_last = asked.get(&(record.set.clone(), record.capability.clone())) == Some(&record.run);
     let is_settled = record.until.is_some() && record.state == DocumentState::Done;
@@ -75,7 +75,7 @@ fn in_use(record: &DocumentRecord, asked: &Asked) -> bool {
 }
 
 impl Documents {
-    /// Of which time a set's change documents tell.
+    /// The time that the change documents of a set cover.
     pub(crate) fn changes(&mut self, set: &SetId, findings: &mut Findings) -> Option<ChangeCoverage> {
         let coverage = intervals::coverage(self.told.remove(set)?)?;
         let Fact { name, what, rule } = rules::GAP_BETWEEN_CHANGES;
@@ -91,7 +91,7 @@ impl Documents {
         let place = shown::uri(uri);
         for (name, times) in &document.quirks {
             *self.quirks.entry(name.clone()).or_default() += times;
-            // A name that is not known comes from another version; what it means is not known either.
+            // An unknown name comes from another version, and so its meaning is unknown too.
             if let Some(quirk) = Quirk::named(name)
                 && quirk.force() < resourcesync::Force::Allowed
             {
@@ -109,7 +109,7 @@ impl Documents {
         }
     }
 
-    /// Every document but the topmost says what is above it.
+    /// Every document but the topmost must link to its parent.
     fn link(&self, seen: &LookedAt, findings: &mut Findings) {
         let is_below = seen.capability.as_ref().is_some_and(|kind| *kind != Capability::Description);
         if is_below && !seen.has_up {
@@ -154,7 +154,7 @@ fn seen_only(seen: &LookedAt) -> Document {
 
 fn read(uri: &str, record: &DocumentRecord) -> Document {
     let is_done = record.state == DocumentState::Done;
-    // Of a document with an entry that could not be read none are kept, so that it is read again.
+    // The validators of a document with an unreadable entry are not stored, so that it is read again.
     let validators = (is_done && record.bad == 0).then(|| !record.validators.is_empty());
     Document {
         uri: shown::uri(uri),

@@ -1,34 +1,34 @@
-//! Findings: what a Source is to change, each counted over all the places where it was met.
+//! Findings: what a Source should change, each counted over all occurrences.
 
 use std::collections::BTreeMap;
 
 use resourcesync::{Force, Rule, Section};
 use serde::Serialize;
 
-/// Documents named in a finding; more are only counted.
+/// The most documents that a finding names. Further ones are only counted.
 const NAMED: usize = 3;
 
-/// Something that goes against a specification, or could be better.
+/// A violation of a specification, or a possible improvement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finding {
-    /// Its stable name; that of a quirk is the same as in `docs/QUIRKS.md`.
+    /// Its stable name. For a quirk, the same name as in `docs/QUIRKS.md`.
     pub finding: String,
     /// Whether it breaks a MUST, goes against a SHOULD, or is a hint.
     pub severity: Force,
-    /// Where the specification speaks of it.
+    /// The section of the specification.
     pub section: Section,
-    /// What was met.
+    /// What was found.
     pub what: String,
     /// What to change.
     pub advice: &'static str,
-    /// How often it was met.
+    /// How often it was found.
     pub count: u64,
-    /// In how many documents; zero when it is not about documents.
+    /// In how many documents. Zero when it is not about documents.
     pub document_count: u64,
     /// The first three of them.
     pub documents: Vec<String>,
-    /// The first place where it was met, where that is known: a resource, or line and column of a document.
+    /// The first place where it was found, if known: a resource, or line and column of a document.
     pub first_place: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Finding {
 pub(crate) struct Findings(BTreeMap<String, Finding>);
 
 impl Findings {
-    /// Counts a finding `times` more. Gives it, so that its place can be noted.
+    /// Counts a finding `times` more. Returns it, so that the caller can record its place.
     pub(crate) fn add(&mut self, name: &str, what: &str, rule: Rule, times: u64) -> &mut Finding {
         let finding = self.0.entry(name.to_owned()).or_insert_with(|| Finding {
             finding: name.to_owned(),
@@ -54,7 +54,7 @@ impl Findings {
         finding
     }
 
-    /// All of them: the gravest first, and of those the most frequent.
+    /// All findings: the most severe first, and within a severity the most frequent.
     pub(crate) fn into_sorted(self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.0.into_values().collect();
         findings.sort_by(|a, b| (a.severity, b.count, &a.finding).cmp(&(b.severity, a.count, &b.finding)));
@@ -63,7 +63,7 @@ impl Findings {
 }
 
 impl Finding {
-    /// Notes a document in which it was met.
+    /// Records a document in which it was found.
     pub(crate) fn in_document(&mut self, uri: &str) -> &mut Self {
         self.document_count += 1;
         if self.documents.len() < NAMED {
@@ -72,7 +72,7 @@ impl Finding {
         self
     }
 
-    /// Notes where it was met; the first place stays.
+    /// Records where it was found. The first place stays.
     pub(crate) fn at_with(&mut self, place: impl FnOnce() -> String) -> &mut Self {
         self.first_place.get_or_insert_with(place);
         self

@@ -1,4 +1,4 @@
-//! Gathering: everything is read from the catalog, and nothing asked of the Source.
+//! Gathers the card from the catalog alone. No request goes to the Source.
 
 use catalog::{CatalogError, Lookups};
 use model::{CapabilityLink, HomeSite, LookRecord, RunRecord, SetId, SetRecord, SourceId};
@@ -10,10 +10,11 @@ use crate::finding::Findings;
 use crate::rules::{self, Fact};
 use crate::{problems, resources, shown};
 
-/// Gathers the report card of the Source `id`, whose way in is `url`.
+/// Gathers the report card of the Source `id` with the entry URL `url`.
 ///
-/// It scans the whole catalog once, and its documents twice; what it holds does not grow with the number of resources or problems. A run
-/// may go on meanwhile: each scan shows the catalog as it was when that scan began, so counts may be some moments apart.
+/// It scans the whole catalog once, and its documents twice. Its memory does not grow with the number of resources or
+/// problems. A run may go on meanwhile: each scan shows the catalog as it was when that scan began, so counts may be
+/// some moments apart.
 ///
 /// # Errors
 /// When the store fails or a record cannot be read.

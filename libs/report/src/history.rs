@@ -1,9 +1,9 @@
-//! What happened to a resource, in words: each attempt that failed, and what came of it in the end. The command line and the console say the
-//! same.
+//! The history of a resource in words: each failed attempt, and the final result. The command line and the console
+//! share these texts.
 
 use model::{Account, Attempt, ChangeEvent, ChangeLogEntry, Why};
 
-/// The lines of one entry of the change log: attempts that failed before it, it, and why.
+/// The lines of one change log entry: the failed attempts before it, the event, and its cause.
 pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
     let mut lines: Vec<String> = entry.account.tried.iter().map(attempt).collect();
     lines.push(format!("{}  {}", entry.at, what(&entry.event)));
@@ -11,7 +11,7 @@ pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
     lines
 }
 
-/// Why it happened: which document asked for it, and which run did it.
+/// The cause of an event: the document that requested it, and the run that did it.
 pub fn because(entry: &ChangeLogEntry) -> String {
     let Account { why, change, as_of, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
@@ -20,12 +20,12 @@ pub fn because(entry: &ChangeLogEntry) -> String {
     format!("{change}{when} by {}{because}; run {}", entry.document, entry.run)
 }
 
-/// An attempt that failed, with its time.
+/// A failed attempt, with its time.
 pub fn attempt(attempt: &Attempt) -> String {
     format!("{}  {}", attempt.at, failed(attempt))
 }
 
-/// An attempt that failed.
+/// A failed attempt.
 pub fn failed(attempt: &Attempt) -> String {
     let Attempt { reason, message, status, expected, computed, .. } = attempt;
     let seen = match (expected, computed, status) {
@@ -36,7 +36,7 @@ pub fn failed(attempt: &Attempt) -> String {
     format!("an attempt failed ({reason}): {seen}")
 }
 
-/// What happened.
+/// The event.
 pub fn what(event: &ChangeEvent) -> String {
     match event {
         ChangeEvent::Created { sha256 } => format!("stored and verified, sha-256 {sha256}"),

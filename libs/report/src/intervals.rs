@@ -1,15 +1,15 @@
-//! Of which time the change documents of a set tell, and where they leave a gap.
+//! The time that the change documents of a set cover, and the gaps in it.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::card::{ChangeCoverage, Interval};
 
-/// Gaps shown; more are only counted.
+/// The most gaps in the card. Further ones are only counted.
 const SHOWN: usize = 10;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// One change document.
+/// A change document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {
     /// `from`.
@@ -20,7 +20,7 @@ pub(crate) struct Told {
     pub(crate) latest: Option<Timestamp>,
 }
 
-/// What they tell of together. An open document tells of everything that comes, so nothing after it is a gap.
+/// The time that all of them cover. An open document covers everything that follows, so there is no gap after it.
 pub(crate) fn coverage(mut told: Vec<Told>) -> Option<ChangeCoverage> {
     told.sort_by_key(|document| document.from);
     let first = *told.first()?;
@@ -40,8 +40,8 @@ pub(crate) fn coverage(mut told: Vec<Told>) -> Option<ChangeCoverage> {
     Some(found)
 }
 
-/// Whether something certainly lies in between. A time is known by its first instant only: an `until` of 23:59:59 may mean
-/// all of that second, and one that is a mere date all of that day.
+/// Whether there certainly is time in between. A timestamp is only a lower bound: an `until` of 23:59:59 may mean all
+/// of that second, and a date without a time all of that day.
 fn is_gap(until: Timestamp, from: Timestamp) -> bool {
     let width = until.duration_until(from);
     let are_dates = [until, from].iter().all(|time| time.as_nanosecond() % DAY.as_nanos() == 0);

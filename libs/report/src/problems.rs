@@ -1,4 +1,4 @@
-//! Problems, by reason. One scan; of each reason a count and the first few are kept.
+//! Problems, by reason. One scan; it keeps a count and the first few of each reason.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::{rules, shown};
 /// Examples of each reason.
 const EXAMPLES: usize = 3;
 
-/// Origins of bot defences that are named.
+/// The most origins of bot defences to name.
 const ORIGINS: usize = 10;
 
-/// All problems that the Source can do something about.
+/// All problems that the Source can act on.
 pub(crate) struct Grouped {
     pub(crate) open: Vec<ProblemGroup>,
     pub(crate) ignored: Vec<ProblemGroup>,
@@ -26,7 +26,7 @@ pub(crate) struct Grouped {
 
 type Groups = BTreeMap<ProblemReason, ProblemGroup>;
 
-/// Groups all problems that the Source can do something about, those that are open and those that are ignored; the others are only counted.
+/// Groups the problems that the Source can act on, open and ignored ones. The others are only counted.
 pub(crate) async fn group(
     catalog: &Lookups,
     coverage: &mut Coverage,
@@ -65,7 +65,7 @@ pub(crate) async fn group(
     Ok(Grouped { open: open.into_values().collect(), ignored: ignored.into_values().collect(), to_let_in })
 }
 
-/// What is known of a request that a bot defence stopped.
+/// Records what is known of a request that a bot defence blocked.
 fn note(to_let_in: &mut ToLetIn, subject: &Subject, record: &ProblemRecord) {
     let evidence = &record.evidence;
     if to_let_in.user_agent.is_none() {

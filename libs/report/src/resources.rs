@@ -1,4 +1,4 @@
-//! Resources: what is held of what is listed, and what was declared of it. One scan; only counts are kept.
+//! Resources: how many of the listed ones are stored, and their declarations. One scan; it keeps only counts.
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
@@ -9,7 +9,7 @@ use crate::finding::Findings;
 use crate::rules::{self, Fact};
 use crate::shown;
 
-/// Counts all resources. What `coverage` says of problems and of entries listed is not touched.
+/// Counts all resources. The counts of problems and of listed entries in `coverage` stay unchanged.
 pub(crate) async fn count(
     catalog: &Lookups,
     home: &HomeSite,
@@ -35,7 +35,7 @@ pub(crate) async fn count(
     Ok(fixity)
 }
 
-/// Counts what is declared of a resource, and gives what is missing.
+/// Counts the declarations of a resource, and returns the missing ones.
 fn weigh(record: &ResourceRecord, fixity: &mut Fixity) -> [Option<Fact>; 3] {
     let Declaration { digests, unjudged, length, lastmod, .. } = &record.declaration;
     fixity.resources += 1;

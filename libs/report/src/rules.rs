@@ -1,11 +1,11 @@
-//! What the specifications say of what was met beside the reader's quirks: remarks of discovery, facts of the catalog, and
-//! reasons of problems.
+//! Rules of the specifications besides the quirks of documents: remarks of discovery, facts of the catalog, and reasons
+//! of problems.
 
 use model::{ProblemReason, Subject};
 use resourcesync::Force::{Hint, Must, Should};
 use resourcesync::{Rule, Section};
 
-/// A finding that is no quirk: its name, what was met, and its rule.
+/// A finding that is no quirk: its name, what was found, and its rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) name: &'static str,
@@ -17,18 +17,18 @@ const fn fact(name: &'static str, what: &'static str, rule: Rule) -> Fact {
     Fact { name, what, rule }
 }
 
-/// What becomes of a remark of discovery.
+/// How the report treats a remark of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remarked {
     /// It is a finding.
     Finding,
     /// A quirk of the same document says the same.
     Quirk,
-    /// It helps who harvests, and is no matter of the Source.
+    /// It helps the operator of the harvester, and does not concern the Source.
     Unsaid,
 }
 
-/// What becomes of the remark with this name (`HintKind::as_str` of discovery); none when there is none such.
+/// The treatment of the remark with this name (`HintKind::as_str` of discovery); none for an unknown name.
 pub fn remarked(hint: &str) -> Option<Remarked> {
     match hint {
         "entries-without-capability" | "no-capability" | "plain-sitemap" | "no-at" | "no-from" => {
@@ -39,7 +39,7 @@ pub fn remarked(hint: &str) -> Option<Remarked> {
     }
 }
 
-/// The finding that a remark of discovery is.
+/// The finding for a remark of discovery.
 pub(crate) fn remark(hint: &str) -> Option<Fact> {
     Some(match hint {
         "no-resource-list" => fact(
@@ -88,7 +88,7 @@ pub(crate) fn remark(hint: &str) -> Option<Fact> {
     })
 }
 
-/// The finding that a problem is, if the Source has a part in it that a specification speaks of.
+/// The finding for a problem, if the Source contributes to it and a specification covers that.
 pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> {
     let is_document = matches!(subject, Subject::Document(_));
     Some(match reason {
@@ -229,7 +229,7 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
     })
 }
 
-/// Whether a problem lies with the harvester: the Source can do nothing about it.
+/// Whether the harvester causes the problem, so that the Source can do nothing about it.
 pub(crate) fn is_own(reason: ProblemReason) -> bool {
     matches!(
         reason,
@@ -247,7 +247,8 @@ pub(crate) fn is_own(reason: ProblemReason) -> bool {
     )
 }
 
-/// Nothing at the well-known place. Where a Source Description is found elsewhere, it is only not where it should be.
+/// There is no document at the well-known URI. If a Source Description was found elsewhere, it is only in the wrong
+/// place.
 pub(crate) fn no_well_known(has_description: bool) -> Fact {
     fact(
         "no-well-known",

@@ -1,8 +1,8 @@
-//! What may be shown to others: URIs without what gives access.
+//! Removes secrets from URIs before they are shown to others.
 
 use url::Url;
 
-/// A URI as it is written, unless it holds credentials: those are left out.
+/// A URI as it is written, without credentials.
 pub(crate) fn uri(written: &str) -> String {
     match Url::parse(written) {
         Ok(url) => {

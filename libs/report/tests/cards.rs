@@ -1,5 +1,5 @@
-//! Whole cards of small Sources, as text and as JSON. The files are written by this test:
-//! `WRITE_CARDS=1 cargo test -p report --test cards`.
+//! Complete cards of small Sources, as text and as JSON. This test writes the files: `WRITE_CARDS=1 cargo test -p
+//! report --test cards`.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
@@ -179,7 +179,7 @@ fn problem(reason: ProblemReason, message: &str) -> ProblemRecord {
     }
 }
 
-/// Nothing that anybody could complain of.
+/// A Source without findings.
 fn perfect() -> Known {
     let mut known = Known::new();
     known.look(|_| ());
@@ -193,7 +193,7 @@ fn perfect() -> Known {
     known
 }
 
-/// A little of everything.
+/// A Source with some of every finding.
 fn odd() -> Known {
     let mut known = Known::new();
     known.look(|look| {

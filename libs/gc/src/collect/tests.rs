@@ -1,4 +1,4 @@
-//! What a collection does when a harvest begins beside it.
+//! Collections while a harvest begins.
 
 use catalog::Batch;
 use fixity::{Computed, Sha256};
@@ -9,7 +9,7 @@ use model::{
 
 use super::*;
 
-/// A resource that was deleted before all time.
+/// A resource that was deleted before all retention times.
 fn tombstone(location: &Location, content: &[u8]) -> ResourceRecord {
     let set = SetId::new("http://e.org/caps.xml");
     ResourceRecord {

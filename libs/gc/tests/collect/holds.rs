@@ -1,4 +1,4 @@
-//! What is kept although nothing points to it.
+//! Objects that are kept although no record points to them.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{ChangeEvent, ChangeLogEntry, Clock as _, JobId, PackageRecord, PackageState, Phase, RunId};
@@ -68,7 +68,7 @@ pub(crate) async fn what_was_let_go_of_lately_stays_for_its_readers(store: Store
     let held = world.source("one").await;
     let lately = world.clock.now() - WEEK / 2;
     let long_ago = lately - WEEK;
-    // Enough of them that the first one of late has to be looked for.
+    // So many that the first recent one must be searched for.
     let old: Vec<_> = (0..40).map(|n| change(&format!("{n}"), long_ago, None)).collect();
     held.commit(|batch| old.iter().for_each(|change| batch.append_change(change))).await;
     let past = world.object("let go of long ago").await;

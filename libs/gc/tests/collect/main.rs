@@ -1,4 +1,5 @@
-//! Collections over small stores: what goes, what stays, and that nothing goes when something is not known.
+//! Collections over small stores: what is removed, what stays, and that nothing is removed while a reference is
+//! unknown.
 #![allow(missing_docs)]
 
 mod holds;
@@ -9,7 +10,7 @@ mod world;
 use store::{S3Options, Store, StoreOptions, StoreTarget};
 use testkit::servers::S3Fixture;
 
-/// One test per case and store; on S3 one for all of them, since each would start a server of its own.
+/// One test per case and store. On S3 one test for all cases, because each would start its own server.
 macro_rules! conformance {
     ($($module:ident :: $case:ident),* $(,)?) => {
         mod in_memory {

@@ -1,4 +1,4 @@
-//! What only the owner of a Source may do.
+//! Work that only the owner of a Source may do.
 
 use gc::{Options, collect};
 use jiff::{SignedDuration, Timestamp};
@@ -31,10 +31,10 @@ pub(crate) async fn only_the_owner_makes_deletions_final(store: Store) {
     let source = held.source.clone();
     let old = world.object("deleted long ago").await;
     held.deleted("old", &old, "deleted long ago", world.clock.now() - WEEK * 2).await;
-    // Not asked to.
+    // Without the option.
     let report = world.try_collect(false, false, WEEK).await.unwrap();
     assert_eq!((report.tombstones.left, report.tombstones.given_up), (1, 0), "{report:?}");
-    // A run is under way: its owner is not shut out.
+    // A run is under way, and its owner must not be fenced out.
     held.run(Phase::Dispatching, world.clock.now()).await;
     let report = world.collect().await;
     assert_eq!((report.tombstones.left, report.tombstones.given_up), (1, 0), "{report:?}");
@@ -44,7 +44,7 @@ pub(crate) async fn only_the_owner_makes_deletions_final(store: Store) {
     held.close().await;
 }
 
-/// A pack of thirty, of which every tenth is held, and one of those is deleted.
+/// A pack of thirty members, of which every tenth is stored; one of those is deleted.
 async fn mostly_dead(world: &World, held: &Held) -> (Vec<String>, Vec<Location>) {
     let contents: Vec<String> = (0..30).map(|n| format!("{n}").repeat(400)).collect();
     let texts: Vec<&str> = contents.iter().map(String::as_str).collect();
@@ -84,7 +84,7 @@ pub(crate) async fn a_pack_that_is_mostly_dead_is_rewritten_and_goes_later(store
     assert_eq!(packs.len(), 1);
     assert_eq!(world.record(&source, "healthy").await.bitstream.unwrap().location, healthy[0]);
 
-    // Nothing points into it, and its time has not passed.
+    // It has no references, but its retention is not over.
     world.clock.advance(WEEK - SignedDuration::from_hours(1));
     let report = world.try_collect(false, false, WEEK).await.unwrap();
     assert_eq!((report.packs.young.objects, report.packs.removed.objects), (1, 0), "{report:?}");
@@ -96,11 +96,11 @@ pub(crate) async fn a_pack_that_is_mostly_dead_is_rewritten_and_goes_later(store
         let held = world.record(&source, &format!("{n}")).await.bitstream.unwrap();
         assert_eq!(world.store.read_verified(&held).await.unwrap(), contents[n]);
     }
-    // What was rewritten is not mostly dead, small as its members are.
+    // The new pack is not sparse, although its members are small.
     assert_eq!(world.try_collect(true, true, WEEK * 9).await.unwrap().rewritten.packs, 0);
 }
 
-/// A clock that is an hour further each time it is asked.
+/// A clock that advances by an hour with each read.
 #[derive(Debug)]
 struct Hourly(ManualClock);
 

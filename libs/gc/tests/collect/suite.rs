@@ -1,4 +1,4 @@
-//! What goes and what stays.
+//! What is removed and what stays.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use store::{Key, PackageHead, Store};
 
 use crate::world::{Held, WEEK, World, listing, stored, uri};
 
-/// A package in work, or one that is not.
+/// A package record in this state.
 pub(crate) fn package(seq: u64, state: PackageState) -> PackageRecord {
     PackageRecord {
         seq: Seq::new(seq),
@@ -53,7 +53,7 @@ pub(crate) fn problem(candidate: &Location, content: &str) -> ProblemRecord {
     }
 }
 
-/// Fills a store with everything that a record can point to, and gives the keys of it.
+/// Fills a store with everything that a record can point to, and returns the keys of it.
 async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
     let source = &held.source;
     let object = world.object("held as an object").await;
@@ -116,7 +116,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
     keys.chain([Key::Source(held.source.clone()).to_string()]).collect()
 }
 
-/// Fills a store with what nothing points to: one of each kind.
+/// Fills a store with garbage: one of each kind.
 async fn fill_with_garbage(world: &World, held: &Held) {
     world.object("an orphan").await;
     world.pack(&held.source, &["an orphan in a pack"]).await;
@@ -188,7 +188,7 @@ pub(crate) async fn with_an_unreadable_catalog_nothing_goes(store: Store) {
     fill_with_garbage(&world, &one).await;
     one.close().await;
     two.close().await;
-    // Its manifests are all there is to say what lies where.
+    // Without its manifests, the catalog cannot be read.
     let manifests = object_store::path::Path::from("catalogs/two/manifest");
     let objects = world.store.object_store();
     let listed: Vec<_> = futures::TryStreamExt::try_collect(objects.list(Some(&manifests))).await.unwrap();
@@ -205,7 +205,7 @@ pub(crate) async fn with_an_unreadable_catalog_nothing_goes(store: Store) {
     for meta in &listed {
         objects.delete(&meta.location).await.unwrap();
     }
-    // Not even a catalog any more: only the note says that there was one.
+    // There is no catalog any more. Only the marker says that there was one.
     let error = world.try_collect(false, true, WEEK).await.unwrap_err();
     assert!(matches!(error, GcError::Unreadable { .. }), "{error:?}");
     assert_eq!(world.keys().await, before);
@@ -222,7 +222,7 @@ pub(crate) async fn without_any_catalog_nothing_goes(store: Store) {
 pub(crate) async fn uploads_that_nobody_goes_on_with_are_forgotten(store: Store) {
     let world = World::new(store);
     let held = world.source("one").await;
-    // Eight MiB and a bit: a part, and a tail behind it.
+    // Slightly more than eight MiB: a part, and a tail behind it.
     let body = vec![7_u8; 8 * 1024 * 1024 + 10];
     for seq in [6, 7, 8, 9] {
         let upload = world.store.package_upload(&held.source, Seq::new(seq), &[], 1 << 30).await;
@@ -230,7 +230,7 @@ pub(crate) async fn uploads_that_nobody_goes_on_with_are_forgotten(store: Store)
         upload.begin(PackageHead::default()).await.unwrap();
         upload.append(body.clone().into()).await.unwrap();
         match seq {
-            // Whole, and nobody has settled it.
+            // Complete, but its outcome was not settled.
             9 => drop(upload.finish().await.unwrap()),
             _ => drop(upload.keep().await.unwrap()),
         }
@@ -247,7 +247,7 @@ pub(crate) async fn uploads_that_nobody_goes_on_with_are_forgotten(store: Store)
     let report = world.collect().await;
     assert_eq!((report.uploads.removed.objects, report.uploads.in_use.objects), (2, 5), "{report:?}");
     assert_eq!((report.packages.removed.objects, report.packages.in_use.objects), (0, 1), "{report:?}");
-    // The one that is wanted goes on where it stopped, and the one that is whole is found.
+    // The upload that is needed resumes where it stopped, and the complete one is found.
     let one = crate::world::id("one");
     let upload = |seq| world.store.package_upload(&one, Seq::new(seq), &[], 1 << 30);
     for seq in [6, 8] {

@@ -1,4 +1,4 @@
-//! A store with a few Sources, and a clock that is moved instead of waiting.
+//! A store with a few Sources, and a clock that tests advance.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use model::{
 };
 use store::{Key, PackBuilder, PackLimits, PackMember, SourceNote, Store};
 
-/// The retention time of most cases.
+/// The retention of most cases.
 pub(crate) const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// How far the clock of most cases stands ahead of all that was stored.
+/// How far most cases advance the clock after all was stored.
 pub(crate) const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 pub(crate) struct World {
@@ -23,7 +23,7 @@ pub(crate) struct World {
     pub(crate) clock: ManualClock,
 }
 
-/// A Source with its catalog open to be written.
+/// A Source with its catalog open for writing.
 pub(crate) struct Held {
     pub(crate) source: SourceId,
     pub(crate) catalog: Catalog,
@@ -38,7 +38,7 @@ pub(crate) fn uri(name: &str) -> ResourceUri {
 }
 
 impl World {
-    /// All that is put into it will be a month old.
+    /// Everything that is stored in it will be a month old.
     pub(crate) fn new(store: Store) -> Self {
         Self { store, clock: ManualClock::new(Timestamp::now() + MONTH) }
     }
@@ -65,7 +65,7 @@ impl World {
         Box::pin(collect(&self.store, &Options { keep_for, dry_run, as_owner }, &self.clock)).await
     }
 
-    /// Keys of all objects but those of the catalogs.
+    /// Keys of all objects except those of the catalogs.
     pub(crate) async fn keys(&self) -> BTreeSet<String> {
         let listed = self.store.object_store().list(None).map_ok(|meta| meta.location.to_string());
         let ours = |key: &String| {
@@ -102,7 +102,7 @@ impl World {
         self.store.put_pack(&builder.finish().unwrap()).await.unwrap()
     }
 
-    /// A package, or something beside one.
+    /// A package, or an index of one.
     pub(crate) async fn package(&self, source: &SourceId, content: &str) -> (PackageId, Location) {
         let package = PackageId::fresh();
         let mut spool = self.store.spool(Hasher::new([])).await.unwrap();
@@ -118,7 +118,7 @@ impl World {
         (package, location)
     }
 
-    /// What a Source's catalog says of a resource.
+    /// The record of a resource in a Source's catalog.
     pub(crate) async fn record(&self, source: &SourceId, name: &str) -> ResourceRecord {
         let path = Key::Catalog(source.clone()).to_string();
         let opened = CatalogReader::open(self.store.object_store(), &path, CatalogConfig::default()).await;
@@ -155,7 +155,7 @@ impl Held {
         self.catalog.commit(batch).await.unwrap();
     }
 
-    /// A resource that is held.
+    /// A stored resource.
     pub(crate) async fn holds(&self, name: &str, location: &Location, content: &str) {
         let record = present(location, content);
         self.commit(|batch| batch.put_resource(&uri(name), &record)).await;

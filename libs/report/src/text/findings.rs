@@ -1,4 +1,4 @@
-//! The findings, each with where, how often, and what to change.
+//! The findings, each with places, frequency, and advice.
 
 use model::counted;
 use resourcesync::Force;

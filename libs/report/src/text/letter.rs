@@ -1,4 +1,4 @@
-//! What the operator of the harvester may send to the owner of a Source whose bot defence does not let it in.
+//! A message that the operator of the harvester may send to the operator of a Source whose bot defence blocks it.
 
 use super::page::Page;
 use crate::card::ToLetIn;

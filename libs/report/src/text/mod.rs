@@ -12,8 +12,9 @@ use crate::card::ReportCard;
 use page::Page;
 
 impl ReportCard {
-    /// The card as plain text: lines of at most 100 columns, sections with headings, advice in sentences. Names neither paths
-    /// nor credentials. URIs that are longer than a line lose their middle; [`ReportCard::serialize`](serde::Serialize) keeps them.
+    /// The card as plain text: lines of at most 100 columns, sections with headings, advice in sentences. It contains
+    /// neither paths nor credentials. URIs that are longer than a line lose their middle;
+    /// [`ReportCard::serialize`](serde::Serialize) keeps them.
     pub fn text(&self) -> String {
         let mut page = Page::default();
         page.title("Report on a ResourceSync Source");

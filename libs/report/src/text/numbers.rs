@@ -1,13 +1,13 @@
-//! Counts as people read them.
+//! Formats counts.
 
 use model::count;
 
-/// How often something was met.
+/// How often something was found.
 pub(super) fn times(n: u64) -> String {
     if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
 }
 
-/// A part of a whole, with its share in percent. Only all of it is 100 %, and only none of it 0 %.
+/// A part of a whole, with its share in percent. Only the whole is 100 %, and only nothing is 0 %.
 pub(super) fn share(part: u64, whole: u64) -> String {
     let percent = match (part, whole) {
         (_, 0) => return count(part),

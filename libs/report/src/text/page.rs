@@ -2,10 +2,10 @@
 
 use model::{displayed, displayed_lines};
 
-/// The most columns of a line: what mail programs leave alone.
+/// The most columns of a line. Mail programs leave such lines unchanged.
 pub(crate) const COLUMNS: usize = 100;
 
-/// A text under way.
+/// A text under construction.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 
@@ -15,7 +15,7 @@ impl Page {
         self.underlined(text, '=');
     }
 
-    /// A heading with space before it.
+    /// A heading after an empty line.
     pub(super) fn heading(&mut self, text: &str) {
         self.blank();
         self.underlined(text, '-');
@@ -31,7 +31,7 @@ impl Page {
         self.hanging(indent, indent, text);
     }
 
-    /// Sentences whose further lines stand more to the right, as after a number or a name.
+    /// Sentences with a hanging indent, as after a number or a name.
     pub(super) fn hanging(&mut self, first: usize, others: usize, text: &str) {
         let mut line = " ".repeat(first);
         let mut is_empty = true;
@@ -51,13 +51,13 @@ impl Page {
         self.line(&line);
     }
 
-    /// One line that is not broken: what is too long loses its middle.
+    /// One line without a break. If it is too long, it loses its middle.
     pub(super) fn whole(&mut self, indent: usize, text: &str) {
         let line = format!("{}{}", " ".repeat(indent), shortened(&displayed(text), COLUMNS - indent));
         self.line(&line);
     }
 
-    /// A name and what it stands for, in two columns.
+    /// A name and its value, in two columns.
     pub(super) fn pair(&mut self, name: &str, value: &str) {
         const NAMES: usize = 20;
         self.whole(2, &format!("{name:NAMES$}{value}"));

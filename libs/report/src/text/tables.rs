@@ -1,4 +1,4 @@
-//! The rest of the card: what there is, and what became of it.
+//! The rest of the card: sets, documents, coverage, fixity and problems.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::numbers::{share, times};
 use super::page::Page;
 use crate::card::{Coverage, Document, Fixity, ProblemGroup, ReportCard, Set};
 
-/// Documents shown in the text; the object has more of them.
+/// The most documents in the text. The object has more of them.
 const DOCUMENTS: usize = 20;
 
 pub(super) fn sets(page: &mut Page, sets: &[Set]) {
