@@ -1,8 +1,8 @@
 //! Rewrites sparse packs: their live members move into new packs. The old packs are removed when no reader can be
 //! reading them any more.
 //!
-//! The new pack is stored and read back before a record points into it, and the old one stays until a later collection
-//! finds no record that does.
+//! The new pack is stored and read back before a record points into it. The old one stays until a later collection
+//! finds no record that points into it.
 
 use std::collections::HashSet;
 

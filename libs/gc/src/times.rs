@@ -31,8 +31,8 @@ impl Times {
         before(self.began, self.keep_for)
     }
 
-    /// Anything stored since this time is within the retention. If a run or a job that began then is not finished, its
-    /// start counts: its results may be settled late, so none of them is old.
+    /// Anything stored since this time is within the retention. If a run or a job is not finished, its start counts.
+    /// Its results may be settled late, so none of them is old.
     pub(crate) fn young_since(&self, unfinished: Option<Timestamp>) -> Timestamp {
         let young = before(self.retained_since(), RESOLUTION);
         match unfinished {

@@ -40,8 +40,8 @@ pub(crate) fn coverage(mut told: Vec<Told>) -> Option<ChangeCoverage> {
     Some(found)
 }
 
-/// Whether there certainly is time in between. A timestamp is only a lower bound: an `until` of 23:59:59 may mean all
-/// of that second, and a date without a time all of that day.
+/// Whether there certainly is time in between. A timestamp is only a lower bound. An `until` of 23:59:59 may mean all
+/// of that second. A date without a time may mean all of that day.
 fn is_gap(until: Timestamp, from: Timestamp) -> bool {
     let width = until.duration_until(from);
     let are_dates = [until, from].iter().all(|time| time.as_nanosecond() % DAY.as_nanos() == 0);

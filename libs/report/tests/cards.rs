@@ -1,5 +1,5 @@
-//! Complete cards of small Sources, as text and as JSON. This test writes the files: `WRITE_CARDS=1 cargo test -p
-//! report --test cards`.
+//! Complete cards of small Sources, as text and as JSON. This test writes the files:
+//! `WRITE_CARDS=1 cargo test -p report --test cards`.
 #![allow(missing_docs)]
 
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use crate::{
 const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
     Refusals are problems (RFC 9457), lists come in pages.";
 
-/// The status for a request that is refused before its head is read. Such a response has no body.
+/// The status for a head that is too long. The server refuses it before a handler runs, so the response has no body.
 const TOO_LONG: &str = "431";
 
 #[derive(utoipa::OpenApi)]

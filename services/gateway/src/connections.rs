@@ -1,5 +1,5 @@
-//! Connections to the gateway's port: a bounded number, each served by its own task with small buffers and a time limit
-//! for the head of each request.
+//! Connections to the gateway's port. Their number is bounded. Each is served by its own task with small buffers, and
+//! with a time limit for the head of each request.
 
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;

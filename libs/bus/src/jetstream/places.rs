@@ -254,7 +254,7 @@ fn handed_out(info: &consumer::Info) -> usize {
 }
 
 /// The consumer's configuration, lowered by the acquired permits. If nothing is left, the consumer is paused until the
-/// last permit would have expired, because the server reads a limit of 0 as its default of 1,000.
+/// last permit would have expired. The server would read a limit of 0 as its default of 1,000.
 fn lowered(config: consumer::pull::Config, places: &[DateTime]) -> consumer::pull::Config {
     let taken = i64::try_from(places.len()).unwrap_or(i64::MAX);
     if taken < config.max_ack_pending {

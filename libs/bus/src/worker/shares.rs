@@ -28,7 +28,7 @@ pub struct Shares {
 
 impl Shares {
     /// At most `each` messages of one Source are in work at a time. A message that has waited `patience` for its share
-    /// goes to `give_back` instead of the handler, because it takes a slot of its queue that other messages may need.
+    /// goes to `give_back` instead of the handler. It takes a slot of its queue that other messages may need.
     pub fn new<G, F>(each: usize, patience: Duration, give_back: G) -> Self
     where
         G: Fn(Message) -> F + Send + Sync + 'static,

@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::MemberId;
 
-/// The member that a Source belongs to, by rendezvous hashing: each pair of a member and a Source gets a hash, and the
-/// member with the highest one has the Source. All processes that know the same members agree without communication.
+/// The member that a Source belongs to, by rendezvous hashing. Each pair of a member and a Source gets a hash, and the
+/// member with the highest hash has the Source. All processes that know the same members agree without communication.
 /// The Sources spread evenly, and when a member joins or leaves, only its own Sources move. `None` where there are no
 /// members.
 pub fn assign<'a>(

@@ -11,10 +11,10 @@
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
 //! The operator takes the first three steps, without waiting for an owner. The owner takes the others and names its
-//! tenure: if another owner took the run over meanwhile, the step is refused. A cancelling cannot be undone. A step
-//! that ends a run in the state that it already has is not refused, because the response to the first attempt may have
-//! been lost. A later tenure may fail a run without having started it: an owner that cannot carry out a cancelling must
-//! be able to report that.
+//! tenure: if another owner took the run over meanwhile, the step is refused. A cancelling cannot be undone. A step to
+//! the final state that a run already has is not refused. The response to the first attempt may have been lost. A later
+//! tenure may fail a run without having started it: an owner that cannot carry out a cancelling must be able to report
+//! that.
 
 use jiff::Timestamp;
 use model::{RunId, SourceId};

@@ -107,8 +107,8 @@ impl Schedule {
         }
     }
 
-    /// The first time after `after` at which the Source is due. Missed times do not add up: with the start of the last
-    /// run as `after`, the result is one time in the past, and so the Source runs once.
+    /// The first time after `after` at which the Source is due. Missed times do not add up. With the start of the last
+    /// run as `after`, the result is one time in the past, so the Source runs once.
     ///
     /// # Errors
     /// [`ScheduleError`], as [`check`](Self::check) does.

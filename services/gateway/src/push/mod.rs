@@ -41,7 +41,7 @@ const PATH: &str = "/push/{subscription}/{part}";
 const AT_A_TIME_EACH: usize = 8;
 
 /// The most copies of a payload in memory while it is queued: as received, as text, as sent, and within a serialized
-/// message, whose buffer doubles when it is full.
+/// message. The buffer of that message doubles when it is full.
 const COPIES: usize = 6;
 
 /// Limits of the callbacks.
