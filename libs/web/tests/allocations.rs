@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use url::Url;
 use web::{Client, GetRequest};
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 const BODY: usize = 2048;

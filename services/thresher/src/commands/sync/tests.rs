@@ -1,9 +1,9 @@
 //! Harvests over a bus that does harm, with the very stages of a laptop.
 
-#[path = "../../../tests/common/dump.rs"]
+#[path = "../../../tests/it/common/dump.rs"]
 #[allow(dead_code, reason = "builders of which these tests use a part")]
 mod dump;
-#[path = "../../../tests/common/site.rs"]
+#[path = "../../../tests/it/common/site.rs"]
 #[allow(dead_code, reason = "builders of which these tests use a part")]
 mod site;
 mod tars;

@@ -1,0 +1,7 @@
+//! The tests of the fetcher.
+#![allow(missing_docs)]
+
+mod common;
+mod jobs;
+mod packages;
+mod ranges;

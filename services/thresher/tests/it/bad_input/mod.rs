@@ -1,0 +1,20 @@
+//! Whatever a Source or an operator does wrong: one clear line, the right exit status, and nothing held is lost.
+
+mod documents;
+mod full_disk;
+mod no_source;
+mod resources;
+mod usage;
+
+use testkit::source::{Size, SourceSpec};
+
+/// Words that tell a person what to do.
+const CHECK: &[&str] = &["check", "give", "is it", "try", "look", "ask"];
+const AGAIN: &[&str] = &["again", "retry", "retries"];
+const OVER_HTTP: &[&str] = &["over http", "give", "check"];
+
+const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
+
+fn small(resources: u64) -> SourceSpec {
+    SourceSpec::default().resources(resources).size(Size::Range(1, 600))
+}

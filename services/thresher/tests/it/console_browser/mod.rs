@@ -1,0 +1,140 @@
+//! The console in a browser, before a fleet that really harvests.
+
+mod browser;
+
+use crate::common::api::{ADMIN, Api, OPERATE, READ, fleet};
+use crate::common::{Fleet, source};
+use browser::Browser;
+use testkit::source::{Fault, SourceSpec};
+
+/// The name of the one Source.
+async fn source_name(api: &Api) -> String {
+    let sources = api.get("/v1/sources").await.json();
+    sources["items"][0]["id"].as_str().expect("the Source").to_owned()
+}
+
+/// The Source added and harvested once: the path of its page.
+async fn harvested(fleet: &Fleet, api: &Api, url: &str) -> String {
+    fleet.add(url, &[]);
+    fleet.harvest(url).await;
+    format!("/console/sources/{}", source_name(api).await)
+}
+
+#[tokio::test]
+async fn a_source_is_submitted_watched_and_done() {
+    let source = source(SourceSpec::default().resources(120)).await;
+    let (_fleet, _all, api) = fleet().await;
+    let browser = Browser::start(&api.base).await;
+    browser.open("/console").await;
+    browser.is_accessible().await;
+    browser.sign_in("some other long token").await;
+    browser.says("This token is not known here").await;
+    browser.is_accessible().await;
+    assert_eq!(browser.place().await, "/console/sign-in");
+    browser.sign_in(ADMIN).await;
+    browser.says("There is no such Source.").await;
+
+    browser.open("/console/add").await;
+    browser.is_accessible().await;
+    browser.write("The way in", &source.well_known()).await;
+    browser.choose("at an interval").await;
+    browser.press("Show what would be added").await;
+    browser.says("the time between runs cannot be read").await;
+    browser.is_accessible().await;
+    browser.write("Time between runs", "6h").await;
+    browser.press("Show what would be added").await;
+    browser.says("Nothing is stored yet.").await;
+    // What a scheduler finds out comes by itself.
+    browser.says("found out with").await;
+    browser.says("resourcelist").await;
+    browser.is_accessible().await;
+    browser.press("Add it").await;
+    browser.says("How far it is").await;
+    // Nobody looks again by hand: the page does.
+    browser.says("finished, in step").await;
+    browser.is_accessible().await;
+    for path in [browser.place().await.split_once("/runs/").unwrap().0.to_owned(), "/console".to_owned()] {
+        browser.open(&path).await;
+        browser.says("in step").await;
+        browser.is_accessible().await;
+    }
+    browser.follow(&source_name(&api).await).await;
+    browser.follow("Change what is wanted").await;
+    browser.is_accessible().await;
+    browser.write("Time between runs", "12h").await;
+    browser.press("Change it").await;
+    browser.says("every 12 h").await;
+    browser.end().await;
+}
+
+#[tokio::test]
+async fn a_problem_is_seen_tried_again_and_healed() {
+    let source = source(SourceSpec::default().resources(12)).await;
+    source.set_fault(4, Fault::status(404));
+    let (fleet, _all, api) = fleet().await;
+    let at = harvested(&fleet, &api, &source.well_known()).await;
+    let browser = Browser::start(&api.base).await;
+    browser.sign_in(OPERATE).await;
+    browser.says("has problems").await;
+    browser.is_accessible().await;
+    browser.open(&format!("{at}/problems")).await;
+    browser.says(&source.resource_uri(4)).await;
+    browser.is_accessible().await;
+    browser.follow(&source.resource_uri(4)).await;
+    browser.says("What happened to it").await;
+    browser.says("problem (http-client-error)").await;
+    browser.is_accessible().await;
+
+    source.clear_faults();
+    browser.open(&format!("{at}/problems")).await;
+    browser.press("Try again").await;
+    browser.says("It is written down.").await;
+    browser.is_accessible().await;
+    browser.press("Ask for a run now").await;
+    browser.says("finished, in step").await;
+    browser.open(&format!("{at}/resources")).await;
+    browser.is_accessible().await;
+    browser.open(&format!("{at}/report")).await;
+    browser.says("What to change").await;
+    browser.is_accessible().await;
+    browser.end().await;
+}
+
+#[tokio::test]
+async fn pages_are_read_and_forms_are_sent_without_javascript() {
+    let source = source(SourceSpec::default().resources(60)).await;
+    let (fleet, _all, api) = fleet().await;
+    let at = harvested(&fleet, &api, &source.well_known()).await;
+    let browser = Browser::with(&api.base, false).await;
+    browser.sign_in(READ).await;
+    browser.says("in step").await;
+    browser.open(&at).await;
+    browser.says("How it stands").await;
+    browser.says("Throughput").await;
+    assert!(!browser.runs_scripts().await);
+    browser.open(&format!("{at}/resources")).await;
+    browser.says("50 on this page").await;
+    browser.follow("Next page").await;
+    browser.says("10 on this page").await;
+    browser.write("The story of the URI", &source.resource_uri(7)).await;
+    browser.press("Explain").await;
+    browser.says("stored and verified").await;
+    browser.open(&format!("{at}/problems")).await;
+    browser.says("There is none.").await;
+
+    // The same browser, with a token that may do something.
+    browser.page.delete_all_cookies().await.unwrap();
+    browser.sign_in(OPERATE).await;
+    // Whoever leaves before the answer is here is not signed in.
+    browser.says("in step").await;
+    browser.open(&at).await;
+    browser.press("Ask for a run").await;
+    browser.says("What was asked for").await;
+    testkit::waiting::found("the run is over, by looking again", async || {
+        browser.open(&at).await;
+        let page = browser.page.source().await.ok()?;
+        (page.matches("finished, in step").count() == 2).then_some(())
+    })
+    .await;
+    browser.end().await;
+}

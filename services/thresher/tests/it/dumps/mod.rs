@@ -1,0 +1,14 @@
+//! Dumps: packages are received, opened and adopted, and what is held is what a harvest by lists would hold.
+
+mod case;
+mod choose;
+mod copies;
+mod fleet;
+mod harvest;
+mod receive;
+mod show;
+mod weigh;
+
+const AT: &str = "2026-01-01T00:00:00Z";
+const DUMP: &str = "capability=\"resourcedump\" at=\"2026-01-01T00:00:00Z\"";
+const CHANGES: &str = "capability=\"changedump\" from=\"2026-01-01T00:00:00Z\"";

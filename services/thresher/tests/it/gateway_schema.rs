@@ -1,0 +1,114 @@
+//! The operator's HTTP API, held against its own description by somebody else's software: Schemathesis (PyPI).
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+
+use crate::common::api::{ADMIN, Api};
+use crate::common::{Fleet, Service, source};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use testkit::servers::{NatsFixture, S3Fixture, Venv};
+use testkit::source::{Fault, SimulatedSource, SourceSpec};
+
+/// No server error, and no answer outside the description: of status, type, headers and body.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
+                      response_schema_conformance";
+
+/// Lets Schemathesis ask for all that is described, with `parameters` where they are named and with what it makes up elsewhere.
+async fn hold_against_the_description(api: &Api, parameters: &str, options: &[&str]) {
+    let folder = tempfile::TempDir::with_prefix("schemathesis-").unwrap();
+    // Plans that nobody makes are not waited for.
+    let settings = format!("[parameters]\n\"query.wait_seconds\" = 0\n{parameters}");
+    std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
+    let mut command =
+        Command::new(Venv::schemathesis().expect("its virtual environment").program("schemathesis"));
+    command.current_dir(folder.path()).args(["run", &format!("{}/v1/openapi.json", api.base)]);
+    command.args([
+        "--header",
+        &format!("Authorization: Bearer {ADMIN}"),
+        "--checks",
+        CHECKS,
+        "--seed",
+        "1",
+        "--no-color",
+    ]);
+    command.args([
+        "--phases",
+        "examples,coverage,fuzzing",
+        "--max-examples",
+        "15",
+        "--generation-deterministic",
+    ]);
+    command.args(["--continue-on-failure", "--suppress-health-check", "all"]).args(options);
+    let ended = tokio::task::spawn_blocking(move || command.output().expect("it runs")).await.unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(said.contains("passed"), "it has tested something: {said}");
+}
+
+/// What was harvested, as the API knows it; nobody harvests any more.
+async fn harvested(fleet: &Fleet, source: &SimulatedSource) -> (Service, Api, Value) {
+    let all = fleet.start(&[], "");
+    fleet.add(&source.well_known(), &[]);
+    fleet.harvest(&source.well_known()).await.exits(1);
+    // From now on nobody harvests the Sources that are made up, nor takes up what is said of this one.
+    assert_eq!(all.terminate().await, Some(0));
+    // Nobody makes plans either, so that no answer has to wait for one.
+    let settings = fleet.gateway().replace("gateway: {", "gateway: {plan_wait_seconds: 0, ");
+    let alone = fleet.start(&["gateway"], &settings);
+    let api = Api::of(&alone).await;
+    let runs = api.get("/v1/runs").await.is(StatusCode::OK).json();
+    let run = runs["items"][0].clone();
+    assert_eq!(run["state"], "finished", "{runs}");
+    (alone, api, run)
+}
+
+#[tokio::test]
+async fn every_answer_is_one_that_the_description_tells_of() {
+    let source = source(SourceSpec::default().resources(12)).await;
+    source.set_fault(3, Fault::status(404));
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    let (_gateway, api, _) = harvested(&fleet, &source).await;
+    hold_against_the_description(&api, "", &[]).await;
+}
+
+#[tokio::test]
+async fn every_answer_about_what_was_harvested_is_one_that_the_description_tells_of() {
+    let source = source(SourceSpec::default().resources(12)).await;
+    source.set_fault(3, Fault::status(404));
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    let (gateway, api, run) = harvested(&fleet, &source).await;
+    let parameters = format!(
+        "\"path.source\" = {}\n\"path.run\" = {}\n\"query.uri\" = {}\n",
+        run["source"],
+        run["run"],
+        json!(source.resource_uri(1))
+    );
+    // What was harvested is to stay.
+    hold_against_the_description(&api, &parameters, &["--exclude-method", "DELETE"]).await;
+    let id = run["source"].as_str().unwrap();
+    api.get(&format!("/v1/sources/{id}/problems")).await.is(StatusCode::OK);
+
+    // It has found what it asked for: each of the pages about a Source was answered.
+    let metrics = metrics(&gateway.admin());
+    let description = api.get("/v1/openapi.json").await.is(StatusCode::OK).json();
+    let paths = description["paths"].as_object().unwrap();
+    let about: Vec<&String> =
+        paths.keys().filter(|path| path.contains("{source}") && paths[*path]["get"].is_object()).collect();
+    assert!(about.len() > 4, "{about:?}");
+    for path in about {
+        let line =
+            format!("thresher_gateway_requests_total{{route=\"{path}\",method=\"GET\",status=\"2xx\"}} ");
+        assert!(metrics.contains(&line), "nothing was found at {path}:\n{metrics}");
+    }
+}
+
+/// The metrics of an admin port.
+fn metrics(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}

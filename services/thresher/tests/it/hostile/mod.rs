@@ -1,0 +1,21 @@
+//! What a hostile or broken Source, sender or client may try: each run ends, and what is sent stays data.
+
+mod bodies;
+mod bot_walls;
+mod command_line;
+mod documents;
+mod encodings;
+mod foreign;
+mod gateway;
+mod hints;
+mod lists;
+mod names;
+mod networks;
+mod origins;
+mod our_documents;
+mod privileges;
+mod run_limits;
+mod secrets;
+mod terminal;
+mod threats;
+mod times;

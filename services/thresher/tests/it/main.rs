@@ -1,0 +1,61 @@
+//! The tests of the product as its users meet it: the command line, a fleet, the gateway, real servers.
+//!
+//! One binary, because each one links the whole product. A module is a subject; `cargo nextest run -p thresher gc::` runs one.
+#![allow(missing_docs)]
+
+mod common;
+
+mod abandon;
+mod absent;
+mod apply;
+mod audit;
+mod audit_dumps;
+mod bad_input;
+mod baseline;
+mod changed_again;
+mod chaos;
+mod confused;
+mod console;
+mod console_browser;
+mod demo;
+mod deploy;
+mod discover;
+mod dumps;
+mod export;
+mod fleet;
+mod gaps;
+mod gateway;
+mod gateway_schema;
+mod gc;
+mod hostile;
+mod http_options;
+mod ignored;
+mod incremental;
+mod inspect;
+mod kills;
+mod ldn;
+mod ldn_consumer;
+mod ldn_receiver;
+mod ldn_sender;
+mod manual;
+mod mend;
+mod metrics;
+mod oddities;
+mod operator;
+mod origins;
+mod peers;
+mod plans;
+mod problems;
+mod proof;
+mod push;
+mod push_hostile;
+mod push_kills;
+mod rediscover;
+mod report;
+mod restore;
+mod resume;
+mod s3;
+mod scrub;
+mod stories;
+mod versions;
+mod websub_hub;

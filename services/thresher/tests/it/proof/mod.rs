@@ -1,0 +1,90 @@
+//! What is held is what the Source has, and what is stored is what was verified: every kind of damage is named by `scrub` or by `audit`, and
+//! healed by `--repair`.
+
+mod case;
+mod damage;
+
+use std::collections::BTreeSet;
+
+use crate::common::{Destination, Run};
+use case::Case;
+use damage::Damaged;
+use serde_json::Value;
+use testkit::servers::S3Fixture;
+
+/// The last parts of the URIs that lines of `audit --list` name.
+fn named(lines: &[Value]) -> BTreeSet<&str> {
+    let uris = lines.iter().filter_map(|line| line["uri"].as_str());
+    uris.map(|uri| uri.rsplit('/').next().unwrap_or_default()).collect()
+}
+
+/// The last parts of the URIs of which a scrub says something.
+fn said(run: &Run) -> BTreeSet<&str> {
+    let uris = run.stderr.lines().filter_map(|line| line.split_once(": ")).map(|(uri, _)| uri);
+    uris.map(|uri| uri.rsplit('/').next().unwrap_or_default()).collect()
+}
+
+/// Harms what is held, and has it named and healed. `owner`: what a scrub needs so that it may write.
+async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
+    let case = Case::harvested(copy).await;
+    let scrub = |words: &[&str]| case.copy.run("scrub", &[words, owner].concat());
+    let audit = |words: &[&str]| case.copy.run("audit", &[&[case.url.as_str()], words].concat());
+    scrub(&[]).exits(0);
+    audit(&[]).exits(0);
+
+    let damaged = Damaged::inflict(&case).await;
+    let asked = case.asked();
+    let found = audit(&["--json", "--list"]).exits(1);
+    assert_eq!(named(&found.json_lines()), damaged.seen_by_audit(), "{found}");
+    assert_eq!(found.count("differing"), damaged.seen_by_audit().len() as u64, "{found}");
+    let found = scrub(&["--json"]).exits(1);
+    assert_eq!(said(&found), damaged.seen_by_scrub(), "{found}");
+    assert_eq!((found.count("missing"), found.count("set_aside")), (1, 1), "{found}");
+    // Looking asks for no resource, and what is damaged is served to nobody.
+    assert_eq!(case.asked(), asked);
+    for name in damaged.seen_by_scrub() {
+        case.copy.run("cat", &[&case.uri(name)]).exits(3);
+    }
+
+    let healed = scrub(&["--repair", "--json"]).exits(0);
+    assert_eq!(healed.count("healed"), damaged.seen_by_scrub().len() as u64, "{healed}");
+    // One record is at one with itself and with the store. Only the Source can tell that it is wrong.
+    let found = audit(&["--json", "--list"]).exits(1);
+    assert_eq!(named(&found.json_lines()), damaged.seen_by_audit_alone(), "{found}");
+    let healed = audit(&["--repair", "--json"]).exits(0);
+    assert_eq!(healed.count("healed"), damaged.seen_by_audit_alone().len() as u64, "{healed}");
+
+    scrub(&[]).exits(0);
+    audit(&[]).exits(0);
+    assert_eq!(case.copy.run("problems", &["--json"]).exits(0).stdout, "");
+    case.holds_what_the_source_has();
+    damaged.left_as_it_was(&case).await;
+}
+
+#[tokio::test]
+async fn in_a_directory_every_damage_is_named_and_healed_and_a_second_look_is_clean() {
+    everything_is_named_and_healed(Destination::directory(), &[]).await;
+}
+
+#[tokio::test]
+async fn in_a_bucket_every_damage_is_named_and_healed_and_a_second_look_is_clean() {
+    everything_is_named_and_healed(Destination::s3(&S3Fixture::get().await), &["--as-owner"]).await;
+}
+
+#[tokio::test]
+async fn an_audit_alone_heals_every_record_that_was_edited() {
+    let case = Case::harvested(Destination::directory()).await;
+    let damaged = Damaged::edit_records(&case).await;
+    let words = [&case.url, "--repair", "--json"];
+    let healed = case.copy.run("audit", &words).exits(0);
+    assert_eq!(healed.count("healed"), damaged.seen_by_audit().len() as u64, "{healed}");
+    case.copy.run("audit", &[&case.url]).exits(0);
+    // A place that was shifted is no difference to what the Source declares: the bytes tell.
+    let rest: BTreeSet<&str> =
+        damaged.seen_by_scrub().difference(&damaged.seen_by_audit()).copied().collect();
+    assert!(!rest.is_empty());
+    let found = case.copy.run("scrub", &["--repair", "--json"]).exits(0);
+    assert_eq!(said(&found), rest, "{found}");
+    case.copy.run("scrub", &[]).exits(0);
+    case.holds_what_the_source_has();
+}
