@@ -177,7 +177,7 @@ fn nothing_is_guessed_away(
         }
     }
     let is_left_alone =
-        sync.absent == scheduler::AbsentPolicy::Keep || world.kept_of_dump == Some(world.site.snapshots_at());
+        sync.absent == model::Absent::Keep || world.kept_of_dump == Some(world.site.snapshots_at());
     if !listed || is_left_alone {
         return Ok(());
     }

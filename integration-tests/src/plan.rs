@@ -3,10 +3,10 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use model::Mode;
+use model::{Absent, Mode, Prefer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use scheduler::{AbsentPolicy, Prefer, WindowLimits};
+use scheduler::WindowLimits;
 
 use crate::effects::{Halt, Rates};
 use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
@@ -79,7 +79,7 @@ pub struct Sync {
     /// Lists or dumps.
     pub prefer: Option<Prefer>,
     /// What absence means.
-    pub absent: AbsentPolicy,
+    pub absent: Absent,
     /// The most deletions for absence, in percent.
     pub max_deletes: u8,
     /// What goes wrong between the Source and the process.
@@ -96,7 +96,7 @@ impl Sync {
         Self {
             mode: None,
             prefer: None,
-            absent: AbsentPolicy::Confirm,
+            absent: Absent::Confirm,
             max_deletes: 100,
             http: Vec::new(),
             rates: Rates::default(),
@@ -241,12 +241,7 @@ impl Draw {
     fn sync(&mut self, site: &SiteSpec, trouble: u32) -> Sync {
         let mode = self.of(&[None, None, None, Some(Mode::Baseline), Some(Mode::Incremental)]);
         let prefer = self.of(&[None, None, Some(Prefer::List), Some(Prefer::Dump)]);
-        let absent = self.of(&[
-            AbsentPolicy::Confirm,
-            AbsentPolicy::Confirm,
-            AbsentPolicy::Delete,
-            AbsentPolicy::Keep,
-        ]);
+        let absent = self.of(&[Absent::Confirm, Absent::Confirm, Absent::Delete, Absent::Keep]);
         let max_deletes = self.of(&[10, 50, 100]);
         let mut sync = Sync { mode, prefer, absent, max_deletes, ..Sync::clean() };
         if trouble > 0 && self.one_in(2) {

@@ -10,8 +10,8 @@ use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
-use model::{ResourceUri, SourceId, Terms};
-use scheduler::{AbsentPolicy, HarvestOptions, Parts, Progress, Report, RunLimits};
+use model::{Absent, ResourceUri, SourceId, Terms};
+use scheduler::{HarvestOptions, Parts, Progress, Report, RunLimits};
 use store::{Key, SourceNote, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -163,7 +163,7 @@ impl World {
     }
 
     fn note_kept(&mut self, sync: &Sync) {
-        if sync.absent == AbsentPolicy::Keep && self.site.spec.list_parts == 0 {
+        if sync.absent == Absent::Keep && self.site.spec.list_parts == 0 {
             self.kept_of_dump = Some(self.site.snapshots_at());
         }
     }

@@ -1,8 +1,9 @@
 //! What the simulation found, each as the shortest plan that shows it.
 
+use model::Prefer;
 use std::num::NonZeroUsize;
 
-use scheduler::{Prefer, WindowLimits};
+use scheduler::WindowLimits;
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};

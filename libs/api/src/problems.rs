@@ -16,7 +16,7 @@ use crate::schema::{kind, reason};
 pub struct SourceProblem {
     /// The kind of subject.
     #[schema(schema_with = kind)]
-    pub about: Cow<'static, str>,
+    pub kind: Cow<'static, str>,
     /// The URI of the subject. For an entry, its position in the document; for a message, its ID.
     pub uri: String,
     /// The reason of the failure.
@@ -53,7 +53,7 @@ pub struct ProblemGroup {
     pub reason: ProblemReason,
     /// The kind of subject.
     #[schema(schema_with = kind)]
-    pub about: Cow<'static, str>,
+    pub kind: Cow<'static, str>,
     /// How many problems there are.
     pub count: u64,
     /// When the earliest problem was first seen.
@@ -68,7 +68,7 @@ impl SourceProblem {
     /// Builds the API form of a recorded problem.
     pub fn new(subject: &Subject, record: ProblemRecord) -> Self {
         Self {
-            about: subject.kind().into(),
+            kind: subject.kind().into(),
             uri: subject.uri().to_owned(),
             reason: record.reason,
             message: record.message,
@@ -92,7 +92,7 @@ impl ProblemGroups {
     pub fn count(&mut self, subject: &Subject, record: &ProblemRecord) {
         self.add(ProblemGroup {
             reason: record.reason,
-            about: subject.kind().into(),
+            kind: subject.kind().into(),
             count: 1,
             first_seen: record.first_seen,
             last_seen: record.last_seen,
@@ -102,7 +102,7 @@ impl ProblemGroups {
 
     /// Adds a group that was counted elsewhere, for example for another Source. The first example of a group stays.
     pub fn add(&mut self, more: ProblemGroup) {
-        match self.0.entry((more.reason, more.about.clone())) {
+        match self.0.entry((more.reason, more.kind.clone())) {
             Entry::Vacant(place) => {
                 place.insert(more);
             }
@@ -160,7 +160,7 @@ mod tests {
         let told = groups.iter().map(|group| {
             let second = |at: Timestamp| at.as_second() - 1_700_000_000;
             let seen = (second(group.first_seen), second(group.last_seen));
-            (group.reason, &*group.about, group.count, seen, &*group.example)
+            (group.reason, &*group.kind, group.count, seen, &*group.example)
         });
         assert_eq!(
             told.collect::<Vec<_>>(),

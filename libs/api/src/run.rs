@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use control::{AskedBy, Run as FleetRun, RunMode, RunState, Standing};
+use control::{AskedBy, Run as FleetRun, RunState, Standing};
 use jiff::Timestamp;
-use model::{Counters, RunId, SourceId};
+use model::{Counters, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Schema;

@@ -2,10 +2,8 @@
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
-use control::{
-    Absent, CredentialName, Origins, PollBounds, Prefer, Push, Robots, RunMode, Schedule, SourceSpec,
-};
-use model::Network;
+use control::{CredentialName, PollBounds, Schedule, SourceSpec};
+use model::{Absent, Network, Origins, Prefer, Push, Robots, RunMode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -54,7 +52,7 @@ pub struct Wanted {
     pub max_deletes_percent: u8,
     /// How many kept versions each resource has besides the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<u32>,
+    pub keep_versions: Option<u32>,
     /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
@@ -126,7 +124,7 @@ impl From<Wanted> for SourceSpec {
             prefer: wanted.prefer,
             absent: wanted.absent,
             max_deletes_percent: wanted.max_deletes_percent,
-            history: wanted.history,
+            keep_versions: wanted.keep_versions,
             include: wanted.include,
             exclude: wanted.exclude,
             origins: wanted.origins,
@@ -159,7 +157,7 @@ impl From<&SourceSpec> for Wanted {
             prefer: spec.prefer,
             absent: spec.absent,
             max_deletes_percent: spec.max_deletes_percent,
-            history: spec.history,
+            keep_versions: spec.keep_versions,
             include: spec.include,
             exclude: spec.exclude,
             origins: spec.origins,
@@ -238,7 +236,7 @@ fn push() -> Schema {
 }
 
 fn robots() -> Schema {
-    one_of(&["ignore", "invited", "crawling"])
+    one_of(&["obey", "links-only", "ignore"])
 }
 
 #[cfg(test)]
@@ -258,8 +256,8 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
-            "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
+            "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "largest_bytes": 1_048_576, "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/",

@@ -28,7 +28,7 @@ pub struct About {
     /// With one of these kinds of subjects.
     #[serde(default)]
     #[schema(schema_with = kinds)]
-    pub about: Vec<String>,
+    pub kind: Vec<String>,
     /// All problems.
     #[serde(default)]
     pub all: bool,
@@ -88,7 +88,7 @@ impl Word {
         };
         let all = about.is_empty();
         let WordAbout { uris, prefix, reasons, kinds } = about;
-        let select = About { uris, prefix, reasons, about: kinds, all };
+        let select = About { uris, prefix, reasons, kind: kinds, all };
         Self { id: request.id.to_string(), select, word: word.into(), note, said_at: request.said_at }
     }
 }

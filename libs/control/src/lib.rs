@@ -43,10 +43,7 @@ pub use runs::{
 };
 pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
-pub use sources::{
-    Absent, CredentialName, CredentialNameError, InvalidSource, Origins, Prefer, Push, Robots, RunMode,
-    SourceSpec, Sources,
-};
+pub use sources::{CredentialName, CredentialNameError, InvalidSource, SourceSpec, Sources};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
     Asked, AskedMode, NotAsked, Offered, Received, Subscription, SubscriptionId, SubscriptionIdError,

@@ -8,14 +8,13 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Absent, Asked, AskedBy, AskedMode, Before, Change, Hint, InSync, Kept, LeaseRecord, Member, Offered,
-    Outgoing, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Prefer, Problems, Progress,
-    Reading, Received, Rest, Revision, Robots, Role, Run, RunMode, RunSpec, Schedule, Session, SourceSpec,
-    Step, Stopped, Submission, Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind,
-    WordRequest,
+    Asked, AskedBy, AskedMode, Before, Change, Hint, InSync, Kept, LeaseRecord, Member, Offered, Outgoing,
+    Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Problems, Progress, Reading, Received,
+    Rest, Revision, Role, Run, RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission,
+    Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind, WordRequest,
 };
 use jiff::Timestamp;
-use model::{Phase, ProblemReason, SetId, SourceId};
+use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
 use serde_json::Value;
 use url::Url;
 
@@ -100,17 +99,17 @@ fn sources() {
     full.max_deletes_percent = 5;
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());
-    full.origins = control::Origins::Same;
+    full.origins = model::Origins::Same;
     full.strict = true;
     full.accept_html = true;
     full.concurrency = 2.try_into().unwrap();
     full.requests_per_second = Some(8.try_into().unwrap());
     full.largest_bytes = Some((1 << 30).try_into().unwrap());
-    full.robots = Robots::Crawling;
+    full.robots = Robots::Obey;
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());
     full.allow_networks = vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()];
-    full.push = control::Push::Off;
+    full.push = model::Push::Off;
     full.notify = vec!["https://index.example.com/".parse().unwrap()];
     full.inbox = Some("https://registry.example.com/inbox/".parse().unwrap());
     full.check().unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Lane, RobotsTerm, Terms};
+use model::{Lane, Robots, Terms};
 use serde::Deserialize;
 use service::{SecretRef, Vars};
 use web::{Credential, RobotsPolicy, Secret};
@@ -86,9 +86,9 @@ impl Credentials {
         Ok(web::Terms {
             contact: terms.contact.clone(),
             robots: terms.robots.map(|robots| match robots {
-                RobotsTerm::Ignore => RobotsPolicy::ignore(),
-                RobotsTerm::Invited => RobotsPolicy::invited(),
-                RobotsTerm::Crawling => RobotsPolicy::obey(),
+                Robots::Ignore => RobotsPolicy::ignore(),
+                Robots::LinksOnly => RobotsPolicy::invited(),
+                Robots::Obey => RobotsPolicy::obey(),
             }),
             requests_per_second: terms.requests_per_second,
             credentials: self.named(terms.credential.as_slice())?,

@@ -17,6 +17,7 @@ mod location;
 mod look;
 mod network;
 mod notice;
+mod options;
 mod outcome;
 mod package;
 mod pending;
@@ -51,6 +52,7 @@ pub use location::{Location, Method, RewrittenPack, Span};
 pub use look::{LookRecord, LookedAt, Remark};
 pub use network::{Network, NetworkError};
 pub use notice::Notice;
+pub use options::{Absent, Origins, Prefer, Push, Robots, RunMode};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
@@ -66,7 +68,7 @@ pub use run::{Counters, Mode, Phase, RunRecord};
 pub use set::{CapabilityLink, SetRecord, Untold, Waiting, wait_again};
 pub use site::{registrable_domain, same_site, same_site_hosts};
 pub use standing::Standing;
-pub use terms::{RobotsTerm, Terms};
+pub use terms::Terms;
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};
 pub use version::{Version, Versions};

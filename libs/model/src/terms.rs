@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Lane, Network};
+use crate::{Lane, Network, Robots};
 
 /// What holds for the requests of one Source, as its operator wants it. What is left out is as whoever sends them is configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct Terms {
     pub requests_per_second: Option<NonZeroU32>,
     /// What is made of robots.txt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub robots: Option<RobotsTerm>,
+    pub robots: Option<Robots>,
     /// Whom the Source's operator can turn to, for the `User-Agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
@@ -36,18 +36,6 @@ pub struct Terms {
     /// Whether HTML is taken also where another media type was declared or held before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accept_html: bool,
-}
-
-/// What is made of robots.txt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RobotsTerm {
-    /// Nothing.
-    Ignore,
-    /// Its crawl-delay is kept, and what it disallows where no publication leads.
-    Invited,
-    /// Its crawl-delay is kept, and what it disallows, whatever leads there.
-    Crawling,
 }
 
 impl Terms {

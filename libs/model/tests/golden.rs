@@ -14,8 +14,8 @@ use model::{
     Assurance, Contents, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched,
     FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult,
     Message, Method, Notice, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome,
-    PackageResult, ProblemReason, ResourceUri, RobotsTerm, RunId, Seq, SetId, SourceId, StoredBitstream,
-    Terms, UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
+    PackageResult, ProblemReason, ResourceUri, Robots, RunId, Seq, SetId, SourceId, StoredBitstream, Terms,
+    UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
 };
 use resourcesync::{Capability, Datetime, Metadata};
 
@@ -30,7 +30,7 @@ fn a_fetch_job_is_sent_as_it_is_written_here() {
 fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
     let terms = Terms {
         requests_per_second: NonZeroU32::new(5),
-        robots: Some(RobotsTerm::Crawling),
+        robots: Some(Robots::Obey),
         contact: Some("mailto:harvester@example.org".to_owned()),
         credential: Some("partner-1".to_owned()),
         allow_networks: vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()],

@@ -29,7 +29,7 @@ pub(crate) struct ProblemParams {
     /// Only problems with these reasons, separated by commas.
     pub(crate) reason: Option<String>,
     /// Only problems with these kinds of subject (resource, document, entry, message), separated by commas.
-    pub(crate) about: Option<String>,
+    pub(crate) kind: Option<String>,
     /// Ignored problems instead of open ones.
     #[serde(default)]
     pub(crate) ignored: bool,
@@ -66,10 +66,10 @@ impl Meant {
             text.iter().flat_map(|text| text.split(',')).map(|part| part.trim().to_owned()).collect()
         };
         let reasons = parts(&params.reason).iter().map(|reason| reason.parse()).collect::<Result<_, _>>();
-        let kinds = parts(&params.about);
+        let kinds = parts(&params.kind);
         if let Some(other) = kinds.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
             return Err(Refusal::bad_request(format!(
-                "about is of {}, and {other:?} is none of them",
+                "kind must be one of {}, not {other:?}",
                 Subject::KINDS.join(", ")
             )));
         }
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn unknown_reasons_and_kinds_are_refused_with_those_that_there_are() {
-        let with = |reason: &str, about: &str| {
-            let (reason, about) = (Some(reason.to_owned()), Some(about.to_owned()));
-            Meant::new(&ProblemParams { reason, about, ..ProblemParams::default() })
+        let with = |reason: &str, kind: &str| {
+            let (reason, kind) = (Some(reason.to_owned()), Some(kind.to_owned()));
+            Meant::new(&ProblemParams { reason, kind, ..ProblemParams::default() })
         };
         assert!(with("timeout, dns", "resource,entry").is_ok());
         assert!(with("bored", "resource").is_err());

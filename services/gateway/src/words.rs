@@ -79,15 +79,15 @@ async fn say(
 
 /// Parses a selection of problems.
 fn read(select: About) -> Result<WordAbout, Refusal> {
-    if let Some(other) = select.about.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
+    if let Some(other) = select.kind.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
         let said = format!("{other:?} is none of {}", Subject::KINDS.join(", "));
-        return Err(Refusal::invalid("that is no kind of thing").fields([("select.about", said)]));
+        return Err(Refusal::invalid("that is no kind of thing").fields([("select.kind", said)]));
     }
-    let About { uris, prefix, reasons, about: kinds, all } = select;
+    let About { uris, prefix, reasons, kind: kinds, all } = select;
     let about = WordAbout { uris, prefix, reasons, kinds };
     if about.is_empty() != all {
         let said =
-            "say which problems are meant (uris, prefix, reasons, about), or all of them (all), and not both";
+            "say which problems are meant (uris, prefix, reasons, kind), or all of them (all), and not both";
         return Err(Refusal::invalid(said).fields([("select", said.to_owned())]));
     }
     Ok(about)

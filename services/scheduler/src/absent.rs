@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use catalog::Batch;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Absence, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
+    Absence, Absent, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
     ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why, plural,
 };
 use resourcesync::Capability;
@@ -18,7 +18,6 @@ use crate::absentees::Absentees;
 use crate::beside::{Silence, Unnamed};
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::options::AbsentPolicy;
 use crate::{queue, ways};
 
 /// Records per batch.
@@ -75,7 +74,7 @@ impl Harvest {
     pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
         let is_list = ways::is_baseline(&record.capability);
         let may_be_held = self.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
-        if is_list && may_be_held && self.options.absent != AbsentPolicy::Keep {
+        if is_list && may_be_held && self.options.absent != Absent::Keep {
             // Without disk space for the names, this run concludes nothing from absences.
             let silence = self.has_room().then(|| Silence { is_fresh: true, found: None });
             self.seen.entry(record.set.clone()).or_insert(silence);
@@ -307,9 +306,9 @@ impl Harvest {
     /// Whether the absence is enough to delete a resource: an earlier list, of an earlier time, omitted it too.
     pub(crate) fn is_confirmed(&self, record: &ResourceRecord, at: Option<Timestamp>) -> bool {
         match self.options.absent {
-            AbsentPolicy::Keep => false,
-            AbsentPolicy::Delete => true,
-            AbsentPolicy::Confirm => {
+            Absent::Keep => false,
+            Absent::Delete => true,
+            Absent::Confirm => {
                 let first = record.absent.as_ref().and_then(|absence| absence.at);
                 first.zip(at).is_some_and(|(first, at)| first < at && self.is_news(first, at))
             }

@@ -7,15 +7,15 @@ use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{
-    DocumentRecord, DocumentState, PackageRecord, PackageState, ProblemRecord, SetId, SetRecord, Subject,
-    Waiting, wait_again,
+    Absent, DocumentRecord, DocumentState, PackageRecord, PackageState, ProblemRecord, SetId, SetRecord,
+    Subject, Waiting, wait_again,
 };
 use resourcesync::Capability;
 
 use crate::absent::Lists;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::options::{AbsentPolicy, HarvestOptions};
+use crate::options::HarvestOptions;
 use crate::{queue, ways};
 
 impl Harvest {
@@ -141,13 +141,13 @@ impl Harvest {
     /// Whether a set's lists must be read whole even if the server says that they did not change.
     pub(crate) fn is_uncompared(&self, set: &SetId) -> bool {
         let waiting = self.sets.get(set).and_then(|set| set.waiting);
-        self.options.absent != AbsentPolicy::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
+        self.options.absent != Absent::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
     }
 }
 
 /// Whether a full rescan of a set is due.
 pub(crate) fn is_due(set: &SetRecord, options: &HarvestOptions, now: Timestamp) -> bool {
-    let Some(waiting) = set.waiting.filter(|_| options.absent != AbsentPolicy::Keep) else { return false };
+    let Some(waiting) = set.waiting.filter(|_| options.absent != Absent::Keep) else { return false };
     // The operator has approved what the deletion guard asked for.
     let is_allowed = waiting.guarded_percent.is_some_and(|percent| options.max_deletes_percent > percent);
     is_allowed || waiting.is_due(now)
@@ -196,13 +196,13 @@ mod tests {
             max_deletes_percent,
             ..HarvestOptions::default()
         };
-        let confirm = options(AbsentPolicy::Confirm, 10);
+        let confirm = options(Absent::Confirm, 10);
         assert!(!is_due(&SetRecord::default(), &confirm, at(1_000)));
         assert!(!is_due(&waiting(None), &confirm, at(19)));
         assert!(is_due(&waiting(None), &confirm, at(20)));
-        assert!(!is_due(&waiting(None), &options(AbsentPolicy::Keep, 10), at(1_000)));
+        assert!(!is_due(&waiting(None), &options(Absent::Keep, 10), at(1_000)));
         assert!(!is_due(&waiting(Some(10)), &confirm, at(11)));
-        assert!(is_due(&waiting(Some(10)), &options(AbsentPolicy::Confirm, 100), at(11)));
+        assert!(is_due(&waiting(Some(10)), &options(Absent::Confirm, 100), at(11)));
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Harvest {
         let (has_problems, has_ignored) = problems::look(&catalog).await?;
         let is_audit = options.mode == Some(Mode::Audit);
         // An audit changes no setting.
-        let history = History::open(&catalog, options.history.filter(|_| !is_audit)).await?;
+        let history = History::open(&catalog, options.keep_versions.filter(|_| !is_audit)).await?;
         let fingerprint = options.fingerprint();
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
         if is_audit {

@@ -69,7 +69,7 @@ pub use lag::PushLag;
 pub use limits::RunLimits;
 pub use mend::{Mends, queue_mends};
 pub use missed::Channels;
-pub use options::{AbsentPolicy, Filter, HarvestOptions, Prefer, RetryPolicy, WindowLimits};
+pub use options::{Filter, HarvestOptions, RetryPolicy, WindowLimits};
 pub use progress::{Documents, Progress};
 pub use read::{DocumentError, DocumentStream, Opened, Part, open, read_options};
 pub use restore::{Restored, restore};

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Disposition, Failure, HomeSite, Mode, ProblemReason, Terms};
+use model::{Absent, Disposition, Failure, HomeSite, Mode, Prefer, ProblemReason, Terms};
 use regex::Regex;
 
 use crate::limits::RunLimits;
@@ -35,11 +35,11 @@ pub struct HarvestOptions {
     /// Request limits and identity towards the Source.
     pub terms: Terms,
     /// What to do with absent resources: those that a list no longer contains.
-    pub absent: AbsentPolicy,
+    pub absent: Absent,
     /// Maximum deletions of absent resources in one run, in percent of a set's stored resources.
     pub max_deletes_percent: u8,
     /// Number of earlier versions to keep of each resource; unchanged if the operator sets none.
-    pub history: Option<u32>,
+    pub keep_versions: Option<u32>,
     /// Plan from Change Notifications, and read the Source's documents only if those are not enough.
     pub notified: bool,
     /// The channels by which hubs should report changes.
@@ -67,27 +67,6 @@ impl Default for WindowLimits {
         let positive = |number| NonZeroUsize::new(number).expect("a number that is not 0");
         Self { resources: positive(READ_AHEAD), origins: positive(ORIGINS_AT_A_TIME) }
     }
-}
-
-/// What to read if a Source offers both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prefer {
-    /// Resource Lists and Change Lists, with one request per resource.
-    List,
-    /// Resource Dumps and Change Dumps, with one request per package.
-    Dump,
-}
-
-/// What to do with resources that a Resource List no longer contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AbsentPolicy {
-    /// Delete them when a second list, of a later time, omits them too.
-    #[default]
-    Confirm,
-    /// Delete them when the first list omits them.
-    Delete,
-    /// Keep them.
-    Keep,
 }
 
 /// Which resources to harvest, by URI.
@@ -129,9 +108,9 @@ impl Default for HarvestOptions {
             rediscover: false,
             rediscover_after: Duration::from_secs(3_600),
             terms: Terms::default(),
-            absent: AbsentPolicy::default(),
+            absent: Absent::default(),
             max_deletes_percent: 10,
-            history: None,
+            keep_versions: None,
             notified: false,
             channels: Channels::default(),
             limits: RunLimits::default(),

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use model::{DocumentRecord, Mode, RunId, SetId, SetRecord};
+use model::{DocumentRecord, Mode, Prefer, RunId, SetId, SetRecord};
 use resourcesync::Capability;
 
 use crate::continuity;
-use crate::options::Prefer;
 
 /// The documents of a run, before any index is opened.
 #[derive(Debug, PartialEq, Eq)]

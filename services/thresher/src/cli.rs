@@ -9,19 +9,16 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use url::Url;
 
-pub(crate) use crate::cli_ask::{FleetArgs, HeldArgs, ServerArgs};
+pub(crate) use crate::cli_ask::{FleetArgs, LocationArgs, ServerArgs};
 pub(crate) use crate::cli_fleet::{
-    ApplyArgs, PushArg, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand,
-    WhichArgs,
+    ApplyArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand, WhichArgs,
 };
 pub(crate) use crate::cli_problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use crate::cli_scrub::ScrubArgs;
-pub(crate) use crate::cli_wanted::{
-    AbsentArg, LimitArgs, ModeArg, OriginsArg, PreferArg, RoomArgs, ScopeArgs, WantedArgs,
-};
+pub(crate) use crate::cli_wanted::{ConcurrencyArgs, LimitArgs, ScopeArgs, WantedArgs};
 use crate::http::HttpArgs;
 
-/// Keeps a verified copy of what ResourceSync Sources offer.
+/// Sync ResourceSync Sources into a directory or a bucket, verify every byte, and keep the copy in sync.
 #[derive(Debug, Parser)]
 #[command(name = "thresher", version, about, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -29,7 +26,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Log more: -v what is done, -vv how.
+    /// Log more: -v for progress, -vv for details.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 }
@@ -37,58 +34,58 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bring a copy of a Source in step: the first time all of it, later what has changed.
+    /// Sync a Source into a directory or bucket.
     Sync(SyncArgs),
-    /// Compare what is held with what the Source's documents say, asking for no resource; with --repair, fetch exactly what differs.
+    /// Compare the copy with the Source's lists. With --repair, fetch what differs.
     Audit(AuditArgs),
-    /// Show what a Source offers, without harvesting it.
+    /// Show what a Source offers.
     Discover(DiscoverArgs),
-    /// Estimate what each way of bringing a copy in step would take, and show which one `sync` would go. Harvests nothing.
+    /// Estimate the requests, bytes and time of a sync.
     Plan(PlanArgs),
-    /// Print a ResourceSync document as JSON lines: first the document, then one line an entry, last the summary.
+    /// Print a document or package as JSON lines: the document, its entries, a summary.
     Inspect(InspectArgs),
-    /// List what a harvest holds.
+    /// List resources and their state.
     Ls(LsArgs),
-    /// Write the verified bytes of one resource to standard output.
+    /// Print the verified bytes of a resource.
     Cat(CatArgs),
-    /// Tell the story of one resource, or of a message that was given up: its name instead of a URI.
+    /// Show the history of a resource, or of a dead letter.
     Explain(ExplainArgs),
-    /// List what could not be done, why, and since when.
+    /// List open problems.
     Problems(ProblemsArgs),
-    /// Have problems tried again by the next run, those that were refused for good or are ignored too.
+    /// Retry problems in the next run.
     Retry(RetryArgs),
-    /// Leave problems alone, as long as the Source says the same of what they are about. They stay visible.
+    /// Ignore problems until the Source changes what they are about. They stay visible.
     Ignore(IgnoreArgs),
-    /// Tell whoever runs a Source what to change, and what is listed, held and declared. Needs no network.
+    /// Write a report for the Source's operator. Needs no network.
     Report(ReportArgs),
-    /// Write what is held as files, as a tar, as a table of all that is known, or as a Resource Dump. Needs no network.
+    /// Export files, a tar, JSON lines, Parquet or a Resource Dump. Needs no network.
     Export(ExportArgs),
-    /// Undo the deletion of resources whose bytes are still kept.
+    /// Undo deletions whose bytes are still stored.
     Restore(RestoreArgs),
-    /// Remove what no record points to any more, some time after it was of use. Safe beside harvests, and at any moment to stop.
+    /// Delete unreferenced data after its retention. Safe during syncs, and safe to interrupt.
     Gc(GcArgs),
-    /// Read what is held again, and say what of it is damaged or missing: all, a share a day, or a random sample.
+    /// Find damaged or missing bytes in the store.
     Scrub(ScrubArgs),
-    /// Run all services in this process, over NATS and a shared store.
+    /// Run all services, or some of them, in this process.
     Serve(ServeArgs),
-    /// Add, list or remove the Sources of a fleet.
+    /// Add, list, show or remove the Sources of a fleet.
     #[command(subcommand)]
     Source(SourceCommand),
-    /// Have the Sources of a file harvested: adds those that are new, changes those that differ, deletes none.
+    /// Create or update Sources from a file. Deletes none.
     Apply(ApplyArgs),
-    /// Ask a fleet for runs, and watch, pause, resume, cancel or approve them.
+    /// Start, watch, pause, resume, cancel or approve runs of a fleet.
     #[command(subcommand)]
     Run(RunCommand),
-    /// Harvest a small simulated Source on this machine, and say what happens. Needs no network.
+    /// Harvest a simulated Source on this machine. Needs no network.
     Demo(DemoArgs),
-    /// Print what a shell needs to complete this command line.
+    /// Print the completions of a shell.
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page; with a directory, write one for each command into it.
+    /// Print the manual page, or write one page per command into a directory.
     Man {
-        /// A directory for thresher.1, thresher-sync.1 and all others, such as /usr/local/share/man/man1
+        /// The directory for thresher.1, thresher-sync.1 and the others, such as /usr/local/share/man/man1
         directory: Option<PathBuf>,
     },
 }
@@ -96,36 +93,36 @@ pub(crate) enum Command {
 /// `sync`.
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
-    /// Any way in: a site, a Source Description, a Capability List, or a list itself.
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
     pub(crate) url: Url,
 
-    /// A directory, or s3://bucket/prefix (with the usual AWS_* environment). Default: ./HOST
+    /// The destination: a directory, or s3://bucket/prefix with the usual AWS_* variables. Default: ./HOST
     #[arg(long)]
     pub(crate) into: Option<String>,
 
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
 
-    /// Ask the Source anew what it offers, even if it was asked a short time ago.
+    /// Discover the Source again, even if the cached result is still valid.
     #[arg(long)]
     pub(crate) rediscover: bool,
 
-    /// For how long to go by what the Source offered when it was last asked: 90s, 5min, 1h 30min. What it offers is
-    /// also asked for when a document is not where it should be.
+    /// How long to reuse the result of discovery: 90s, 5min, 1h 30min. A document that has moved triggers discovery
+    /// earlier.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     pub(crate) rediscover_after: Duration,
 
-    /// Lay resources out as files under readable names. Default: files in a directory, none in s3://
+    /// Whether to write resources as plain files too. Default: files in a directory, none in s3://
     #[arg(long, value_enum)]
     pub(crate) view: Option<ViewArg>,
 
     #[command(flatten)]
-    pub(crate) room: RoomArgs,
+    pub(crate) requests: ConcurrencyArgs,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print one JSON object with the result as the last line on standard output.
+    /// Print the result as one JSON object, last on standard output.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -136,18 +133,18 @@ pub(crate) struct SyncArgs {
 /// `audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// The way in that was harvested. May be left out where --into holds one Source.
+    /// The URL that was synced. Optional if --into holds one Source.
     pub(crate) url: Option<Url>,
 
-    /// What is held: a directory, or s3://bucket/prefix. Default: ./HOST; without URL, the directory you are in
+    /// The harvest: a directory, or s3://bucket/prefix. Default: ./HOST; without a URL, the current directory
     #[arg(long)]
     pub(crate) into: Option<String>,
 
-    /// Put right what differs: fetch what is missing, stale or not as declared, and delete what the Source has deleted.
+    /// Fetch what is missing, outdated or mismatched, and delete what the Source deleted.
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// Print each difference, not only the first of each kind.
+    /// Print every difference instead of the first ones of each kind.
     #[arg(long)]
     pub(crate) list: bool,
 
@@ -155,12 +152,12 @@ pub(crate) struct AuditArgs {
     pub(crate) scope: ScopeArgs,
 
     #[command(flatten)]
-    pub(crate) room: RoomArgs,
+    pub(crate) requests: ConcurrencyArgs,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print one JSON object with the result as the last line; with --list, one line for each difference before it.
+    /// Print the result as one JSON object, last on standard output. With --list, one line per difference comes first.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -171,11 +168,11 @@ pub(crate) struct AuditArgs {
 /// `plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Any way in: a site, a Source Description, a Capability List, or a list or dump itself.
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
     pub(crate) url: Url,
 
-    /// The copy that is to be brought in step: a directory, or s3://bucket/prefix. What it holds is not counted. Default, where no gateway is
-    /// named: ./HOST
+    /// The copy to sync: a directory, or s3://bucket/prefix. What it stores already is not counted. Default, unless a
+    /// gateway is named: ./HOST
     #[arg(long, conflicts_with_all = ["server", "profile", "token_file"])]
     pub(crate) into: Option<String>,
 
@@ -186,7 +183,7 @@ pub(crate) struct PlanArgs {
     pub(crate) wanted: WantedArgs,
 
     #[command(flatten)]
-    pub(crate) room: RoomArgs,
+    pub(crate) requests: ConcurrencyArgs,
 
     /// Print one JSON object.
     #[arg(long)]
@@ -196,12 +193,12 @@ pub(crate) struct PlanArgs {
     pub(crate) http: HttpArgs,
 }
 
-/// Whether resources are laid out as files.
+/// Whether resources are written as plain files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewArg {
-    /// As files under readable names.
+    /// Plain files under readable names.
     Files,
-    /// Only in the store.
+    /// No plain files; the store only.
     None,
 }
 
@@ -232,7 +229,7 @@ fn retention(text: &str) -> Result<SignedDuration, String> {
 /// `discover`.
 #[derive(Debug, Args)]
 pub(crate) struct DiscoverArgs {
-    /// Any way in.
+    /// Any URL of the Source.
     pub(crate) url: Url,
     /// Print one JSON object.
     #[arg(long)]
@@ -247,10 +244,10 @@ pub(crate) struct DiscoverArgs {
 pub(crate) struct InspectArgs {
     /// A file, a URL, or - for standard input.
     pub(crate) document: String,
-    /// Refuse what breaks the specification, with line and column.
+    /// Reject deviations from the specification, with line and column.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The largest document or package received from a URL: 500MB, 20GiB.
+    /// The largest document or package to receive from a URL: 500MB, 20GiB.
     #[arg(long, value_name = "BYTES", default_value = "16GiB", value_parser = crate::cli_scrub::bytes)]
     pub(crate) max_size: std::num::NonZeroU64,
 
@@ -258,7 +255,7 @@ pub(crate) struct InspectArgs {
     pub(crate) http: HttpArgs,
 }
 
-/// Where a harvest lies.
+/// Where a harvest is stored.
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
     /// The harvest: a directory, or s3://bucket/prefix.
@@ -270,16 +267,17 @@ pub(crate) struct HarvestArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     #[command(flatten)]
-    pub(crate) held: HeldArgs,
-    /// Only of this Source: the URL it was harvested from, or its name.
+    pub(crate) location: LocationArgs,
+    /// Only this Source: its URL or its ID.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Only URIs that begin with this.
     pub(crate) prefix: Option<String>,
-    /// What was held at this moment, as far as versions of that time are kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
+    /// The state at this time, if versions of that time are kept (sync --keep-versions): 2026-01-31,
+    /// 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -289,13 +287,13 @@ pub(crate) struct LsArgs {
 pub(crate) struct CatArgs {
     #[command(flatten)]
     pub(crate) resource: ResourceArgs,
-    /// As this Source gave it: the URL it was harvested from, or its name. Needed where several hold the resource.
+    /// The copy of this Source: its URL or its ID. Required if several Sources store the resource.
     #[arg(long)]
     pub(crate) source: Option<String>,
-    /// Undo the Content-Encoding (gzip or deflate) that the Source sent the bytes with. Without it they come as they are stored.
+    /// Decode the Content-Encoding (gzip or deflate). Without it, the bytes come as stored.
     #[arg(long)]
     pub(crate) decode: bool,
-    /// The version that was held at this moment, if it is kept (sync --history): 2026-01-31, 2026-01-31T12:00:00Z.
+    /// The version of this time, if it is kept (sync --keep-versions): 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
 }
@@ -312,10 +310,10 @@ pub(crate) struct ResourceArgs {
 /// `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
+    /// The Source: its URL or its ID. Optional if the harvest has one Source.
     pub(crate) source: Option<String>,
     #[command(flatten)]
-    pub(crate) held: HeldArgs,
+    pub(crate) location: LocationArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -324,46 +322,46 @@ pub(crate) struct ReportArgs {
 /// `export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Where to write it: a new or empty directory; a new file for tar and jsonl, or - for standard output. An export that was interrupted
-    /// is gone on with when the same is asked for again.
+    /// The target: a new or empty directory; for tar and jsonl a new file, or - for standard output. The same command
+    /// resumes an interrupted export.
     pub(crate) to: PathBuf,
-    /// What to write.
+    /// The format.
     #[arg(long = "as", value_enum)]
     pub(crate) format: ExportFormat,
-    /// The URL under which a Resource Dump will be served: its documents name the packages by it.
+    /// The URL that a Resource Dump will be served at. Its documents name the packages by it.
     #[arg(long, value_name = "URL", required_if_eq("format", "resourcedump"))]
     pub(crate) base: Option<Url>,
-    /// The Source: the URL it was harvested from, or its name. May be left out where only one lies.
+    /// The Source: its URL or its ID. Optional if the harvest has one Source.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Only URIs that begin with this.
     #[arg(long)]
     pub(crate) prefix: Option<String>,
-    /// Only what was stored (or, in tables, deleted) at this moment or later: 2026-01-31, 2026-01-31T12:00:00Z.
+    /// Only what was stored (in tables: or deleted) at this time or later: 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only what was stored (or, in tables, deleted) before this moment.
+    /// Only what was stored (in tables: or deleted) before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) until: Option<Timestamp>,
-    /// Only of this media type: application/pdf, or text/* for all of a kind. May be given several times.
+    /// Only this media type: application/pdf, or text/*. Repeatable.
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) types: Vec<String>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 }
 
-/// What an export is.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A Resource Dump (RS-33): ZIP packages with their manifests, and the documents that lead to them.
+    /// A Resource Dump: ZIP packages with manifests, and the documents that list them.
     Resourcedump,
-    /// Files under readable names, as in a view.
+    /// Plain files, as in a view.
     Tree,
-    /// A tar of the same.
+    /// The same files as a tar.
     Tar,
-    /// What is known of each resource, deleted ones included: a line of JSON each.
+    /// One JSON line per resource, deleted ones included.
     Jsonl,
-    /// The same as tables of Apache Parquet.
+    /// The same records as Apache Parquet tables.
     Parquet,
 }
 
@@ -382,16 +380,16 @@ pub(crate) struct RestoreArgs {
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
-    /// How long bytes are kept that nothing needs: after they were stored, after a resource let go of them, after its deletion.
+    /// How long unreferenced bytes stay, counted from when they were stored, replaced or deleted.
     #[arg(long, value_name = "TIME", default_value = "7days", value_parser = retention)]
-    pub(crate) keep_for: SignedDuration,
-    /// Say what would go, and change nothing.
+    pub(crate) retention: SignedDuration,
+    /// Print what would be removed; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// In s3://: also make deletions final and rewrite packs that are mostly dead, as is done in a directory. Only while no fleet and
-    /// nobody else harvests into it: a harvest that begins meanwhile is shut out, or shuts this out.
+    /// In s3://: also finish deletions and rewrite sparse packs, as in a directory. Requires exclusive access: stop the
+    /// fleet and all other syncs into this store first.
     #[arg(long)]
-    pub(crate) as_owner: bool,
+    pub(crate) exclusive: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -403,8 +401,8 @@ pub(crate) struct ExplainArgs {
     /// The resource's URI, as the Source writes it.
     pub(crate) uri: String,
     #[command(flatten)]
-    pub(crate) held: HeldArgs,
-    /// Only of this Source: the URL it was harvested from, or its name.
+    pub(crate) location: LocationArgs,
+    /// Only this Source: its URL or its ID.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Print one JSON object.
@@ -415,10 +413,10 @@ pub(crate) struct ExplainArgs {
 /// `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where to put the harvest. Default: a new directory under the system's temporary directory.
+    /// The destination. Default: a new directory under the system's temporary directory.
     #[arg(long)]
     pub(crate) into: Option<String>,
-    /// How many resources the simulated Source has.
+    /// Number of resources of the simulated Source.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub(crate) resources: u64,
 }

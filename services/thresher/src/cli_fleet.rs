@@ -6,21 +6,20 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use control::CredentialName;
 use jiff::SignedDuration;
-use model::Network;
+use model::{Network, Push, Robots, RunMode};
 use url::Url;
 
 use crate::cli_ask::FleetArgs;
-use crate::cli_wanted::{ModeArg, WantedArgs};
-use crate::http::RobotsArg;
+use crate::cli_wanted::WantedArgs;
 
 /// `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The YAML file with the configuration; deploy/config/serve.yaml is an example. Single fields can be set by the
-    /// environment, such as THRESHER_SERVE__STORE__URL.
+    /// The YAML configuration; deploy/config/serve.yaml is an example. Environment variables set single fields, such as
+    /// THRESHER_SERVE__STORE__URL.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Only this service; may be given again for others. Default: all, the gateway only where it is configured.
+    /// Run only this service. Repeatable. Default: all; the gateway only if it is configured
     #[arg(long, value_enum, value_name = "SERVICE")]
     pub(crate) only: Vec<ServiceArg>,
 }
@@ -28,34 +27,34 @@ pub(crate) struct ServeArgs {
 /// A service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServiceArg {
-    /// Owns Sources: discovers, plans, dispatches, settles.
+    /// Discovers, plans, dispatches and settles.
     Scheduler,
-    /// Turns URLs into stored bitstreams.
+    /// Fetches resources and packages.
     Fetcher,
-    /// Turns packages into stored bitstreams.
+    /// Unpacks packages.
     Unpacker,
-    /// Judges stored bitstreams.
+    /// Verifies stored bytes.
     Verifier,
-    /// Serves the operator's HTTP API.
+    /// Serves the HTTP API and the console.
     Gateway,
 }
 
-/// What to do with the fleet's Sources.
+/// Commands for the Sources of a fleet.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SourceCommand {
-    /// Add a Source, or change one. A Source without a schedule is harvested once.
+    /// Add a Source, or replace its spec. A Source without a schedule runs once.
     Add(Box<SourceAddArgs>),
     /// List the Sources.
     Ls {
         #[command(flatten)]
         fleet: FleetArgs,
-        /// Print one JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// Show what is wanted of a Source, as `thresher apply` reads it, and how its notifications stand, if it has any.
+    /// Show the spec of a Source, as `thresher apply` reads it, and its subscriptions.
     Show {
-        /// Its name, or the URL it was added with.
+        /// The Source: its URL or its ID.
         source: String,
         #[command(flatten)]
         fleet: FleetArgs,
@@ -63,9 +62,9 @@ pub(crate) enum SourceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Do not harvest a Source any more. What is held of it stays.
+    /// Remove a Source from the fleet. Its stored data stays.
     Rm {
-        /// Its name, or the URL it was added with.
+        /// The Source: its URL or its ID.
         source: String,
         #[command(flatten)]
         fleet: FleetArgs,
@@ -75,76 +74,65 @@ pub(crate) enum SourceCommand {
 /// `source add`.
 #[derive(Debug, Args)]
 pub(crate) struct SourceAddArgs {
-    /// Any way in: a site, a Source Description, a Capability List, or a list itself.
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
     pub(crate) url: Url,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
-    /// Change the Source if there is one of this URL already.
+    /// Replace the spec if a Source of this URL exists.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Harvest it again and again after this time, such as 6h or 30m.
+    /// Run at this interval, such as 6h or 30m.
     #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "cron")]
     pub(crate) every: Option<SignedDuration>,
-    /// Harvest it at the times of a cron expression of five fields, in UTC.
+    /// Run at the times of a five-field cron expression, in UTC.
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) cron: Option<String>,
-    /// Follow it: look at its changes again and again, the sooner the more there are.
+    /// Follow the Source: poll its changes, more often when there are more.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Do not harvest it by itself for now.
+    /// Add it disabled: no scheduled runs.
     #[arg(long)]
     pub(crate) disabled: bool,
-    /// Only add it: ask for no first run where it has no schedule.
+    /// Do not start the first run of a Source without a schedule.
     #[arg(long)]
     pub(crate) no_run: bool,
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
-    /// Requests open at one of its origins at the same time, of the whole fleet.
+    /// Maximum open requests per origin, for the whole fleet.
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) concurrency: NonZeroU16,
-    /// Requests in a second to one of its origins, of the whole fleet. Of Sources entered at one origin, the strictest counts.
+    /// Maximum requests per second and origin, for the whole fleet. If Sources share an origin, the lowest limit counts.
     #[arg(long, value_name = "N")]
     pub(crate) max_rate: Option<NonZeroU32>,
-    /// What is made of robots.txt. What the Source's publication names at its own site is an invitation, other links are not.
-    #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
-    pub(crate) robots: RobotsArg,
-    /// Where you can be reached, should the Source's operator wonder: sent instead of the fleet's own contact.
+    /// How robots.txt is applied.
+    #[arg(long, value_enum, default_value_t = Robots::LinksOnly)]
+    pub(crate) robots: Robots,
+    /// Your contact for the Source's operator, sent in the User-Agent instead of the fleet's contact.
     #[arg(long, value_name = "MAIL|URL")]
     pub(crate) contact: Option<String>,
-    /// What it is sent to be let in: the name of a credential in the services' configuration, never the credential itself.
+    /// The name of a credential in the services' configuration. Never the credential itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) credential: Option<CredentialName>,
-    /// Let it lead to this network of yours, or this address, too: 10.1.0.0/16. May be given several times. Without it only
-    /// public addresses are reached, and what `http.allow_networks` of the services names.
+    /// Allow requests to this network or address: 10.1.0.0/16. Repeatable. By default, only public addresses and the
+    /// services' `http.allow_networks` are allowed.
     #[arg(long, value_name = "CIDR")]
     pub(crate) allow_network: Vec<Network>,
-    /// Whether its notifications are subscribed to. auto: where it offers them, and the fleet can be reached by hubs. unsigned: also by a hub
-    /// over plain HTTP, which is sent no secret; what comes without a signature has the Source looked at, and nothing more.
-    #[arg(long, value_enum, default_value_t = PushArg::Auto)]
-    pub(crate) push: PushArg,
-    /// Whom to tell when a run has changed what is held of it: a page that has an inbox for Linked Data Notifications. May be given several times.
+    /// Whether to subscribe to the Source's Change Notifications (WebSub). unsigned also accepts a hub over plain HTTP,
+    /// which gets no secret; an unsigned delivery only starts a run.
+    #[arg(long, value_enum, default_value_t = Push::Auto)]
+    pub(crate) push: Push,
+    /// Notify this page's inbox (Linked Data Notifications) after each run with changes. Repeatable.
     #[arg(long, value_name = "URL")]
     pub(crate) notify: Vec<Url>,
-    /// Where notifications about it are read: an inbox of others (Linked Data Notifications), or a page that tells of one.
+    /// Poll this inbox (Linked Data Notifications) for news about the Source. A page that names its inbox works too.
     #[arg(long, value_name = "URL")]
     pub(crate) inbox: Option<Url>,
 }
 
-/// Whether notifications are subscribed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PushArg {
-    /// Where they are offered.
-    Auto,
-    /// Also without signatures.
-    Unsigned,
-    /// Never.
-    Off,
-}
-
-/// What to do with runs.
+/// Commands for runs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunCommand {
-    /// Ask for a run of a Source, and print its name; or of several Sources, and print the names of each Source and its run.
+    /// Start runs of one Source or several, and print their IDs.
     Submit {
         #[command(flatten)]
         which: WhichArgs,
@@ -153,51 +141,51 @@ pub(crate) enum RunCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// The way to go.
-        #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
-        mode: ModeArg,
-        /// Your word that this run may delete more resources for their absence than the Source's guard allows.
+        /// The mode of the run.
+        #[arg(long, value_enum, default_value_t = RunMode::Auto)]
+        mode: RunMode,
+        /// Approve more deletions of absent resources than the deletion guard allows.
         #[arg(long, conflicts_with_all = ["all", "matching"])]
         allow_deletes: bool,
-        /// With --mode audit: put right what differs.
+        /// With --mode audit: repair the differences.
         #[arg(long)]
         repair: bool,
-        /// Watch it to its end; the exit status is that of `sync`.
+        /// Watch the run; exit with the status that `sync` would have.
         #[arg(long, conflicts_with_all = ["all", "matching"])]
         watch: bool,
     },
-    /// List the present or last run of each Source.
+    /// List the current or last run of each Source.
     Ls {
         #[command(flatten)]
         fleet: FleetArgs,
-        /// Print one JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// Watch a run to its end; the exit status is that of `sync`.
+    /// Watch a run; exit with the status that `sync` would have.
     Watch {
         #[command(flatten)]
         target: RunTargetArgs,
     },
-    /// Let a run wait. What it has done stays done.
+    /// Pause a run. Its progress is kept.
     Pause {
         #[command(flatten)]
         target: RunTargetArgs,
     },
-    /// Let a run go on.
+    /// Resume a paused run.
     Resume {
         #[command(flatten)]
         target: RunTargetArgs,
     },
-    /// Give your word after the guard has stopped a run: ask for the same run again, which may delete more than the guard allows.
+    /// Approve the deletions that stopped a run: start it again, without the deletion guard.
     Approve {
         #[command(flatten)]
         target: RunTargetArgs,
-        /// Watch it to its end; the exit status is that of `sync`.
+        /// Watch the run; exit with the status that `sync` would have.
         #[arg(long)]
         watch: bool,
     },
-    /// End a run. What it has done stays done; what it had still to do is found out again by the next one.
+    /// Cancel a run. Its progress is kept; the next run plans the rest again.
     Cancel {
         #[command(flatten)]
         target: RunTargetArgs,
@@ -207,38 +195,38 @@ pub(crate) enum RunCommand {
 /// `apply`.
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// A YAML file with Sources, or - for standard input; may be given again. It holds one Source, a list of them, or several documents, each
-    /// with the fields that `thresher source show` prints.
+    /// A YAML file of Sources, or - for standard input. Repeatable. It has one Source, a list, or several documents, with
+    /// the fields that `thresher source show` prints.
     #[arg(short, long = "file", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
-    /// Say what would be done, and change nothing.
+    /// Print what would change; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Of which Sources a run is asked for.
+/// The Sources to run.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhichArgs {
-    /// The Source's name, or the URL it was added with.
+    /// The Source: its URL or its ID.
     pub(crate) source: Option<String>,
-    /// All Sources that are not disabled. One whose last run is not over is told of, and left alone.
+    /// All enabled Sources. A Source with an unfinished run is skipped, with a message.
     #[arg(long)]
     pub(crate) all: bool,
-    /// All Sources that are not disabled and whose name or URL is like this: `*` is any text, `?` any one character.
+    /// All enabled Sources whose ID or URL matches: `*` is any text, `?` any one character.
     #[arg(long = "match", value_name = "GLOB")]
     pub(crate) matching: Option<String>,
 }
 
-/// Whose run.
+/// The Source of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunTargetArgs {
-    /// The Source's name, or the URL it was added with.
+    /// The Source: its URL or its ID.
     pub(crate) source: String,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,

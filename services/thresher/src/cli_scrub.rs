@@ -13,32 +13,32 @@ use crate::http::HttpArgs;
 pub(crate) struct ScrubArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
-    /// Read all that is held. This is the default.
-    #[arg(long, conflicts_with_all = ["share_a_day", "sample"])]
+    /// Read everything. This is the default.
+    #[arg(long, conflicts_with_all = ["daily_share", "sample"])]
     pub(crate) all: bool,
-    /// Read the share of today: with 5% everything has its turn once in 20 days, if this is run on each of them.
+    /// Read today's share. With 5%, daily runs read everything once in 20 days.
     #[arg(long, value_name = "N%", value_parser = percent, conflicts_with = "sample")]
-    pub(crate) share_a_day: Option<u8>,
-    /// Read so many resources, drawn at random, and say what that proves of all.
+    pub(crate) daily_share: Option<u8>,
+    /// Read N random resources, and print what that says about all of them.
     #[arg(long, value_name = "N")]
     pub(crate) sample: Option<NonZeroUsize>,
-    /// Draw what was drawn before, by the number that was printed.
+    /// Draw the same sample as an earlier scrub, by the seed that it printed.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Bytes read from the store in a second at most: 50MB, 20MiB. Default: as many as it gives.
+    /// Maximum bytes per second read from the store: 50MB, 20MiB. Default: no limit
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) rate: Option<NonZeroU64>,
-    /// Ask the Source for so many resources, drawn at random, and compare what it gives now.
+    /// Also fetch N random resources from the Source, and compare them with the copy.
     #[arg(long, value_name = "N")]
-    pub(crate) live: Option<NonZeroUsize>,
-    /// Fetch and judge anew what is damaged or missing. Without it, the next `sync` does.
+    pub(crate) compare_live: Option<NonZeroUsize>,
+    /// Fetch what is damaged or missing now. Without it, the next `sync` does.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// In s3://: also note what is damaged in the catalog, and set it aside, as is done in a directory. Only while no fleet and nobody else
-    /// harvests into it: a harvest that begins meanwhile is shut out, or shuts this out.
+    /// In s3://: also record damage in the catalog and quarantine it, as in a directory. Requires exclusive access: stop
+    /// the fleet and all other syncs into this store first.
     #[arg(long)]
-    pub(crate) as_owner: bool,
-    /// Print one JSON object with the result as the last line on standard output.
+    pub(crate) exclusive: bool,
+    /// Print the result as one JSON object, last on standard output.
     #[arg(long)]
     pub(crate) json: bool,
 

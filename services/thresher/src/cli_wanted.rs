@@ -1,10 +1,11 @@
-//! What is wanted of a Source, whoever harvests it: this process or a fleet.
+//! Options of a Source's spec, shared by `sync` and the commands of a fleet.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use model::{Absent, Origins, Prefer, RunMode};
 use regex::Regex;
-use scheduler::{AbsentPolicy, RunLimits};
+use scheduler::RunLimits;
 use url::Url;
 use web::WebConfig;
 
@@ -12,87 +13,86 @@ use crate::cli_scrub::bytes;
 use crate::exit::Failed;
 use crate::http::HttpArgs;
 
-/// What is wanted of a Source.
+/// What to sync of a Source, and how.
 #[derive(Debug, Args)]
 pub(crate) struct WantedArgs {
-    /// The way to go. auto: a baseline the first time, then what has changed.
-    #[arg(long, value_enum, default_value_t = ModeArg::Auto)]
-    pub(crate) mode: ModeArg,
+    /// The mode of the run. auto: a baseline first, then changes.
+    #[arg(long, value_enum, default_value_t = RunMode::Auto)]
+    pub(crate) mode: RunMode,
 
-    /// What to read where a Source offers both: lists, with a request for each resource, or dumps, with one for each package.
+    /// Prefer lists (one request per resource) or dumps (one request per package). Default: whichever is faster
     #[arg(long, value_enum)]
-    pub(crate) prefer: Option<PreferArg>,
+    pub(crate) prefer: Option<Prefer>,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Keep the last N versions of each resource beside the one that is held: for `cat --at` and `ls --at`. Without it, as many as before; none
-    /// at first.
+    /// Keep the last N earlier versions of each resource, for `cat --at` and `ls --at`. Default: as in the last run; 0 at
+    /// first
     #[arg(long, value_name = "N")]
-    pub(crate) history: Option<u32>,
+    pub(crate) keep_versions: Option<u32>,
 
-    /// The largest resource taken: 500MB, 20GiB. A larger one is refused, as a problem. Packages of dumps and documents
-    /// have limits of their own. Default: 16GiB, or what a fleet's fetchers are configured for
+    /// The largest resource: 500MB, 20GiB. A larger one becomes a problem. Documents and packages have limits of their
+    /// own. Default: 16GiB, or the configuration of a fleet's fetchers
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) max_size: Option<NonZeroU64>,
 }
 
-/// What of a Source counts, and what may be concluded from its lists.
+/// Which resources count, and what their absence means.
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArgs {
-    /// Refuse documents that break the specification instead of tolerating and counting it.
+    /// Reject documents that deviate from the specification, instead of counting the deviations.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Take HTML also where another media type is listed or was held before. Without it such pages are problems, since bot
-    /// defences send them in the place of content.
+    /// Accept HTML even if the list or the former version has another media type. By default such a page is a problem,
+    /// because bot defences send HTML instead of content.
     #[arg(long)]
     pub(crate) accept_html: bool,
 
-    /// Take only resources whose URI matches this regular expression.
+    /// Sync only resources whose URI matches this regular expression.
     #[arg(long, value_name = "RE")]
     pub(crate) include: Option<Regex>,
 
-    /// Leave out resources whose URI matches this regular expression.
+    /// Skip resources whose URI matches this regular expression.
     #[arg(long, value_name = "RE")]
     pub(crate) exclude: Option<Regex>,
 
-    /// Of which sites resources are taken. any: all that lists and dumps name. same: those of the domain of the URL that
-    /// is harvested.
-    #[arg(long, value_enum, default_value_t = OriginsArg::Any)]
-    pub(crate) origins: OriginsArg,
+    /// Which sites resources may be on. same: only the registrable domain of the Source's URL.
+    #[arg(long, value_enum, default_value_t = Origins::Any)]
+    pub(crate) origins: Origins,
 
-    /// What becomes of resources that a Resource List does not name any more. confirm: they are deleted when a later list
-    /// does not name them either.
-    #[arg(long, value_enum, default_value_t = AbsentArg::Confirm)]
-    pub(crate) absent: AbsentArg,
+    /// What to do with stored resources that the Source no longer lists. confirm: delete them when a second, later list
+    /// omits them too.
+    #[arg(long, value_enum, default_value_t = Absent::Confirm)]
+    pub(crate) absent: Absent,
 
-    /// The most resources deleted for their absence in one run, in percent of what is held; beyond it all are kept, and the
-    /// run asks for your word.
+    /// The deletion guard: the maximum share of stored resources that one run may delete because they are absent. If
+    /// there are more, the run deletes none and waits for approval.
     #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
     pub(crate) max_deletes: u8,
 }
 
-/// How much a run reads of the Source's documents at most. What is beyond is a problem, and nothing is deleted for it.
+/// Limits of a run. What exceeds them is a problem, and nothing is deleted because of it.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LimitArgs {
-    /// The most indexes one above the other: with 3, a list below an index below an index below an index is read.
+    /// Maximum depth of indexes: with 3, a list under three nested indexes is read.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().index_levels)]
     max_index_levels: u32,
 
-    /// The most documents that a run reads: lists, dumps, change documents, and indexes of these.
+    /// Maximum number of documents of a run: lists, dumps, change documents, and their indexes.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().documents)]
     max_documents: u64,
 
-    /// The most entries that a run reads, of all documents together.
+    /// Maximum number of entries of a run, over all documents.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().entries)]
     max_entries: u64,
 
-    /// The most bytes that all documents of a run have together, after decompression.
+    /// Maximum bytes of all documents of a run, after decompression.
     #[arg(long, value_name = "BYTES", default_value_t = RunLimits::default().document_bytes)]
     max_document_bytes: u64,
 
-    /// How many times its compressed size a document may have after decompression.
+    /// Maximum ratio of a document's decompressed size to its compressed size.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().inflation)]
     max_inflation: u64,
 }
@@ -109,71 +109,19 @@ impl From<LimitArgs> for RunLimits {
     }
 }
 
-/// How much is asked for at the same time.
+/// How many requests may be open.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct RoomArgs {
-    /// Requests open at one origin at the same time.
+pub(crate) struct ConcurrencyArgs {
+    /// Maximum open requests per origin.
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) concurrency: NonZeroUsize,
 }
 
-impl RoomArgs {
-    /// How Sources are asked that are entered at `entry`.
+impl ConcurrencyArgs {
+    /// The HTTP configuration for a Source with this entry URL.
     pub(crate) fn web(self, http: &HttpArgs, entry: &Url) -> Result<WebConfig, Failed> {
         Ok(WebConfig { per_origin: self.concurrency.get(), ..http.config(entry)? })
     }
-}
-
-/// The way to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// What is known decides.
-    Auto,
-    /// The whole Resource List.
-    Baseline,
-    /// The Change Lists.
-    Incremental,
-    /// A comparison of what is held with the lists; nothing is fetched.
-    Audit,
-}
-
-/// What is read where a Source offers both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PreferArg {
-    /// Resource Lists and Change Lists.
-    List,
-    /// Resource Dumps and Change Dumps.
-    Dump,
-}
-
-impl From<AbsentArg> for AbsentPolicy {
-    fn from(absent: AbsentArg) -> Self {
-        match absent {
-            AbsentArg::Confirm => Self::Confirm,
-            AbsentArg::Delete => Self::Delete,
-            AbsentArg::Keep => Self::Keep,
-        }
-    }
-}
-
-/// What becomes of resources that a list does not name any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AbsentArg {
-    /// Deleted at the second sighting.
-    Confirm,
-    /// Deleted at the first.
-    Delete,
-    /// Kept.
-    Keep,
-}
-
-/// Of which sites resources are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OriginsArg {
-    /// Of all that lists and dumps name.
-    Any,
-    /// Of the registrable domain of the URL that is harvested.
-    Same,
 }
 
 pub(crate) fn percent(text: &str) -> Result<u8, String> {

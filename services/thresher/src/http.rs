@@ -1,12 +1,12 @@
-//! How a Source is asked: the options shared by all commands that ask one.
+//! HTTP options, shared by all commands that send requests to a Source.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::SignedDuration;
-use model::Lane;
+use model::{Lane, Robots};
 use url::Url;
 use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 
@@ -18,79 +18,58 @@ use crate::terminal::note;
 /// The networks inside of a site, as a fleet is told of them.
 const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
 
-/// How a Source is asked.
+/// HTTP options.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How the Source is asked")]
+#[command(next_help_heading = "HTTP options")]
 pub(crate) struct HttpArgs {
-    /// A YAML file that names where the credentials lie, each for one origin. See the README.
+    /// YAML file that names a credential for each origin.
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
 
-    /// Where you can be reached, should the Source's operator wonder: a mail address or a URL, sent in the User-Agent.
+    /// Your contact for the Source's operator, sent in the User-Agent: a mail address or a URL.
     #[arg(long, value_name = "MAIL|URL", env = "THRESHER_CONTACT", value_parser = contact)]
     contact: Option<String>,
 
-    /// What is made of robots.txt. What the Source's publication names at its own site is an invitation, other links are not.
-    #[arg(long, value_enum, default_value_t = RobotsArg::Invited)]
-    robots: RobotsArg,
+    /// How robots.txt is applied.
+    #[arg(long, value_enum, default_value_t = Robots::LinksOnly)]
+    robots: Robots,
 
-    /// Let the Source lead to addresses inside of a site too (10.0.0.0/8, 192.168.0.0/16, fc00::/7 …). Without it only public
-    /// ones are reached, and the host of the URL you give. Where clouds keep a machine's secrets is never reached.
+    /// Allow requests to private addresses (10.0.0.0/8, 192.168.0.0/16, fc00::/7, …). By default, only public addresses
+    /// and the host of the given URL are allowed. Cloud metadata addresses are never allowed.
     #[arg(long)]
     allow_private: bool,
 
-    /// Let the Source lead to this address, or this network, too. May be repeated.
+    /// Allow requests to this address or network. Repeatable.
     #[arg(long, visible_alias = "allow-network", value_name = "CIDR")]
     allow_address: Vec<Network>,
 
-    /// Requests to one origin in a second. Default: as many as it answers
+    /// Maximum requests per second and origin. Default: no limit
     #[arg(long, value_name = "N")]
     max_rate: Option<NonZeroU32>,
 
-    /// The longest wait for a connection.
+    /// Timeout of a connection attempt.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     connect_timeout: Duration,
 
-    /// The longest wait for an answer to begin.
+    /// Timeout until the response headers arrive.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     timeout: Duration,
 
-    /// The longest time that an answer may stand still.
+    /// Timeout of a response body that stalls.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     stall_timeout: Duration,
 
-    /// The least that must come of an answer in a minute, unless it ends: 64KiB. What is slower is tried again later.
+    /// Minimum bytes of a response body per minute. A slower one is abandoned and retried later.
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
     min_speed: NonZeroU64,
 
-    /// The longest time for a whole answer, and a second more for each 16 KiB of it.
+    /// Timeout of a whole response body, plus one second for each 16 KiB of it.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
     body_timeout: Duration,
 
-    /// How often a request that failed is tried again in one run, if there is sense in it.
+    /// Maximum retries of a failed request in one run, if a retry can help.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=100))]
     retries: u32,
-}
-
-/// What is made of robots.txt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RobotsArg {
-    /// Keep to what it disallows, whatever leads there, and to its crawl-delay.
-    Obey,
-    /// Keep to its crawl-delay, and to what it disallows where no publication leads, or at other sites than the Source's.
-    Invited,
-    /// Do not ask for it.
-    Ignore,
-}
-
-impl From<RobotsArg> for control::Robots {
-    fn from(robots: RobotsArg) -> Self {
-        match robots {
-            RobotsArg::Obey => Self::Crawling,
-            RobotsArg::Invited => Self::Invited,
-            RobotsArg::Ignore => Self::Ignore,
-        }
-    }
 }
 
 impl HttpArgs {
@@ -131,9 +110,9 @@ impl HttpArgs {
             addresses,
             entry: Lane::of(entry).ok(),
             robots: match self.robots {
-                RobotsArg::Obey => RobotsPolicy::obey(),
-                RobotsArg::Invited => RobotsPolicy::invited(),
-                RobotsArg::Ignore => RobotsPolicy::ignore(),
+                Robots::Obey => RobotsPolicy::obey(),
+                Robots::LinksOnly => RobotsPolicy::invited(),
+                Robots::Ignore => RobotsPolicy::ignore(),
             },
             ..WebConfig::default()
         })
@@ -143,7 +122,7 @@ impl HttpArgs {
     pub(crate) fn wanted(&self, wanted: &mut api::Wanted) {
         wanted.requests_per_second = self.max_rate;
         wanted.contact.clone_from(&self.contact);
-        wanted.robots = self.robots.into();
+        wanted.robots = self.robots;
         wanted.allow_networks.clone_from(&self.allow_address);
         if self.allow_private {
             let inside =

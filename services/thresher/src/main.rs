@@ -22,14 +22,28 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{CommandResult, Exit};
 use crate::terminal::note;
 
+/// Options that have another name now, with that name.
+const RENAMED: [(&str, &str); 6] = [
+    ("--history", "--keep-versions"),
+    ("--as-owner", "--exclusive"),
+    ("--about", "--kind"),
+    ("--live", "--compare-live"),
+    ("--share-a-day", "--daily-share"),
+    ("--keep-for", "--retention"),
+];
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -41,6 +55,20 @@ fn main() -> ExitCode {
     // What is still at work in the background has nothing left to do that anybody waits for.
     runtime.shutdown_background();
     exit
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let renamed =
+        RENAMED.iter().find(|(old, _)| error.kind() == ErrorKind::UnknownArgument && unknown == *old);
+    if let Some((old, new)) = renamed {
+        note!("thresher: {old} is named {new} now");
+        return Exit::Usage.into();
+    }
+    // Nothing is left to do if the terminal is gone.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 async fn execute(cli: Cli) -> ExitCode {

@@ -1,12 +1,11 @@
 //! A run: its request, its desired state and its observed state.
 
 use jiff::Timestamp;
-use model::{Counters, Message, Phase, RunId, SourceId};
+use model::{Counters, Message, Phase, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::Revision;
 use crate::members::MemberId;
-use crate::sources::RunMode;
 use crate::table::Kept;
 
 /// A request for a run.

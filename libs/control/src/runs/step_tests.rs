@@ -1,11 +1,11 @@
 //! Every step from every state, in one table; and invariants of all runs, for any order of steps.
 
+use model::RunMode;
 use proptest::prelude::*;
 
 use super::*;
 use crate::Revision;
 use crate::runs::{AskedBy, RunSpec, Standing};
-use crate::sources::RunMode;
 
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()

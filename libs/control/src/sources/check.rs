@@ -124,9 +124,10 @@ fn is_contact(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use model::RunMode;
+
     use super::*;
     use crate::schedule::{PollBounds, Schedule};
-    use crate::sources::RunMode;
 
     fn spec(entry: &str) -> SourceSpec {
         SourceSpec::new(Url::parse(entry).unwrap())

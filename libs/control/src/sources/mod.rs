@@ -10,9 +10,7 @@ use crate::view::View;
 use crate::{ControlError, Revised, Revision};
 
 pub use check::InvalidSource;
-pub use spec::{
-    Absent, CredentialName, CredentialNameError, Origins, Prefer, Push, Robots, RunMode, SourceSpec,
-};
+pub use spec::{CredentialName, CredentialNameError, SourceSpec};
 
 /// The Sources that the fleet harvests.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::str::FromStr;
 
-use model::{Message, Network, SourceId};
+use model::{Absent, Message, Network, Origins, Prefer, Push, Robots, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -42,7 +42,7 @@ pub struct SourceSpec {
     /// How many kept versions each resource has besides the current one. If left out, the number stays as before; at
     /// first it is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<u32>,
+    pub keep_versions: Option<u32>,
     /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
@@ -94,113 +94,6 @@ pub struct SourceSpec {
     pub inbox: Option<Url>,
 }
 
-/// Whether to subscribe to the notifications of a Source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Push {
-    /// Subscribe where the Source offers notifications, and hubs can reach the fleet. Accept only signed deliveries,
-    /// and send no secret over plain HTTP.
-    #[default]
-    Auto,
-    /// As [`Auto`](Self::Auto), and also at a hub over plain HTTP, which gets no secret. An unsigned delivery is only a
-    /// hint.
-    Unsigned,
-    /// Never subscribe.
-    Off,
-}
-
-impl Push {
-    /// Whether this is the default.
-    pub fn is_auto(&self) -> bool {
-        *self == Self::Auto
-    }
-}
-
-/// The origins from which to accept resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Origins {
-    /// All origins that documents and dumps name, because aggregators list files of others.
-    #[default]
-    Any,
-    /// Origins of the registrable domain of the entry URL.
-    Same,
-}
-
-impl Origins {
-    /// Whether all origins are accepted.
-    pub fn is_any(&self) -> bool {
-        *self == Self::Any
-    }
-}
-
-/// The mode of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunMode {
-    /// Decide from the state of the Source.
-    #[default]
-    Auto,
-    /// Read the whole Resource List (RS-30).
-    Baseline,
-    /// Read the changes since the last run (RS-31).
-    Incremental,
-    /// Compare the catalog with the Source's lists (RS-32). Only for single runs, because a Source with nothing but
-    /// audits would never get in sync.
-    Audit,
-}
-
-impl RunMode {
-    /// Whether a spec may use this mode for every run.
-    ///
-    /// # Errors
-    /// The alternative to use instead.
-    pub fn check(self) -> Result<(), &'static str> {
-        match self {
-            Self::Auto | Self::Baseline | Self::Incremental => Ok(()),
-            Self::Audit => Err(
-                "an audit brings nothing in step; ask for auto, baseline or incremental, and submit single runs as audits",
-            ),
-        }
-    }
-}
-
-/// Which to prefer where a Source offers both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Prefer {
-    /// Lists, with a request for each resource.
-    List,
-    /// Dumps.
-    Dump,
-}
-
-/// What happens to absent resources, which no Resource List names any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Absent {
-    /// Delete them when a second list, of a later time, does not name them either.
-    #[default]
-    Confirm,
-    /// Delete them at the first list that does not name them.
-    Delete,
-    /// Keep them.
-    Keep,
-}
-
-/// How to treat a Source's robots.txt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Robots {
-    /// Ignore it.
-    Ignore,
-    /// Obey its crawl-delay. A ResourceSync document is an invitation to fetch what it lists.
-    #[default]
-    Invited,
-    /// Obey its crawl-delay and Disallow.
-    Crawling,
-}
-
 /// The name of a credential: 1 to 64 of `a-z`, `0-9`, `-`, `_` and `.`. Never the credential itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -227,7 +120,7 @@ impl SourceSpec {
             prefer: None,
             absent: Absent::default(),
             max_deletes_percent: ten(),
-            history: None,
+            keep_versions: None,
             include: None,
             exclude: None,
             origins: Origins::default(),

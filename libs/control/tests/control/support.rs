@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use control::{AskedBy, Config, Control, RunMode, RunSpec, SourceSpec};
+use control::{AskedBy, Config, Control, RunSpec, SourceSpec};
 use jiff::Timestamp;
-use model::{RunId, SourceId};
+use model::{RunId, RunMode, SourceId};
 use testkit::servers::NatsFixture;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

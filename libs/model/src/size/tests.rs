@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use crate::{
     Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
     JobId, Lane, Location, Message, Method, Outcome, OutcomeResult, Outcomes, PackId, PackageId,
-    ProblemReason, ResourceUri, RobotsTerm, RunId, Seq, SourceId, StoredBitstream, Terms, Validators,
-    VerifyJob, encode,
+    ProblemReason, ResourceUri, Robots, RunId, Seq, SourceId, StoredBitstream, Terms, Validators, VerifyJob,
+    encode,
 };
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -129,7 +129,7 @@ fn terms() -> impl Strategy<Value = Terms> {
     (option::of(1..u32::MAX), option::of(any_text()), option::of(any_text())).prop_map(
         |(rate, contact, credential)| Terms {
             requests_per_second: rate.and_then(NonZeroU32::new),
-            robots: rate.map(|_| RobotsTerm::Crawling),
+            robots: rate.map(|_| Robots::Obey),
             contact,
             credential,
             allow_networks: rate

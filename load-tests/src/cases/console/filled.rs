@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use catalog::{Batch, Catalog, CatalogConfig};
 use control::{
-    AskedBy, Claim, Config, Control, InSync, MemberId, Problems, Progress, RunMode, RunSpec, Schedule,
-    SourceSpec, Stopped,
+    AskedBy, Claim, Config, Control, InSync, MemberId, Problems, Progress, RunSpec, Schedule, SourceSpec,
+    Stopped,
 };
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{
     Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Counters, Declaration, Listing, Location,
-    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, RunId, SetId, SourceId, Subject, Validators,
+    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, RunId, RunMode, SetId, SourceId, Subject,
+    Validators,
 };
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use testkit::servers::S3Fixture;

@@ -8,7 +8,7 @@ use fixity::{Computed, Sha256};
 use fleet::Credentials;
 use model::{
     Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
-    ProblemReason, RobotsTerm, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
+    ProblemReason, Robots, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
 };
 use service::Vars;
 use store::Store;
@@ -263,7 +263,7 @@ async fn a_third_partys_robots_txt_binds_and_that_of_the_entrys_site_does_not() 
         let case = Case::new().await;
         case.server.always("/a", Reply::ok("abc"));
         case.server.always("/robots.txt", Reply::ok("user-agent: *\ndisallow: /"));
-        let robots = Some(RobotsTerm::Invited);
+        let robots = Some(Robots::LinksOnly);
         let terms = Terms { robots, entry: Some(entry.parse().unwrap()), ..Terms::default() };
         let job = model::encode(&FetchJob { terms, ..case.job(vec![case.item("/a")]) });
         assert_eq!(case.fetcher().work(job.into()).await, Work::Done);

@@ -30,7 +30,7 @@ const SHOWN: u16 = 50;
 pub(super) struct Params {
     prefix: String,
     reason: String,
-    about: String,
+    kind: String,
     ignored: bool,
     cursor: Option<String>,
     /// Whether the operator chose to wait for slow results.
@@ -42,8 +42,8 @@ pub(super) struct Params {
 impl Params {
     /// The parameters as a query string.
     fn query(&self) -> String {
-        let Self { prefix, reason, about, ignored, .. } = self;
-        format!("prefix={}&reason={reason}&about={about}&ignored={ignored}", tell::query(prefix))
+        let Self { prefix, reason, kind, ignored, .. } = self;
+        format!("prefix={}&reason={reason}&kind={kind}&ignored={ignored}", tell::query(prefix))
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn page(
     let asked = ProblemParams {
         prefix: text(&params.prefix),
         reason: text(&params.reason),
-        about: text(&params.about),
+        kind: text(&params.kind),
         ignored: params.ignored,
         limit: Some(SHOWN),
         cursor: params.cursor.clone(),
@@ -111,7 +111,7 @@ fn filter(params: &Params, here: &str) -> Markup {
             label for="prefix" { "About URIs that begin with" }
             input #prefix type="search" name="prefix" value=(params.prefix) spellcheck="false";
             input type="hidden" name="reason" value=(params.reason);
-            input type="hidden" name="about" value=(params.about);
+            input type="hidden" name="kind" value=(params.kind);
             input #ignored type="checkbox" name="ignored" value="true" checked[params.ignored];
             label for="ignored" { "those that are ignored" }
             button type="submit" { "Find" }
@@ -136,10 +136,10 @@ fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool,
                     @if operates { th scope="col" { "What is to become of them" } }
                 } }
                 tbody { @for group in groups { tr {
-                    th scope="row" { a href={ (here) "?" (Params { reason: group.reason.to_string(), about: group.about.to_string(), ..params.clone() }.query()) } {
+                    th scope="row" { a href={ (here) "?" (Params { reason: group.reason.to_string(), kind: group.kind.to_string(), ..params.clone() }.query()) } {
                         (group.reason)
                     } }
-                    td { (group.about) }
+                    td { (group.kind) }
                     td.number { (tell::count(group.count)) }
                     td { (tell::ago(now, group.first_seen)) }
                     td { (tell::ago(now, group.last_seen)) }
@@ -164,9 +164,9 @@ fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
                 } }
                 tbody { @for problem in items { tr {
                     th.uri scope="row" {
-                        @if problem.about == "resource" {
+                        @if problem.kind == "resource" {
                             a href={ (home) "/resources/story?uri=" (tell::query(&problem.uri)) } { (problem.uri) }
-                        } @else { (problem.uri) br; span.hint { (problem.about) } }
+                        } @else { (problem.uri) br; span.hint { (problem.kind) } }
                     }
                     td { (problem.reason) }
                     td {
@@ -188,6 +188,6 @@ mod tests {
     #[test]
     fn the_address_of_a_page_keeps_what_is_looked_for() {
         let params = Params { prefix: "https://e.org/a b&c".to_owned(), ignored: true, ..Params::default() };
-        assert_eq!(params.query(), "prefix=https%3A%2F%2Fe.org%2Fa+b%26c&reason=&about=&ignored=true");
+        assert_eq!(params.query(), "prefix=https%3A%2F%2Fe.org%2Fa+b%26c&reason=&kind=&ignored=true");
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "How" } dd { (name(&spec.mode)) }
             dt { "Lists or dumps" } dd { (or(spec.prefer.as_ref().map(name), "whichever takes less time")) }
             dt { "What its lists do not name any more" } dd { (absent(spec)) }
-            dt { "Earlier versions kept" } dd { (or(spec.history.map(|kept| kept.to_string()), "as before")) }
+            dt { "Kept versions" } dd { (or(spec.keep_versions.map(|kept| kept.to_string()), "unchanged")) }
             dt { "Only" } dd { (or(spec.include.clone(), "everything")) }
             dt { "Not" } dd { (or(spec.exclude.clone(), "nothing left out")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "are taken" } else { "are left out" }) }
@@ -65,15 +65,15 @@ fn schedule(spec: &SourceSpec) -> String {
 
 fn absent(spec: &SourceSpec) -> String {
     match spec.absent {
-        control::Absent::Confirm => {
+        model::Absent::Confirm => {
             format!(
                 "is deleted when a second list confirms that, at most {} % in a run",
                 spec.max_deletes_percent
             )
         }
-        control::Absent::Delete => {
+        model::Absent::Delete => {
             format!("is deleted at once, at most {} % in a run", spec.max_deletes_percent)
         }
-        control::Absent::Keep => "is kept".to_owned(),
+        model::Absent::Keep => "is kept".to_owned(),
     }
 }

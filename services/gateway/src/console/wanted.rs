@@ -27,7 +27,7 @@ const TEXTS: [&str; 11] = [
 ];
 /// Fields that are numbers in the API.
 const NUMBERS: [&str; 5] =
-    ["max_deletes_percent", "history", "concurrency", "requests_per_second", "largest_bytes"];
+    ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "largest_bytes"];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
@@ -127,7 +127,7 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("prefer", wanted.prefer.and_then(name));
     write("absent", name(wanted.absent));
     write("max_deletes_percent", text(Some(wanted.max_deletes_percent)));
-    write("history", text(wanted.history));
+    write("keep_versions", text(wanted.keep_versions));
     write("include", wanted.include.clone());
     write("exclude", wanted.exclude.clone());
     write("origins", name(wanted.origins));
@@ -174,13 +174,13 @@ mod tests {
             ("when", "every"),
             ("every", "6h"),
             ("absent", "keep"),
-            ("history", "2"),
+            ("keep_versions", "2"),
             ("strict", "on"),
         ]);
         let spec = SourceSpec::from(read(&asked).unwrap());
         spec.check().unwrap();
         assert_eq!(spec.schedule, Some(Schedule::every(6 * 3_600)));
-        assert_eq!((spec.absent, spec.history, spec.strict), (control::Absent::Keep, Some(2), true));
+        assert_eq!((spec.absent, spec.keep_versions, spec.strict), (model::Absent::Keep, Some(2), true));
         let plain = SourceSpec::from(read(&Fields::from([("entry", "https://example.org/")])).unwrap());
         assert_eq!(plain, SourceSpec::new("https://example.org/".parse().unwrap()));
         let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
@@ -196,8 +196,8 @@ mod tests {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
-            "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+            "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
+            "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
             "inbox": "https://registry.example.com/inbox/", "largest_bytes": 1_048_576,
@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_of_its_field() {
-        for (name, value) in [("history", "many"), ("every", "x"), ("every", "-6h"), ("jitter_seconds", "a")]
+        for (name, value) in
+            [("keep_versions", "many"), ("every", "x"), ("every", "-6h"), ("jitter_seconds", "a")]
         {
             let mut asked = vec![("entry", "https://example.org/".to_owned()), ("when", "every".to_owned())];
             asked.extend((name != "every").then(|| ("every", "6h".to_owned())));

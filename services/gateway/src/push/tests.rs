@@ -281,7 +281,7 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
 async fn what_comes_unsigned_is_a_hint_where_the_operator_admits_it_and_a_wrong_signature_never_is() {
     let case = Case::active().await;
     let entry = "http://example.com/".parse().unwrap();
-    let admits = SourceSpec { push: control::Push::Unsigned, ..SourceSpec::new(entry) };
+    let admits = SourceSpec { push: model::Push::Unsigned, ..SourceSpec::new(entry) };
     case.control.sources().create(&admits).await.unwrap();
     until("the Source is known", || case.callbacks.0.sources.get(&source()).is_some()).await;
     assert_eq!(case.post(&case.path(), "X-Hub-Signature: sha256=00\r\n", BODY).await, 202);

@@ -7,7 +7,7 @@ use fixity::Computed;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, Counters, Declaration, Listing, Location, Mode, PendingRecord,
+    Absent, Action, Assurance, Bitstream, Counters, Declaration, Listing, Location, Mode, PendingRecord,
     ResourceRecord, SetRecord, SourceId, SystemClock,
 };
 use store::{Store, StoreOptions, StoreTarget};
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
 use super::*;
-use crate::{AbsentPolicy, HarvestOptions, Parts, Progress};
+use crate::{HarvestOptions, Parts, Progress};
 
 /// A Source, and a catalog with its initial state.
 struct Case {
@@ -38,7 +38,7 @@ impl Case {
         let store = Store::open(&target, options).await.unwrap();
         let offered = SimulatedSource::start(spec).await.unwrap();
         let set = SetId::new(offered.capability_list());
-        let options = HarvestOptions { absent: AbsentPolicy::Delete, ..HarvestOptions::default() };
+        let options = HarvestOptions { absent: Absent::Delete, ..HarvestOptions::default() };
         Self { offered, store, set, options, _folder: folder }
     }
 

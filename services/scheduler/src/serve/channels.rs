@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use control::{ControlError, Offered, Push, SourceSpec, SubscriptionState, SubscriptionStep};
-use model::{CapabilityLink, SetId, SourceId};
+use control::{ControlError, Offered, SourceSpec, SubscriptionState, SubscriptionStep};
+use model::{CapabilityLink, Push, SetId, SourceId};
 use resourcesync::Capability;
 use url::Url;
 use web::{Client, GetRequest};

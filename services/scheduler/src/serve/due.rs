@@ -143,8 +143,8 @@ pub(super) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use control::{PollBounds, RunMode, RunSpec, Schedule, Stopped};
-    use model::RunId;
+    use control::{PollBounds, RunSpec, Schedule, Stopped};
+    use model::{RunId, RunMode};
 
     use super::*;
 

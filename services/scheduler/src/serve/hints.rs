@@ -1,7 +1,7 @@
 //! Consumes hints of a changed Source when a run begins.
 
-use control::{AskedBy, ControlError, Run, RunMode, Wanted};
-use model::SourceId;
+use control::{AskedBy, ControlError, Run, Wanted};
+use model::{RunMode, SourceId};
 
 use super::Crew;
 

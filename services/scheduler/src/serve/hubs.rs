@@ -1,6 +1,7 @@
 //! Which hubs may receive a secret. Pure.
 
-use control::{Push, SourceSpec};
+use control::SourceSpec;
+use model::Push;
 use url::{Host, Url};
 
 /// Whether a request to a hub is confidential: over TLS, or within this machine. False for an invalid URL.

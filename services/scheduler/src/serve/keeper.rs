@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    AskedMode, Control, ControlError, Member, MemberId, Offered, Push as Wish, Revised, SourceSpec,
-    Subscription, SubscriptionId, SubscriptionStep, View,
+    AskedMode, Control, ControlError, Member, MemberId, Offered, Revised, SourceSpec, Subscription,
+    SubscriptionId, SubscriptionStep, View,
 };
 use fleet::Push;
 use jiff::Timestamp;
-use model::{Clock, Disposition};
+use model::{Clock, Disposition, Push as Wish};
 use tokio::time::sleep;
 use web::{Client, PostRequest, Terms};
 use websub::{ASKED_LEASE, FORM, Mode, SubscriptionRequest};

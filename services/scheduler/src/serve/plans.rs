@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use catalog::{CatalogError, CatalogReader};
 use control::{
-    AskedBy, Member, MemberId, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Revised, Role, RunMode,
-    RunSpec, SourceSpec, View,
+    AskedBy, Member, MemberId, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Revised, Role, RunSpec,
+    SourceSpec, View,
 };
 use futures::FutureExt as _;
-use model::RunId;
+use model::{RunId, RunMode};
 use store::Key;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

@@ -241,8 +241,8 @@ impl Collector for Shown {
 
 #[cfg(test)]
 mod tests {
-    use control::{AskedBy, PollBounds, RunMode, RunSpec};
-    use model::RunId;
+    use control::{AskedBy, PollBounds, RunSpec};
+    use model::{RunId, RunMode};
 
     use super::*;
 

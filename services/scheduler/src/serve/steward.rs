@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bus::{BusError, Filter};
 use control::{
-    AskedBy, Claim, ControlError, Hint, Lease, Run, RunMode, RunSpec, RunState, SourceSpec, SubscriptionState,
+    AskedBy, Claim, ControlError, Hint, Lease, Run, RunSpec, RunState, SourceSpec, SubscriptionState,
 };
 use jiff::Timestamp;
-use model::{RunId, SourceId};
+use model::{RunId, RunMode, SourceId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bus::{MessageId, Queue};
-use control::{AskedBy, Claim, InSync, Offered, RunMode, RunSpec, RunState};
+use control::{AskedBy, Claim, InSync, Offered, RunSpec, RunState};
 use fleet::{NatsConfig, open_control};
 use jiff::Timestamp;
-use model::{RunId, SourceId};
+use model::{RunId, RunMode, SourceId};
 use service::{Readiness, Vars};
 use store::{StoreOptions, StoreTarget};
 use tempfile::TempDir;

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use control::{Absent, AskedBy, Robots, RunMode, RunSpec, SourceSpec};
-use model::{HomeSite, Lane, Mode, RobotsTerm, Terms};
+use control::{AskedBy, RunSpec, SourceSpec};
+use model::{HomeSite, Lane, Mode, RunMode, Terms};
 use regex::Regex;
 
-use crate::{AbsentPolicy, Filter, HarvestOptions, Prefer};
+use crate::{Filter, HarvestOptions};
 
 /// A spec that cannot be executed. An accepted spec was checked, so this one is of another version.
 #[derive(Debug, thiserror::Error)]
@@ -38,25 +38,18 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             RunMode::Baseline => Some(Mode::Baseline),
             RunMode::Incremental => Some(Mode::Incremental),
         },
-        prefer: source.prefer.map(|prefer| match prefer {
-            control::Prefer::List => Prefer::List,
-            control::Prefer::Dump => Prefer::Dump,
-        }),
+        prefer: source.prefer,
         repair: run.repair,
         strict: source.strict,
         filter: Filter {
             include: read(&source.include)?,
             exclude: read(&source.exclude)?,
-            only_of: (source.origins == control::Origins::Same).then(|| HomeSite::of(&source.entry)),
+            only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
         },
         jobs_per_lane: source.concurrency.into(),
         terms: terms(source),
-        absent: match source.absent {
-            Absent::Confirm => AbsentPolicy::Confirm,
-            Absent::Delete => AbsentPolicy::Delete,
-            Absent::Keep => AbsentPolicy::Keep,
-        },
-        history: source.history,
+        absent: source.absent,
+        keep_versions: source.keep_versions,
         notified: run.asked_by == AskedBy::Notification && mode != RunMode::Audit,
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },
         ..HarvestOptions::default()
@@ -67,11 +60,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
 fn terms(source: &SourceSpec) -> Terms {
     Terms {
         requests_per_second: source.requests_per_second,
-        robots: Some(match source.robots {
-            Robots::Ignore => RobotsTerm::Ignore,
-            Robots::Invited => RobotsTerm::Invited,
-            Robots::Crawling => RobotsTerm::Crawling,
-        }),
+        robots: Some(source.robots),
         contact: source.contact.clone(),
         credential: source.credential.as_ref().map(ToString::to_string),
         allow_networks: source.allow_networks.clone(),
@@ -98,7 +87,7 @@ mod tests {
     use std::num::NonZeroU16;
 
     use jiff::Timestamp;
-    use model::RunId;
+    use model::{Absent, Robots, RunId};
 
     use super::*;
 
@@ -163,7 +152,7 @@ mod tests {
 
     #[test]
     fn of_which_sites_resources_are_taken_is_handed_on() {
-        let same = wanted(|source, _| source.origins = control::Origins::Same).filter;
+        let same = wanted(|source, _| source.origins = model::Origins::Same).filter;
         assert!(
             !same.takes("https://other.invalid/") && wanted(|_, _| {}).filter.takes("https://other.invalid/")
         );
@@ -178,7 +167,7 @@ mod tests {
             source.strict = true;
         });
         assert!(options.filter.takes("http://h/a/1") && !options.filter.takes("http://h/b/1"));
-        assert_eq!((options.jobs_per_lane.get(), options.absent), (7, AbsentPolicy::Keep));
+        assert_eq!((options.jobs_per_lane.get(), options.absent), (7, Absent::Keep));
         assert!(options.strict);
     }
 
@@ -186,16 +175,13 @@ mod tests {
     fn how_a_source_is_asked_is_handed_on_without_a_secret() {
         let terms = wanted(|source, _| {
             source.requests_per_second = NonZeroU32::new(3);
-            source.robots = Robots::Crawling;
+            source.robots = Robots::Obey;
             source.contact = Some("mailto:a@example.org".to_owned());
             source.credential = Some("partner-1".parse().unwrap());
             source.allow_networks = vec!["10.1.0.0/16".parse().unwrap()];
         })
         .terms;
-        assert_eq!(
-            (terms.requests_per_second, terms.robots),
-            (NonZeroU32::new(3), Some(RobotsTerm::Crawling))
-        );
+        assert_eq!((terms.requests_per_second, terms.robots), (NonZeroU32::new(3), Some(Robots::Obey)));
         assert_eq!(terms.contact.as_deref(), Some("mailto:a@example.org"));
         assert_eq!(terms.credential.as_deref(), Some("partner-1"));
         assert_eq!(terms.entry, Some("http://h:80".parse().unwrap()));

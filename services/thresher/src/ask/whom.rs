@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use super::profiles;
 use super::server::Server;
-use crate::cli::{FleetArgs, HeldArgs, ServerArgs};
+use crate::cli::{FleetArgs, LocationArgs, ServerArgs};
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
 
@@ -40,7 +40,7 @@ pub(super) fn gateway(args: &FleetArgs) -> Result<Option<Gateway>, Failed> {
 }
 
 /// Where what is held is to be read.
-pub(crate) fn held(args: &HeldArgs) -> Result<Held, Failed> {
+pub(crate) fn held(args: &LocationArgs) -> Result<Held, Failed> {
     match &args.into {
         Some(into) => Ok(Held::Into(into.clone())),
         None => Ok(server(&args.server)?.map_or_else(|| Held::Into(".".to_owned()), Held::Gateway)),

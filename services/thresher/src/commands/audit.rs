@@ -71,12 +71,12 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         Some(url) => url,
         None => only_source(&into).await?,
     };
-    let web = args.room.web(&args.http, &url)?;
+    let web = args.requests.web(&args.http, &url)?;
     let options = HarvestOptions {
         mode: Some(Mode::Audit),
         repair: args.repair,
         terms: Terms::default(),
-        jobs_per_lane: args.room.concurrency,
+        jobs_per_lane: args.requests.concurrency,
         limits: args.limits.into(),
         retries: sync::retries(args.http.attempts()),
         ..sync::within(args.scope, &url)

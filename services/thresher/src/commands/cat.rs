@@ -81,7 +81,7 @@ async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp, decode:
     }
     let error = match kept_since {
         Some(from) => anyhow::anyhow!(
-            "what was held of {uri} at {moment} is not kept: what is kept goes back to {from}. `thresher sync --history N` keeps the last N versions"
+            "{uri}: the version of {moment} is not kept; kept versions go back to {from}. `thresher sync --keep-versions N` keeps the last N versions"
         ),
         None => anyhow::anyhow!(
             "{uri} was not held here at {moment}; `thresher explain` says what is known of it"

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
 /// What the command prints.
 pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     let parsed: Result<ResourceUri, _> = args.uri.parse();
-    let (uri, stories) = match ask::held(&args.held)? {
+    let (uri, stories) = match ask::held(&args.location)? {
         Held::Into(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             let uri = match parsed {

@@ -32,14 +32,14 @@ struct Outcome<'a> {
 pub(crate) async fn run(args: GcArgs) -> CommandResult {
     let target = target::parse(&args.harvest.into)?;
     let is_bucket = matches!(target, StoreTarget::S3 { .. });
-    if is_bucket && args.keep_for < LEAST_IN_A_BUCKET {
+    if is_bucket && args.retention < LEAST_IN_A_BUCKET {
         return Err(usage(
-            "--keep-for has to be an hour at least for s3://: the clocks of the store and of the machines that harvest into it may \
+            "--retention must be at least 1h for s3://, because the clocks of the store and of the machines that write to it may \
              differ",
         ));
     }
     let options =
-        Options { keep_for: args.keep_for, dry_run: args.dry_run, as_owner: !is_bucket || args.as_owner };
+        Options { keep_for: args.retention, dry_run: args.dry_run, as_owner: !is_bucket || args.exclusive };
     // Says what is wrong with --into, and creates nothing.
     target::must_hold_a_harvest(&target)?;
     let read_only = StoreOptions { read_only: true, ..StoreOptions::default() };
@@ -114,12 +114,12 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     }
     if tombstones.left > 0 || rewritten.left > 0 {
         say!(
-            "left for the owner: {} to be made final, {} to be rewritten. {}",
+            "not done: {} to finish, {} to rewrite. {}",
             counted(tombstones.left, "deletion", "deletions"),
             counted(rewritten.left, "pack", "packs"),
             match is_bucket {
-                true => "Run it with --as-owner while nothing is harvested into this store",
-                false => "Run it again when no harvest is under way",
+                true => "Stop all syncs into this store, then pass --exclusive",
+                false => "Run it again when no sync is running",
             }
         )?;
     }

@@ -17,7 +17,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     if note.is_empty() && !undo {
         return Err(usage("--note has to say why nothing is to be done about it"));
     }
-    let into = match ask::held(&select.held)? {
+    let into = match ask::held(&select.location)? {
         Held::Into(into) => into,
         Held::Gateway(server) => {
             let (note, undo) = (Some(note.to_owned()).filter(|_| !undo), *undo);

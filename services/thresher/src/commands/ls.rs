@@ -38,7 +38,7 @@ pub(crate) struct Line {
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let mut out = Output { out: Out::new(), json: args.json };
-    let into = match ask::held(&args.held)? {
+    let into = match ask::held(&args.location)? {
         Held::Into(into) => into,
         Held::Gateway(_) if args.at.is_some() => {
             return Err(usage(

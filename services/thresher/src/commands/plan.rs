@@ -35,10 +35,10 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
         },
     };
     let held = held(&into, &SourceId::of_entry(&args.url)).await?;
-    let client = http::client(args.room.web(&args.http, &args.url)?)?;
+    let client = http::client(args.requests.web(&args.http, &args.url)?)?;
     let notices = Notices::of(&client);
     let options =
-        HarvestOptions { jobs_per_lane: args.room.concurrency, ..sync::wanted(args.wanted, &args.url) };
+        HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.wanted, &args.url) };
     let lookups = held.as_deref();
     let estimate = scheduler::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;
@@ -57,7 +57,7 @@ fn told(estimate: &Estimate, json: bool) -> CommandResult {
 async fn asked(server: &Server, args: &PlanArgs) -> CommandResult {
     let mut wanted = Wanted::from(&source::plain(&args.url, &args.wanted));
     args.http.wanted(&mut wanted);
-    let concurrency = NonZeroU16::try_from(args.room.concurrency);
+    let concurrency = NonZeroU16::try_from(args.requests.concurrency);
     wanted.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;
     let mut plan: Plan = server.post(&["sources", "plan"], &[], &wanted, None).await?;
     while !plan.is_over() {

@@ -37,7 +37,7 @@ struct Line<'a> {
 pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     let mut out = Out::new();
     let mut groups = ProblemGroups::default();
-    match ask::held(&args.held)? {
+    match ask::held(&args.location)? {
         Held::Into(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             for (note, catalog) in &harvested.sources {
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
 
 fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> bool {
     record.ignored.is_some() == args.ignored
-        && args.kind.take(subject, record.reason)
+        && args.filter.take(subject, record.reason)
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
@@ -101,8 +101,8 @@ fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
 async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out) -> Result<(), Failed> {
     let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
     let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
-    query.extend(joined(args.kind.reasons()).map(|reasons| ("reason", reasons)));
-    query.extend(joined(args.kind.kinds()).map(|kinds| ("about", kinds)));
+    query.extend(joined(args.filter.reasons()).map(|reasons| ("reason", reasons)));
+    query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
     let mut cursor = None;
     loop {
         let page = server.page::<SourceProblem>(&path, &query, cursor).await;
@@ -126,10 +126,10 @@ async fn told_in_groups(
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "problems", "groups"];
     let page: Result<Page<ProblemGroup>, _> = server.get(&path, &query(args)).await;
-    let (reasons, kinds) = (&args.kind.reason, args.kind.kinds());
+    let (reasons, kinds) = (&args.filter.reason, args.filter.kinds());
     for group in about.found(page)?.map(|page| page.items).unwrap_or_default() {
         let is_meant = (reasons.is_empty() || reasons.contains(&group.reason))
-            && (kinds.is_empty() || kinds.iter().any(|kind| *kind == *group.about));
+            && (kinds.is_empty() || kinds.iter().any(|kind| *kind == *group.kind));
         if is_meant {
             groups.add(group);
         }
@@ -139,11 +139,11 @@ async fn told_in_groups(
 
 /// A paragraph for a person.
 fn lines(problem: &SourceProblem) -> Vec<String> {
-    let SourceProblem { about, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
+    let SourceProblem { kind, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
     let attempts = counted((*attempts).into(), "attempt", "attempts");
-    let next = next(about == "message", problem.ignored.as_ref(), problem.next_attempt_at);
+    let next = next(kind == "message", problem.ignored.as_ref(), problem.next_attempt_at);
     let mut lines = vec![
-        format!("{about} {uri}"),
+        format!("{kind} {uri}"),
         format!("    {reason}, {attempts}, {first_seen:.0} to {last_seen:.0}; {next}"),
         format!("    {message}"),
     ];
@@ -181,10 +181,10 @@ pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
 fn table(groups: &[ProblemGroup]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["problems", "reason", "about", "first seen", "last seen", "one of them"]);
-    for ProblemGroup { reason, about, count, first_seen, last_seen, example } in groups {
+    table.set_header(["problems", "reason", "kind", "first seen", "last seen", "one of them"]);
+    for ProblemGroup { reason, kind, count, first_seen, last_seen, example } in groups {
         let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
-        table.add_row([&count.to_string(), reason.as_str(), &**about, &first, &last, &*displayed(example)]);
+        table.add_row([&count.to_string(), reason.as_str(), &**kind, &first, &last, &*displayed(example)]);
     }
     table
 }
@@ -193,7 +193,7 @@ impl<'a> Line<'a> {
     fn new(source: &'a SourceId, problem: &'a SourceProblem) -> Self {
         Self {
             source,
-            subject: &problem.about,
+            subject: &problem.kind,
             uri: &problem.uri,
             reason: problem.reason,
             message: &problem.message,

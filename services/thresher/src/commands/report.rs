@@ -15,7 +15,7 @@ use crate::terminal::{self, Out};
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
-    let into = match ask::held(&args.held)? {
+    let into = match ask::held(&args.location)? {
         Held::Into(into) => into,
         Held::Gateway(server) => return told(&server, &args).await,
     };

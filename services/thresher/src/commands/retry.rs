@@ -13,7 +13,7 @@ use crate::terminal::{note, say};
 /// Runs the command.
 pub(crate) async fn run(args: RetryArgs) -> CommandResult {
     let RetryArgs { select, ignored } = &args;
-    let into = match ask::held(&select.held)? {
+    let into = match ask::held(&select.location)? {
         Held::Into(into) => into,
         Held::Gateway(server) => {
             let ignored = *ignored;

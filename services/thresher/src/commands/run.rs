@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::ask::{Asked, Kind, Steer};
 use crate::cli::{RunCommand, RunTargetArgs, WhichArgs};
-use crate::commands::source::{mode, no_source, source_id};
+use crate::commands::source::{no_source, source_id};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::glob;
 use crate::terminal::{self, note, say};
@@ -31,7 +31,7 @@ struct Line<'a> {
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
         RunCommand::Submit { which, fleet, json, mode: wanted, allow_deletes, repair, watch } => {
-            let submit = Submit { mode: mode(wanted), allow_deletes, repair };
+            let submit = Submit { mode: wanted, allow_deletes, repair };
             let asked = Asked::of(&fleet).await?;
             let Some(source) = &which.source else { return submit_many(&asked, &which, &submit, json).await };
             let source = source_id(source)?;

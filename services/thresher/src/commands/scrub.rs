@@ -29,11 +29,11 @@ const DAY: i64 = 24 * 60 * 60;
 pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
     let start = Instant::now();
     let target = target::parse(&args.harvest.into)?;
-    let owns = args.as_owner || matches!(target, StoreTarget::Directory(_));
+    let owns = args.exclusive || matches!(target, StoreTarget::Directory(_));
     if args.repair && !owns {
         return Err(usage(
-            "--repair in s3:// needs --as-owner: give it when no fleet and nobody else harvests into it; else the next run of the \
-             Source mends what the fleet's own scrub notes",
+            "--repair in s3:// needs exclusive access: stop the fleet and all other syncs into this store, then pass \
+             --exclusive. A fleet repairs what its own scrubs find",
         ));
     }
     let seed = args.seed.unwrap_or_else(rand::random);
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
     let mut outcome = Outcome::new(target::place(&harvested.store), choice, seed, args.json);
     let mut findings = Findings::new()?;
     outcome.report = read(&harvested, &args, choice, &mut findings, &outcome).await?;
-    if let Some(count) = args.live {
+    if let Some(count) = args.compare_live {
         outcome.live = Some(Box::pin(live::compare(&harvested, count, seed, &args.http, &outcome)).await?);
     }
     for (source, count) in findings.sources() {
@@ -75,7 +75,7 @@ fn choice(args: &ScrubArgs, seed: u64) -> Result<Choice, Failed> {
     if let Some(size) = args.sample {
         return Ok(Choice::Sample { size: size.get(), seed });
     }
-    let Some(percent) = args.share_a_day else { return Ok(Choice::All) };
+    let Some(percent) = args.daily_share else { return Ok(Choice::All) };
     let days = NonZeroU32::new(u32::from(percent)).map(|percent| 100_u32.div_ceil(percent.get()));
     let days = days.and_then(NonZeroU32::new).ok_or_else(|| usage("give a share of at least 1%"))?;
     let day = Timestamp::now().as_second().div_euclid(DAY);

@@ -19,7 +19,7 @@ impl KindArgs {
     /// Whether a problem is of one of these reasons and kinds.
     pub(crate) fn take(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.reason.is_empty() || self.reason.contains(&reason))
-            && (self.about.is_empty() || self.about.iter().any(|about| about.kind() == subject.kind()))
+            && (self.kind.is_empty() || self.kind.iter().any(|kind| kind.name() == subject.kind()))
     }
 
     /// The names of the reasons.
@@ -29,11 +29,11 @@ impl KindArgs {
 
     /// The names of the kinds.
     pub(crate) fn kinds(&self) -> Vec<String> {
-        self.about.iter().map(|about| about.kind().to_owned()).collect()
+        self.kind.iter().map(|kind| kind.name().to_owned()).collect()
     }
 
     fn is_empty(&self) -> bool {
-        self.reason.is_empty() && self.about.is_empty()
+        self.reason.is_empty() && self.kind.is_empty()
     }
 }
 
@@ -47,7 +47,7 @@ impl SelectArgs {
     pub(crate) fn take(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.uris.is_empty() || self.name(subject))
             && self.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
-            && self.kind.take(subject, reason)
+            && self.filter.take(subject, reason)
     }
 
     /// The same in the words of the API.
@@ -55,18 +55,18 @@ impl SelectArgs {
         About {
             uris: self.uris.clone(),
             prefix: self.prefix.clone(),
-            reasons: self.kind.reason.clone(),
-            about: self.kind.kinds(),
+            reasons: self.filter.reason.clone(),
+            kind: self.filter.kinds(),
             all: self.all,
         }
     }
 
     fn check(&self) -> Result<(), Failed> {
-        if self.all || !self.uris.is_empty() || self.prefix.is_some() || !self.kind.is_empty() {
+        if self.all || !self.uris.is_empty() || self.prefix.is_some() || !self.filter.is_empty() {
             return Ok(());
         }
         Err(usage(
-            "say which problems are meant: by URIs, --prefix, --reason or --about, or --all; `thresher problems` lists them",
+            "no problem selected; pass URIs, --prefix, --reason, --kind or --all (`thresher problems` lists them)",
         ))
     }
 }
@@ -100,10 +100,10 @@ pub(crate) async fn tell(
 ) -> Result<Vec<Subject>, Failed> {
     select.check()?;
     let target = target::parse(into)?;
-    if matches!(target, StoreTarget::S3 { .. }) && !select.as_owner {
+    if matches!(target, StoreTarget::S3 { .. }) && !select.exclusive {
         return Err(usage(format!(
-            "{into} may be harvested by a fleet, whose scheduler alone writes what is known of a Source. Ask its gateway (--server), or have it \
-             pause (`thresher run pause <source>`), or wait until none of its runs is under way, and give --as-owner"
+            "{into} may belong to a fleet, and only the fleet's scheduler may write to its catalogs. Use its gateway \
+             (--server), or stop the fleet and pass --exclusive"
         )));
     }
     // Says what is wrong with --into, and creates nothing.

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 
 use api::{Source, Submit, Subscription, Wanted};
 use comfy_table::{Table, presets};
-use control::{PollBounds, RunMode, Schedule, SourceSpec, Times};
+use control::{PollBounds, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
 use crate::ask::{Asked, Kind};
-use crate::cli::{
-    AbsentArg, ModeArg, OriginsArg, PreferArg, PushArg, SourceAddArgs, SourceCommand, WantedArgs,
-};
+use crate::cli::{SourceAddArgs, SourceCommand, WantedArgs};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::terminal::{self, note, say};
@@ -154,15 +152,11 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         continuous: args.follow.then(PollBounds::default),
         concurrency: args.concurrency,
         requests_per_second: args.max_rate,
-        robots: args.robots.into(),
+        robots: args.robots,
         contact: args.contact.clone(),
         credential: args.credential.clone(),
         allow_networks: args.allow_network.clone(),
-        push: match args.push {
-            PushArg::Auto => control::Push::Auto,
-            PushArg::Unsigned => control::Push::Unsigned,
-            PushArg::Off => control::Push::Off,
-        },
+        push: args.push,
         notify: args.notify.clone(),
         inbox: args.inbox.clone(),
         ..plain(&args.url, &args.wanted)
@@ -174,37 +168,18 @@ pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
     let scope = &wanted.scope;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
     SourceSpec {
-        mode: mode(wanted.mode),
-        prefer: wanted.prefer.map(|prefer| match prefer {
-            PreferArg::List => control::Prefer::List,
-            PreferArg::Dump => control::Prefer::Dump,
-        }),
-        absent: match scope.absent {
-            AbsentArg::Confirm => control::Absent::Confirm,
-            AbsentArg::Delete => control::Absent::Delete,
-            AbsentArg::Keep => control::Absent::Keep,
-        },
+        mode: wanted.mode,
+        prefer: wanted.prefer,
+        absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
-        history: wanted.history,
+        keep_versions: wanted.keep_versions,
         largest_bytes: wanted.max_size,
         include: text(&scope.include),
         exclude: text(&scope.exclude),
-        origins: match scope.origins {
-            OriginsArg::Any => control::Origins::Any,
-            OriginsArg::Same => control::Origins::Same,
-        },
+        origins: scope.origins,
         strict: scope.strict,
         accept_html: scope.accept_html,
         ..SourceSpec::new(url.clone())
-    }
-}
-
-pub(super) fn mode(mode: ModeArg) -> RunMode {
-    match mode {
-        ModeArg::Auto => RunMode::Auto,
-        ModeArg::Baseline => RunMode::Baseline,
-        ModeArg::Incremental => RunMode::Incremental,
-        ModeArg::Audit => RunMode::Audit,
     }
 }
 

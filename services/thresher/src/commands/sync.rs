@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
-use model::{HomeSite, Mode, SourceId, SystemClock};
-use scheduler::{Filter, HarvestError, HarvestOptions, Parts, Prefer, Progress, Report, RetryPolicy};
+use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
+use scheduler::{Filter, HarvestError, HarvestOptions, Parts, Progress, Report, RetryPolicy};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{ModeArg, OriginsArg, PreferArg, ScopeArgs, SyncArgs, ViewArg, WantedArgs};
+use crate::cli::{ScopeArgs, SyncArgs, ViewArg, WantedArgs};
 use crate::commands::audit::{self, Telling};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
@@ -74,11 +74,11 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         Some(into) => into.clone(),
         None => target::default_directory(&args.url)?,
     };
-    let web = args.room.web(&args.http, &args.url)?;
+    let web = args.requests.web(&args.http, &args.url)?;
     let options = HarvestOptions {
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
-        jobs_per_lane: args.room.concurrency,
+        jobs_per_lane: args.requests.concurrency,
         limits: args.limits.into(),
         retries: retries(args.http.attempts()),
         ..wanted(args.wanted, &args.url)
@@ -112,16 +112,13 @@ pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
     HarvestOptions {
         terms: model::Terms { largest_bytes: args.max_size, ..within.terms.clone() },
         mode: match args.mode {
-            ModeArg::Auto => None,
-            ModeArg::Baseline => Some(Mode::Baseline),
-            ModeArg::Incremental => Some(Mode::Incremental),
-            ModeArg::Audit => Some(Mode::Audit),
+            RunMode::Auto => None,
+            RunMode::Baseline => Some(Mode::Baseline),
+            RunMode::Incremental => Some(Mode::Incremental),
+            RunMode::Audit => Some(Mode::Audit),
         },
-        prefer: args.prefer.map(|prefer| match prefer {
-            PreferArg::List => Prefer::List,
-            PreferArg::Dump => Prefer::Dump,
-        }),
-        history: args.history,
+        prefer: args.prefer,
+        keep_versions: args.keep_versions,
         ..within
     }
 }
@@ -134,9 +131,9 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
         filter: Filter {
             include: scope.include,
             exclude: scope.exclude,
-            only_of: (scope.origins == OriginsArg::Same).then(|| HomeSite::of(entry)),
+            only_of: (scope.origins == Origins::Same).then(|| HomeSite::of(entry)),
         },
-        absent: scope.absent.into(),
+        absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
         ..HarvestOptions::default()
     }

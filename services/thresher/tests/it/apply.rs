@@ -48,12 +48,12 @@ async fn kept(control: &Control) -> SourceSpec {
 #[tokio::test]
 async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page() {
     let (fleet, _gateway, api, control) = gateway().await;
-    let options = "--every 6h --mode baseline --prefer dump --absent keep --max-deletes 3% --history 2 --include a --exclude b --origins same --strict --accept-html \
+    let options = "--every 6h --mode baseline --prefer dump --absent keep --max-deletes 3% --keep-versions 2 --include a --exclude b --origins same --strict --accept-html \
                    --concurrency 7 --max-rate 9 --robots obey --contact mailto:a@example.org --credential one --allow-network 10.1.0.0/16 --allow-network fd00:1::7 --disabled";
     let all = json!({
         "entry": ENTRY, "enabled": false, "schedule": {"times": {"every_seconds": 21_600}}, "mode": "baseline", "prefer": "dump",
-        "absent": "keep", "max_deletes_percent": 3, "history": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
-        "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+        "absent": "keep", "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
+        "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
     });
     let form = [
@@ -65,7 +65,7 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         ("prefer", "dump"),
         ("absent", "keep"),
         ("max_deletes_percent", "3"),
-        ("history", "2"),
+        ("keep_versions", "2"),
         ("include", "a"),
         ("exclude", "b"),
         ("origins", "same"),
@@ -73,7 +73,7 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         ("accept_html", "on"),
         ("concurrency", "7"),
         ("requests_per_second", "9"),
-        ("robots", "crawling"),
+        ("robots", "obey"),
         ("contact", "mailto:a@example.org"),
         ("credential", "one"),
         ("allow_networks", "10.1.0.0/16 fd00:1::7/128"),

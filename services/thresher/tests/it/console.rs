@@ -143,7 +143,7 @@ async fn planned(visitor: &Visitor, shown: &str) -> String {
 #[tokio::test]
 async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_elses_change() {
     let (_fleet, _all, api) = fleet().await;
-    let body = json!({"entry": "https://example.org/", "history": 2, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60}});
+    let body = json!({"entry": "https://example.org/", "keep_versions": 2, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60}});
     let created = api.post("/v1/sources", body).await.is(StatusCode::CREATED);
     let record = created.header("location").to_owned();
     let at = record.replacen("/v1", "/console", 1);
@@ -172,7 +172,7 @@ async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_e
     assert_eq!(changed.header("location"), at);
     let wanted = &api.get(&record).await.json()["wanted"];
     assert_eq!(
-        (&wanted["schedule"], &wanted["enabled"], &wanted["history"]),
+        (&wanted["schedule"], &wanted["enabled"], &wanted["keep_versions"]),
         (&json!({"times": {"every_seconds": 5_400}}), &false.into(), &serde_json::Value::Null)
     );
     // The same form again: what it was made of is not there any more.
@@ -264,7 +264,7 @@ async fn a_problem_is_seen_ignored_tried_again_and_healed_by_forms() {
     let problems = format!("{at}/problems");
     let page = visitor.page(&problems).await;
     assert!(page.contains("http-client-error") && page.contains(&source.resource_uri(3)), "{page}");
-    let group = [("reason", "http-client-error"), ("about", "resource")];
+    let group = [("reason", "http-client-error"), ("kind", "resource")];
     // Why is to be said.
     visitor.post(&format!("{problems}/ignore"), &group).await.is(StatusCode::UNPROCESSABLE_ENTITY);
     let ignore = [group.as_slice(), &[("note", "gone since <2019>")]].concat();

@@ -241,7 +241,7 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
             .collect::<Vec<_>>()
     };
     assert_eq!(problems("").await.len(), 3);
-    assert_eq!(problems("reason=http-client-error&about=resource").await.len(), 3);
+    assert_eq!(problems("reason=http-client-error&kind=resource").await.len(), 3);
     assert_eq!(problems("reason=timeout").await.len(), 0);
     api.get(&format!("{at}/problems?reason=bored")).await.is(StatusCode::BAD_REQUEST);
     let page = api.get(&format!("{at}/problems?limit=2")).await.is(StatusCode::OK).json();

@@ -101,10 +101,10 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     std::fs::copy(&pack, &orphan).unwrap();
 
     // The versions before were let go of a moment ago.
-    let lately = copy.run("gc", &["--dry-run", "--keep-for", "1h", "--json"]).exits(0);
+    let lately = copy.run("gc", &["--dry-run", "--retention", "1h", "--json"]).exits(0);
     assert_eq!(lately.json()["removed"]["objects"], 0, "{lately}");
     age(&copy);
-    let run = copy.run("gc", &["--keep-for", "1h", "--json"]).exits(0);
+    let run = copy.run("gc", &["--retention", "1h", "--json"]).exits(0);
     assert_eq!(run.json()["packs"]["removed"]["objects"], 1, "{run}");
     assert!(!orphan.exists());
     copy.run("restore", &[&gone]).exits(0);
@@ -114,11 +114,11 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     age(&copy);
 
     let before = stored(&copy);
-    let dry = copy.run("gc", &["--dry-run", "--keep-for", "0s", "--json"]).exits(0);
-    let shown = copy.run("gc", &["--dry-run", "--keep-for", "0s"]).exits(0);
+    let dry = copy.run("gc", &["--dry-run", "--retention", "0s", "--json"]).exits(0);
+    let shown = copy.run("gc", &["--dry-run", "--retention", "0s"]).exits(0);
     assert!(shown.stdout.contains("would go") && shown.stdout.contains("made final"), "{shown}");
     assert_eq!(stored(&copy), before);
-    let real = copy.run("gc", &["--keep-for", "0s", "--json"]).exits(0);
+    let real = copy.run("gc", &["--retention", "0s", "--json"]).exits(0);
     let mut told = real.json();
     told["dry_run"] = true.into();
     assert_eq!(told, dry.json());
@@ -133,7 +133,7 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
 
     // Packs that were rewritten go when nobody can be reading them any more: at once, when nothing is to be kept.
     age(&copy);
-    copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    copy.run("gc", &["--retention", "0s"]).exits(0);
     let needed = every_byte_is_there(&copy).await;
     assert_eq!(stored(&copy).len(), needed.len());
 }
@@ -150,7 +150,7 @@ async fn with_an_unreadable_catalog_nothing_goes_and_it_is_named() {
         std::fs::write(file, "gibberish").unwrap();
     }
     let before = stored(&copy);
-    let run = copy.run("gc", &["--keep-for", "0s"]).exits(3);
+    let run = copy.run("gc", &["--retention", "0s"]).exits(3);
     run.complains(&["catalog of 127-0-0-1", "nothing was removed"], &["cannot be read"]);
     assert_eq!(stored(&copy), before);
 }
@@ -163,10 +163,10 @@ async fn in_a_bucket_the_owners_part_is_left_unless_it_is_asked_for() {
     copy.sync(&source.url()).exits(0);
     source.change(Changes { create: 0, update: 4, delete: 2 });
     copy.sync(&source.url()).exits(0);
-    copy.run("gc", &["--keep-for", "0s"]).exits(2).complains(&["--keep-for"], &["an hour at least"]);
+    copy.run("gc", &["--retention", "0s"]).exits(2).complains(&["--retention"], &["at least 1h"]);
     let run = copy.run("gc", &["--json"]).exits(0);
     assert_eq!((&run.json()["removed"]["objects"], &run.json()["dry_run"]), (&0.into(), &false.into()));
-    copy.run("gc", &["--as-owner"]).exits(0);
+    copy.run("gc", &["--exclusive"]).exits(0);
     assert_eq!(copy.present().len(), 10);
     copy.run("gc", &["--into", "/does/not/exist"]).exits(2);
 }
@@ -231,7 +231,7 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
     while killed < KILLS {
         assert!(killed + ended < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
         let lies = stored(&copy);
-        let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
+        let mut gc = Running::start(copy.command("gc", &["--retention", "0s"]));
         if (killed + ended) % 2 == 0 {
             tokio::time::sleep(Duration::from_millis(rng.random_range(5..900))).await;
         } else {
@@ -269,9 +269,9 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
         assert_eq!(run.json()["in_sync"], true, "{run}");
     }
     age(&copy);
-    copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    copy.run("gc", &["--retention", "0s"]).exits(0);
     age(&copy);
-    copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    copy.run("gc", &["--retention", "0s"]).exits(0);
     let needed = every_byte_is_there(&copy).await;
     assert_eq!(stored(&copy).len(), needed.len(), "what is left is what is needed; it was {before} once");
     let present: usize = copy.ls().values().filter(|held| held.state == "present").count();
@@ -301,10 +301,10 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
             copy.sync_with(&source.url(), &["--view", "none"]).exits(0);
             age(&copy);
         }
-        let before = copy.run("gc", &["--dry-run", "--keep-for", "0s", "--json"]).exits(0);
+        let before = copy.run("gc", &["--dry-run", "--retention", "0s", "--json"]).exits(0);
         rewritten += u32::from(before.json()["rewritten"]["packs"].as_u64() > Some(0));
         let lies = stored(&copy);
-        let mut gc = Running::start(copy.command("gc", &["--keep-for", "0s"]));
+        let mut gc = Running::start(copy.command("gc", &["--retention", "0s"]));
         if begun % 2 == 0 {
             tokio::time::sleep(Duration::from_millis(rng.random_range(20..250))).await;
         } else {
@@ -321,7 +321,7 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
     assert!(rewritten > 0, "nothing was ever rewritten");
     for _ in 0..2 {
         age(&copy);
-        copy.run("gc", &["--keep-for", "0s"]).exits(0);
+        copy.run("gc", &["--retention", "0s"]).exits(0);
     }
     let needed = every_byte_is_there(&copy).await;
     assert_eq!(stored(&copy).len(), needed.len());

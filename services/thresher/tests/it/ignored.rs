@@ -81,9 +81,9 @@ async fn the_word_can_be_taken_back_and_must_say_of_what() {
     let site = Site::start().await;
     let (copy, url, gone) = harvested(&site).await;
     for words in [&["retry"][..], &["ignore", "--note", "x"]] {
-        copy.run(words[0], &words[1..]).exits(2).complains(&["--reason", "--all"], &["say which"]);
+        copy.run(words[0], &words[1..]).exits(2).complains(&["--reason", "--all"], &["no problem selected"]);
     }
-    copy.run("ignore", &["--about", "resource", "--note", "x"]).exits(0);
+    copy.run("ignore", &["--kind", "resource", "--note", "x"]).exits(0);
     copy.sync(&url).exits(0);
     copy.run("ignore", &[&gone, "--undo"]).exits(0);
     copy.sync(&url).exits(1);
@@ -134,8 +134,8 @@ async fn a_report_tells_what_is_ignored_apart() {
 #[tokio::test]
 async fn a_bucket_wants_the_owners_word() {
     let copy = Destination::at(std::path::Path::new("s3://bucket/prefix"));
-    copy.run("retry", &["--all"]).exits(2).complains(&["s3://bucket/prefix", "fleet"], &["--as-owner"]);
-    copy.run("ignore", &["--all", "--note", "x"]).exits(2).complains(&["fleet"], &["thresher run pause"]);
+    copy.run("retry", &["--all"]).exits(2).complains(&["s3://bucket/prefix", "fleet"], &["--exclusive"]);
+    copy.run("ignore", &["--all", "--note", "x"]).exits(2).complains(&["fleet"], &["--server"]);
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn an_ignored_package_is_not_received_again_until_its_dump_says_something_
     let url = site.serve("/dump.xml", urlset(md, &[named]));
     let copy = Destination::directory();
     copy.sync(&url).exits(1);
-    copy.run("ignore", &["--about", "document", "--note", "broken for years"]).exits(0);
+    copy.run("ignore", &["--kind", "document", "--note", "broken for years"]).exits(0);
     let asked = site.requests_at("/1.zip");
     copy.sync(&url).exits(0);
     assert_eq!(site.requests_at("/1.zip"), asked);
@@ -176,7 +176,7 @@ async fn problems_with_entries_are_known_since_they_were_first_seen_and_an_ignor
         (&first["first_seen"], &json!(2)),
         "the same entry at the same place"
     );
-    copy.run("ignore", &["--about", "entry", "--note", "told them"]).exits(0);
+    copy.run("ignore", &["--kind", "entry", "--note", "told them"]).exits(0);
     copy.sync(&url).exits(0).says(&["1  ignored problem"]);
     relist(&site, 2, &[held]);
     let run = copy.sync(&url).exits(0);

@@ -19,7 +19,7 @@ fn every_command_has_its_manual_page() {
     let directory = folder.path().join("man1");
     Run::of(thresher().arg("man").arg(&directory)).exits(0);
     for (page, says) in
-        [("thresher.1", "sync"), ("thresher-sync.1", "history"), ("thresher-source-add.1", "cron")]
+        [("thresher.1", "sync"), ("thresher-sync.1", "keep"), ("thresher-source-add.1", "cron")]
     {
         let text = std::fs::read_to_string(directory.join(page)).unwrap();
         assert!(text.contains(says), "{page}");

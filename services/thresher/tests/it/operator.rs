@@ -75,7 +75,7 @@ async fn whoever_is_asked_the_same_words_come_back() {
         vec!["ls"],
         vec!["problems"],
         vec!["problems", "--group"],
-        vec!["problems", "--group", "--json", "--reason", "http-client-error", "--about", "resource"],
+        vec!["problems", "--group", "--json", "--reason", "http-client-error", "--kind", "resource"],
         vec!["explain", &uri],
         vec!["explain", &uri, "--json"],
         vec!["report", "--json"],

@@ -60,11 +60,11 @@ async fn filters_narrow_down_and_groups_count() {
     let count = |options: &[&str]| listed(&copy, options).len();
     assert_eq!(count(&["--reason", "digest-mismatch"]), 1);
     assert_eq!(count(&["--reason", "digest-mismatch", "--reason", "malformed"]), 2);
-    assert_eq!(count(&["--about", "resource"]), 2);
-    assert_eq!(count(&["--about", "entry", "--reason", "digest-mismatch"]), 0);
+    assert_eq!(count(&["--kind", "resource"]), 2);
+    assert_eq!(count(&["--kind", "entry", "--reason", "digest-mismatch"]), 0);
     assert_eq!(count(&[&site.uri("/go")]), 1);
 
-    let groups = listed(&copy, &["--group", "--about", "resource"]);
+    let groups = listed(&copy, &["--group", "--kind", "resource"]);
     let counted: Vec<_> = groups.iter().map(|group| (&group["reason"], &group["count"])).collect();
     assert_eq!(counted, [(&json!("http-client-error"), &json!(1)), (&json!("digest-mismatch"), &json!(1))]);
     assert_eq!(groups[0]["example"], site.uri("/gone"));

@@ -109,7 +109,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     let clean = copy.run("scrub", &[]).exits(0);
     assert!(clean.stdout.contains("all of them are whole"), "{clean}");
     // What was set aside stays until somebody has looked at it.
-    copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    copy.run("gc", &["--retention", "0s"]).exits(0);
     assert_eq!(set_aside(&copy), std::slice::from_ref(aside));
 }
 
@@ -182,9 +182,9 @@ async fn a_sample_says_what_it_proves_and_can_be_drawn_again() {
     // All of them leave no doubt.
     let all = copy.run("scrub", &["--sample", "1000", "--json"]).exits(0).json();
     assert!(all["at_most"].is_null() && all["resources"] == 300, "{all}");
-    let share = copy.run("scrub", &["--share-a-day", "100%", "--json"]).exits(0).json();
+    let share = copy.run("scrub", &["--daily-share", "100%", "--json"]).exits(0).json();
     assert_eq!((&share["chosen"], &share["resources"]), (&"share".into(), &300.into()));
-    copy.run("scrub", &["--share-a-day", "0%"]).exits(2);
+    copy.run("scrub", &["--daily-share", "0%"]).exits(2);
     copy.run("scrub", &["--sample", "1", "--all"]).exits(2);
 }
 
@@ -196,11 +196,11 @@ async fn a_live_sample_finds_what_its_source_gives_in_another_way() {
     let list =
         site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
     copy.sync(&list).exits(0);
-    let same = copy.run("scrub", &["--live", "3", "--json"]).exits(0).json();
+    let same = copy.run("scrub", &["--compare-live", "3", "--json"]).exits(0).json();
     assert_eq!((&same["live"]["asked"], &same["live"]["same"]), (&3.into(), &3.into()));
     site.serve("/r2", "BODY 2");
     site.reply("/r3", Reply::status(410));
-    let run = copy.run("scrub", &["--live", "5", "--json"]).exits(1);
+    let run = copy.run("scrub", &["--compare-live", "5", "--json"]).exits(1);
     let live = &run.json()["live"];
     assert_eq!(
         (&live["same"], &live["different"], &live["failed"]),
@@ -226,8 +226,8 @@ async fn in_a_bucket_the_owners_part_is_left_unless_it_is_asked_for() {
     store.object_store().put(&key.path(), bytes.into()).await.unwrap();
     let run = copy.run("scrub", &["--json"]).exits(1);
     assert_eq!((&run.json()["damaged"], &run.json()["noted"]), (&1.into(), &0.into()), "{run}");
-    copy.run("scrub", &["--repair"]).exits(2).complains(&["--repair"], &["--as-owner"]);
-    let run = copy.run("scrub", &["--repair", "--as-owner", "--json"]).exits(0);
+    copy.run("scrub", &["--repair"]).exits(2).complains(&["--repair"], &["--exclusive"]);
+    let run = copy.run("scrub", &["--repair", "--exclusive", "--json"]).exits(0);
     assert_eq!((&run.json()["set_aside"], &run.json()["healed"]), (&1.into(), &1.into()), "{run}");
     copy.run("scrub", &["--rate", "50MB"]).exits(0);
     let uri = large["uri"].as_str().unwrap();

@@ -51,7 +51,7 @@ fn held(names: &[(&str, u64)]) -> Vec<(String, u64)> {
 async fn each_moment_gives_the_version_of_its_time_as_long_as_it_is_kept() {
     let case = Case::new().await;
     let before = Timestamp::now();
-    let first = case.harvest(1, &[("a", "a 1"), ("b", "b 1")], &["--history", "2"]);
+    let first = case.harvest(1, &[("a", "a 1"), ("b", "b 1")], &["--keep-versions", "2"]);
     let second = case.harvest(2, &[("a", "a 22"), ("b", "b 1")], &[]);
     let third = case.harvest(3, &[("a", "a 333"), ("b", "b 1")], &[]);
     for (moment, expected) in [(first, "a 1"), (second, "a 22"), (third, "a 333")] {
@@ -67,16 +67,16 @@ async fn each_moment_gives_the_version_of_its_time_as_long_as_it_is_kept() {
     assert_eq!(case.cat("a", second).as_deref(), Some("a 22"));
     assert_eq!(case.names_at(first), held(&[("b", 3)]));
     let run = case.copy.run("cat", &[&case.site.uri("/a"), "--at", &first.to_string()]).exits(1);
-    assert!(run.stderr.contains("is not kept: what is kept goes back to"), "{run}");
+    assert!(run.stderr.contains("is not kept; kept versions go back to"), "{run}");
 
     // What is kept is no garbage.
-    case.copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    case.copy.run("gc", &["--retention", "0s"]).exits(0);
     for (moment, expected) in [(second, "a 22"), (third, "a 333"), (fourth, "a 4444")] {
         assert_eq!(case.cat("a", moment).as_deref(), Some(expected));
     }
 
     // No versions are wanted any more: at the next change they are let go of.
-    let fifth = case.harvest(5, &[("a", "a 55555"), ("b", "b 1")], &["--history", "0"]);
+    let fifth = case.harvest(5, &[("a", "a 55555"), ("b", "b 1")], &["--keep-versions", "0"]);
     assert_eq!(case.names_at(third), held(&[("b", 3)]));
     assert_eq!(case.cat("a", fifth).as_deref(), Some("a 55555"));
 }
@@ -87,7 +87,7 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     // The first two are too large for a pack.
     let bodies = ["a 1 ", "a 22 "].map(|words| words.repeat(100_000));
     let moments = [
-        case.harvest(1, &[("a", &bodies[0])], &["--history", "3"]),
+        case.harvest(1, &[("a", &bodies[0])], &["--keep-versions", "3"]),
         case.harvest(2, &[("a", &bodies[1])], &[]),
         case.harvest(3, &[("a", "a 333")], &[]),
         case.harvest(4, &[("a", "a 4444")], &[]),
@@ -152,14 +152,14 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     for (moment, body) in [(moments[0], bodies[0].as_str()), (moments[2], "a 333"), (moments[3], "a 4444")] {
         assert_eq!(case.cat("a", moment).as_deref(), Some(body));
     }
-    case.copy.run("gc", &["--keep-for", "0s"]).exits(0);
+    case.copy.run("gc", &["--retention", "0s"]).exits(0);
     assert_eq!(case.cat("a", moments[0]).as_deref(), Some(bodies[0].as_str()));
 }
 
 #[tokio::test]
 async fn what_was_deleted_is_given_for_its_time_and_not_for_the_time_it_was_gone() {
     let case = Case::new().await;
-    let there = case.harvest(1, &[("a", "a 1"), ("b", "b 1")], &["--history", "3"]);
+    let there = case.harvest(1, &[("a", "a 1"), ("b", "b 1")], &["--keep-versions", "3"]);
     let gone = case.harvest(2, &[("b", "b 1")], &["--absent", "delete", "--max-deletes", "100%"]);
     assert_eq!((case.cat("a", there).as_deref(), case.cat("a", gone)), (Some("a 1"), None));
     assert_eq!(case.names_at(gone), held(&[("b", 3)]));
@@ -172,8 +172,8 @@ async fn what_was_deleted_is_given_for_its_time_and_not_for_the_time_it_was_gone
 #[tokio::test]
 async fn an_audit_changes_no_setting() {
     let case = Case::new().await;
-    case.harvest(1, &[("a", "a 1")], &["--history", "1"]);
-    case.harvest(1, &[("a", "a 1")], &["--mode", "audit", "--history", "0"]);
+    case.harvest(1, &[("a", "a 1")], &["--keep-versions", "1"]);
+    case.harvest(1, &[("a", "a 1")], &["--mode", "audit", "--keep-versions", "0"]);
     let held = Timestamp::now();
     case.harvest(2, &[("a", "a 22")], &[]);
     assert_eq!(case.cat("a", held).as_deref(), Some("a 1"), "one version is kept as before");

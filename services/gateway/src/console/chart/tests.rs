@@ -1,5 +1,5 @@
-use control::{AskedBy, Run as FleetRun, RunMode, RunSpec, RunState};
-use model::RunId;
+use control::{AskedBy, Run as FleetRun, RunSpec, RunState};
+use model::{RunId, RunMode};
 
 use super::*;
 

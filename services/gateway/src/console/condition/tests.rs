@@ -1,5 +1,5 @@
-use control::{AskedBy, MemberId, PollBounds, Problems, RunMode, RunSpec, RunState, Schedule, Stopped};
-use model::RunId;
+use control::{AskedBy, MemberId, PollBounds, Problems, RunSpec, RunState, Schedule, Stopped};
+use model::{RunId, RunMode};
 
 use super::*;
 

@@ -18,11 +18,11 @@ use crate::words;
 
 /// The forms with the actions on a group.
 pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
-    let which = format!("{} ({})", group.reason, group.about);
-    let note = format!("note-{}-{}", group.reason, group.about);
+    let which = format!("{} ({})", group.reason, group.kind);
+    let note = format!("note-{}-{}", group.reason, group.kind);
     let hidden = html! {
         input type="hidden" name="reason" value=(group.reason);
-        input type="hidden" name="about" value=(group.about);
+        input type="hidden" name="kind" value=(group.kind);
         @if !params.prefix.is_empty() { input type="hidden" name="prefix" value=(params.prefix); }
     };
     html! {
@@ -53,7 +53,7 @@ pub(super) fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp)
             ul { @for word in waiting { li {
                 strong { (word.word) } " "
                 @for reason in &word.select.reasons { (reason) " " }
-                @for kind in &word.select.about { "(" (kind) ") " }
+                @for kind in &word.select.kind { "(" (kind) ") " }
                 @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
                 @for uri in &word.select.uris { code { (uri) } " " }
                 @if let Some(note) = &word.note { "– " (note) " " }
@@ -103,7 +103,7 @@ fn meant(fields: &Fields) -> Result<About, Refusal> {
         uris: fields.text("uri").into_iter().collect(),
         prefix: fields.text("prefix"),
         reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
-        about: fields.text("about").into_iter().collect(),
+        kind: fields.text("kind").into_iter().collect(),
         all: fields.has("all"),
     })
 }
@@ -114,14 +114,11 @@ mod tests {
 
     #[test]
     fn a_form_means_what_its_fields_say() {
-        let about = meant(&Fields::from([
-            ("reason", "timeout"),
-            ("about", "resource"),
-            ("prefix", "https://e.org/"),
-        ]))
-        .unwrap();
+        let about =
+            meant(&Fields::from([("reason", "timeout"), ("kind", "resource"), ("prefix", "https://e.org/")]))
+                .unwrap();
         assert_eq!(
-            (about.reasons.len(), about.about, about.prefix.as_deref()),
+            (about.reasons.len(), about.kind, about.prefix.as_deref()),
             (1, vec!["resource".to_owned()], Some("https://e.org/"))
         );
         assert!(!about.all && about.uris.is_empty());

@@ -72,8 +72,8 @@ fn what_source_show_prints_is_what_apply_reads() {
     let all = json!({
         "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
         "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-        "max_deletes_percent": 3, "history": 2, "include": "^a: #", "exclude": "yes", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
-        "requests_per_second": 9, "robots": "crawling", "contact": "mailto:a@example.org", "credential": "one",
+        "max_deletes_percent": 3, "keep_versions": 2, "include": "^a: #", "exclude": "yes", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
+        "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
     });
     let wanted: Wanted = serde_json::from_value(all).unwrap();

@@ -213,8 +213,8 @@ impl Outcome {
         }
         for Left { source, resources } in &self.left {
             lines.push(format!(
-                "{} not noted: a harvest of {source} is under way, or a fleet owns it. Run it again when it is at rest \
-                 (in s3:// with --as-owner)",
+                "{} not recorded: a sync of {source} is running, or a fleet owns it. Run it again later \
+                 (in s3:// with --exclusive)",
                 counted(*resources, "finding was", "findings were")
             ));
         }

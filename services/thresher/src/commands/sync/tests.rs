@@ -25,7 +25,7 @@ use testkit::servers::NatsFixture;
 use testkit::source::{SimulatedSource, SourceSpec};
 
 use super::*;
-use crate::cli::{ExplainArgs, HeldArgs};
+use crate::cli::{ExplainArgs, LocationArgs};
 use crate::commands::explain;
 
 const RESOURCES: u64 = 12;
@@ -238,8 +238,8 @@ impl Bench {
     }
 
     async fn explain(&self, name: &str) -> String {
-        let held = HeldArgs { into: Some(self.into()), ..HeldArgs::default() };
-        let args = ExplainArgs { uri: name.to_owned(), held, source: None, json: false };
+        let held = LocationArgs { into: Some(self.into()), ..LocationArgs::default() };
+        let args = ExplainArgs { uri: name.to_owned(), location: held, source: None, json: false };
         explain::told(&args).await.expect("a story")
     }
 

@@ -8,6 +8,18 @@ use testkit::scripted::Reply;
 use crate::bad_input::{OVER_HTTP, small};
 use crate::common::{Destination, Run, Site, in_step, source, thresher};
 
+#[test]
+fn a_renamed_option_is_refused_with_its_new_name() {
+    let options = [
+        (["sync", "http://h/", "--history"], "--keep-versions"),
+        (["gc", "--keep-for", "1h"], "--retention"),
+        (["scrub", "--live", "3"], "--compare-live"),
+    ];
+    for (arguments, name) in options {
+        Run::of(thresher().args(arguments)).exits(2).complains(&[name], &["is named"]);
+    }
+}
+
 #[tokio::test]
 async fn wrong_usage_is_told_and_does_nothing() {
     let source = source(small(3)).await;

@@ -68,7 +68,7 @@ async fn in_a_directory_every_damage_is_named_and_healed_and_a_second_look_is_cl
 
 #[tokio::test]
 async fn in_a_bucket_every_damage_is_named_and_healed_and_a_second_look_is_clean() {
-    everything_is_named_and_healed(Destination::s3(&S3Fixture::get().await), &["--as-owner"]).await;
+    everything_is_named_and_healed(Destination::s3(&S3Fixture::get().await), &["--exclusive"]).await;
 }
 
 #[tokio::test]

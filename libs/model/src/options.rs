@@ -1,0 +1,113 @@
+//! Options of a Source's spec. The command line, the API and the control store share these types.
+
+use serde::{Deserialize, Serialize};
+
+/// The mode of a requested run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum RunMode {
+    /// A baseline first, then changes.
+    #[default]
+    Auto,
+    /// The full Resource List or Resource Dump.
+    Baseline,
+    /// Only changes.
+    Incremental,
+    /// Compare the copy with the lists; fetch nothing.
+    Audit,
+}
+
+/// Lists or dumps, if a Source offers both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefer {
+    /// Resource Lists and Change Lists: one request per resource.
+    List,
+    /// Resource Dumps and Change Dumps: one request per package.
+    Dump,
+}
+
+/// What to do with stored resources that the Source no longer lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Absent {
+    /// Delete when two lists of different times omit them.
+    #[default]
+    Confirm,
+    /// Delete when one list omits them.
+    Delete,
+    /// Keep them.
+    Keep,
+}
+
+/// Which sites resources may be on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Origins {
+    /// All sites that lists and dumps name.
+    #[default]
+    Any,
+    /// The registrable domain of the Source's URL.
+    Same,
+}
+
+/// How robots.txt is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Robots {
+    /// Obey Disallow and Crawl-delay for every URL.
+    Obey,
+    /// Obey Crawl-delay. Obey Disallow only for followed links and other sites, not for what the Source publishes.
+    #[default]
+    LinksOnly,
+    /// Do not request it.
+    Ignore,
+}
+
+/// Whether to subscribe to Change Notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Push {
+    /// If the Source offers them and hubs can reach the fleet. Deliveries need a signature; no secret goes to plain HTTP.
+    #[default]
+    Auto,
+    /// As auto, and also with a hub over plain HTTP, which gets no secret. An unsigned delivery only starts a run.
+    Unsigned,
+    /// Never.
+    Off,
+}
+
+impl RunMode {
+    /// Checks that this can be the mode of a Source, for all its runs.
+    ///
+    /// # Errors
+    /// What to choose instead.
+    pub fn check(self) -> Result<(), &'static str> {
+        match self {
+            Self::Auto | Self::Baseline | Self::Incremental => Ok(()),
+            Self::Audit => Err(
+                "an audit does not sync; use auto, baseline or incremental, and submit audits as single runs",
+            ),
+        }
+    }
+}
+
+impl Push {
+    /// Whether this is the default.
+    pub fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+impl Origins {
+    /// Whether this is the default.
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
+}
