@@ -6,43 +6,44 @@ use jiff::{SignedDuration, Timestamp};
 use model::Clock;
 use tokio::time::Instant;
 
-/// When every simulation begins. It lies ahead of the machine's clock, from which the names of jobs are made.
+/// The start of every simulation. It is later than the machine's clock, which gives the time in the ids of
+/// jobs.
 const BEGIN: &str = "2040-01-01T00:00:00Z";
 
-/// The time of a simulation: it passes with the paused clock of the runtime of the process that runs, and stands still between processes
-/// unless it is moved.
+/// The time of a simulation: it passes with the paused clock of the running process's runtime, and stands
+/// still between processes unless it is moved.
 #[derive(Debug)]
 pub struct SimClock(Mutex<Time>);
 
 #[derive(Debug)]
 struct Time {
-    /// The time at `since`, or now where no process runs.
+    /// The time at `since`, or now if no process runs.
     base: Timestamp,
     since: Option<Instant>,
 }
 
 impl SimClock {
-    /// A clock at the beginning.
+    /// A clock at the start.
     pub fn new() -> Self {
         let base = BEGIN.parse().expect("a timestamp");
         Self(Mutex::new(Time { base, since: None }))
     }
 
-    /// From now on it passes with the runtime that this is called in.
+    /// Lets it pass with the current runtime from now on.
     pub fn run(&self) {
         let mut time = self.time();
         time.base = time.now();
         time.since = Some(Instant::now());
     }
 
-    /// From now on it stands still. Called in the runtime that it passed with.
+    /// Stops it. To be called in the runtime that it passed with.
     pub fn stand(&self) {
         let mut time = self.time();
         time.base = time.now();
         time.since = None;
     }
 
-    /// Moves it on.
+    /// Moves it forward.
     pub fn advance(&self, seconds: u32) {
         self.time().base += SignedDuration::from_secs(i64::from(seconds));
     }

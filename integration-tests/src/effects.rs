@@ -1,7 +1,7 @@
 //! The effects of a process: everything it does that others can see, one after the other and numbered.
 //!
-//! A crash is told by the number of an effect. Before or behind it, no further effect of the process takes place, and whoever runs it drops
-//! all its tasks: as `kill -9` does.
+//! A crash is identified by the number of an effect. Before or behind it, no further effect of the process
+//! takes place, and the test runner drops all its tasks: as `kill -9` does.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -9,40 +9,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Effects that are kept to be shown when a simulation fails.
+/// Effects that are kept for the output of a failed simulation.
 const KEPT: usize = 60;
 
-/// Where a process stops.
+/// The point at which a process stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Halt {
     /// The number of the effect, from 1.
     pub effect: u64,
-    /// Whether the effect takes place still.
+    /// Whether this effect still takes place.
     pub done: bool,
 }
 
-/// How often things go wrong, in a thousand effects of the kind.
+/// Rates of faults, in a thousand effects of the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
-    /// Acknowledgements that are lost.
+    /// Lost acknowledgements.
     pub lost_acks: u64,
-    /// Messages that are handed out, and again because nothing is heard of them.
+    /// Messages that are delivered, and again because they were not acknowledged.
     pub redelivered: u64,
-    /// Messages that the bus does not take.
+    /// Messages that the bus refuses.
     pub refused: u64,
-    /// Messages that the bus takes, and says that it did not.
+    /// Messages that the bus accepts, and reports as failed.
     pub unsure: u64,
-    /// Operations on objects that fail, of those that are not the catalog's.
+    /// Failing operations on objects other than the catalog's.
     pub store_fails: u64,
-    /// Of messages: how long they may take, in milliseconds, so that they overtake each other.
+    /// The longest delay of messages in milliseconds, so that they overtake each other.
     pub delay_ms: u64,
 }
 
-/// Whether a process goes on.
+/// Whether a process continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Runs,
-    /// It has come to where it stops.
+    /// It has reached its halt.
     Halted,
 }
 
@@ -52,7 +52,7 @@ pub struct Effects {
     state: Mutex<State>,
     life: watch::Sender<Life>,
     seed: u64,
-    /// What goes wrong.
+    /// The rates of faults.
     pub rates: Rates,
 }
 
@@ -63,12 +63,12 @@ struct State {
     last: VecDeque<String>,
 }
 
-/// An effect that has begun.
+/// A started effect.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Begun {
     number: u64,
     halts: bool,
-    /// A number that this effect's fate is decided by.
+    /// The random number that decides this effect's fate.
     pub(crate) lot: u64,
 }
 
@@ -79,35 +79,35 @@ impl Effects {
         Self { state, life: watch::Sender::new(Life::Runs), seed, rates }
     }
 
-    /// Those of one that looks only.
+    /// The effects of a process that only reads.
     pub fn none() -> Self {
         Self::new(0, None, Rates::default())
     }
 
-    /// How many have begun.
+    /// The number of started effects.
     pub fn count(&self) -> u64 {
         self.state().number
     }
 
-    /// The last ones, for people.
+    /// The last ones, as text.
     pub fn last(&self) -> Vec<String> {
         self.state().last.iter().cloned().collect()
     }
 
-    /// Ends when the process has come to where it stops.
+    /// Returns when the process has reached its halt.
     pub async fn halted(&self) {
         let mut life = self.life.subscribe();
         // The sender is `self`'s.
         let _ = life.wait_for(|life| *life == Life::Halted).await;
     }
 
-    /// A process that was only asleep goes on.
+    /// Resumes a sleeping process.
     pub fn wake(&self) {
         self.state().halt = None;
         self.life.send_replace(Life::Runs);
     }
 
-    /// Whoever has to do with the world waits here while the process stands still.
+    /// All access to the outside waits here while the process is suspended.
     pub(crate) async fn alive(&self) {
         let mut life = self.life.subscribe();
         if life.wait_for(|life| *life == Life::Runs).await.is_err() {
@@ -115,7 +115,7 @@ impl Effects {
         }
     }
 
-    /// An effect begins; never, where the process has stopped.
+    /// Starts an effect; never returns if the process has stopped.
     pub(crate) async fn begin(&self, what: String) -> Begun {
         self.alive().await;
         let begun = {
@@ -136,7 +136,7 @@ impl Effects {
         begun
     }
 
-    /// An effect has taken place; whether the process hears of it is another matter.
+    /// Ends an effect that took place; the process may or may not learn of it.
     pub(crate) async fn end(&self, begun: Begun) {
         if begun.halts && self.state().halt.is_some_and(|halt| halt.effect == begun.number) {
             self.life.send_replace(Life::Halted);
@@ -156,7 +156,7 @@ impl Begun {
     }
 }
 
-/// A number that looks like chance and follows from another one.
+/// A pseudo-random number that follows from another one.
 pub(crate) fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,5 @@
-//! The promises of the design, as what can be seen of them from outside. Each says what it found broken.
+//! The promises of the design, as far as they are visible from outside. Each check reports the promise that
+//! is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +11,27 @@ use fixity::Sha256;
 use futures::TryStreamExt;
 use model::{Mode, ProblemReason, ResourceRecord, Subject};
 
-/// Messages, and queues, that may be there for a while although nothing follows from them any more.
+/// Messages, and queues, that may remain for a while although they have no further effect.
 const LEFT_BEHIND: usize = 8;
 
-/// What a copy holds.
+/// The content of a copy.
 #[derive(Debug, Default)]
 pub struct Held {
     /// The records of resources.
     pub records: BTreeMap<String, ResourceRecord>,
-    /// The bytes of those that are present, or why they cannot be had.
+    /// The bytes of the present ones, or why they cannot be read.
     pub bodies: BTreeMap<String, Result<Bytes, String>>,
-    /// What is not as it should be, and known to be.
+    /// The recorded problems.
     pub problems: Vec<(Subject, ProblemReason, String)>,
-    /// Resources that are to be fetched still.
+    /// Pending resources.
     pub pending: BTreeSet<String>,
 }
 
 impl Held {
-    /// Reads what a world holds.
+    /// Reads the copy of a world.
     ///
     /// # Errors
-    /// When the catalog cannot be read, which is a promise broken.
+    /// When the catalog cannot be read, which breaks a promise.
     pub fn of(world: &World) -> Result<Self, String> {
         world.look(async |store, reader| {
             let mut held = Self::default();
@@ -62,7 +63,7 @@ impl Held {
     }
 }
 
-/// Whatever happened, what holds at every moment.
+/// Checks that hold at every moment.
 ///
 /// # Errors
 /// The promise that is broken, and how.
@@ -73,7 +74,7 @@ pub fn always(world: &World, held: &Held) -> Result<(), String> {
     a_source_is_never_hurt(world)
 }
 
-/// What holds when a run has ended.
+/// Checks that hold after a run.
 ///
 /// # Errors
 /// The promise that is broken, and how.
@@ -84,7 +85,7 @@ pub fn after_a_run(world: &World, step: &Step, ended: &Ended, held: &Held) -> Re
     }
 }
 
-/// Promise 1: what a record says is there, is what it says, and is what the Source had.
+/// Promise 1: the bytes of a record are stored, match it, and are a version that the Source had.
 fn nothing_unverified_is_served(world: &World, held: &Held) -> Result<(), String> {
     let broken = |why: String| Err(format!("promise 1, nothing unverified is ever served: {why}"));
     let history = world.site.history();
@@ -118,7 +119,7 @@ fn nothing_unverified_is_served(world: &World, held: &Held) -> Result<(), String
     Ok(())
 }
 
-/// Promise 3, of deletions: only what the Source deleted at some time is deleted here.
+/// Promise 3, of deletions: only resources that the Source deleted at some time are deleted in the copy.
 fn nothing_is_deleted_without_a_word(world: &World, held: &Held) -> Result<(), String> {
     let history = world.site.history();
     for (uri, record) in &held.records {
@@ -132,7 +133,7 @@ fn nothing_is_deleted_without_a_word(world: &World, held: &Held) -> Result<(), S
     Ok(())
 }
 
-/// Promise 3: after a run, what is not in step is a problem, or noted as absent.
+/// Promise 3: after a run, every resource that is not in sync is a problem, or recorded as absent.
 fn nothing_is_guessed_away(
     world: &World,
     sync: &Sync,
@@ -151,8 +152,8 @@ fn nothing_is_guessed_away(
     }
     let is_moving = sync.http.iter().any(|fault| matches!(fault.what, What::Changes | What::Publishes));
     let whole = held.problems.iter().all(|(subject, _, _)| matches!(subject, Subject::Resource(_)));
-    // A run that was interrupted has read what was published before it was.
-    // What a run lists ends somehow, also in a run that the guard stopped. One that was taken up has counted before.
+    // An interrupted run has read what was published before the interruption. Every entry of a run has a
+    // result, also in a run that the deletion guard stopped. A resumed run has counted before.
     let reads = matches!(report.run.mode, Mode::Baseline | Mode::Incremental);
     if reads && !report.resumed && report.run.counters.shortfall() > 0 {
         return Err(format!("entries came to no end that is counted: {:?}", report.run.counters));
@@ -190,22 +191,22 @@ fn nothing_is_guessed_away(
     Ok(())
 }
 
-/// Promise 4, as far as it can be seen here: what is under way is bounded by what may be asked for at a time.
+/// Promise 4, as far as it is visible here: work under way is bounded by the window.
 fn memory_is_flat(world: &World) -> Result<(), String> {
-    // Jobs in flight, those that wait beside them, what they become, for each origin.
+    // Per origin: jobs in flight, waiting jobs, and their outcomes.
     let origins = (world.plan.site.hosts as usize + 1).min(world.plan.window.origins.get() + 1);
     let most = 8 * world.plan.per_origin * origins + LEFT_BEHIND;
     if world.most_under_way > most {
         return Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way));
     }
-    // A queue cannot be closed while the last of its messages is not acknowledged.
+    // A queue cannot be closed while its last message is not acknowledged.
     match world.most_lanes > world.plan.window.origins.get() + LEFT_BEHIND {
         true => Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_lanes)),
         false => Ok(()),
     }
 }
 
-/// Promise 5: never more requests at a time than allowed, and none in a rest.
+/// Promise 5: never more concurrent requests than allowed, and none during a cooldown.
 fn a_source_is_never_hurt(world: &World) -> Result<(), String> {
     if let Some(wrong) = world.site.wrongs().first() {
         return Err(format!("promise 5, a source is never hurt: {wrong}"));
@@ -220,10 +221,10 @@ fn a_source_is_never_hurt(world: &World) -> Result<(), String> {
     }
 }
 
-/// Promise 2: once nothing goes wrong any more, the copy is what the Source has, byte for byte.
+/// Promise 2: once no more faults occur, the copy equals the Source, byte for byte.
 ///
 /// # Errors
-/// What is missing, or too much.
+/// Missing or additional resources.
 pub fn nothing_is_lost(world: &World, held: &Held) -> Result<(), String> {
     let broken = |why: String| Err(format!("promise 2, nothing is lost: {why}"));
     if let Some((subject, reason, message)) = held.problems.first() {

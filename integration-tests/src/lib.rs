@@ -15,14 +15,14 @@ use invariants::Held;
 use plan::{Plan, Sync};
 use world::{Ended, World};
 
-/// The most runs in which a copy has to be in step once nothing goes wrong any more: an absence is believed when it was seen twice.
+/// The most runs until a copy has to be in sync once no more faults occur: an absence has to be seen twice.
 const LAST_RUNS: u32 = 6;
-/// The time between the first of them, in seconds: longer than what a Source offers is gone by without asking.
+/// The time between the first of them, in seconds: longer than cached discovery is used.
 const BETWEEN: u32 = 4_000;
-/// The time between the last of them: longer than anything waits for another look.
+/// The time between the last of them: longer than the wait for any rescan.
 const LONG_BETWEEN: u32 = 8 * 24 * 3_600;
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Steps of the plan.
@@ -31,14 +31,14 @@ pub struct Summary {
     pub effects: u64,
     /// Requests of all processes.
     pub requests: u64,
-    /// Resources that the copy ends with.
+    /// Resources in the final copy.
     pub resources: usize,
 }
 
-/// Simulates what follows from a seed.
+/// Simulates the plan of a seed.
 ///
 /// # Errors
-/// The promise that was broken, with everything that was planned and happened.
+/// The promise that was broken, with the plan and all events.
 pub fn simulate(seed: u64) -> Result<Summary, String> {
     simulate_plan(Plan::of(seed))
 }
@@ -74,7 +74,7 @@ fn run(world: &mut World) -> Result<Summary, String> {
     for number in 0..LAST_RUNS {
         world.clock.advance(if number < LAST_RUNS / 2 { BETWEEN } else { LONG_BETWEEN });
         world.site.publish(true, true);
-        // Nobody tells it to look at everything again: that it has to is for itself to know.
+        // No step requests a full rescan: the process has to find out itself that one is due.
         let step = plan::Step::Sync(Sync::clean());
         let ended = world.step(&step);
         let held = Held::of(world)?;

@@ -1,4 +1,4 @@
-//! What is simulated: a Source, and what happens one after the other. All of it follows from a seed.
+//! The plan of a simulation: a Source, and a sequence of steps. All of it follows from a seed.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,60 +11,61 @@ use scheduler::WindowLimits;
 use crate::effects::{Halt, Rates};
 use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 
-/// What is simulated.
+/// The plan of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What it follows from.
+    /// The seed.
     pub seed: u64,
     /// The Source.
     pub site: SiteSpec,
-    /// Requests that a process sends to one origin at a time.
+    /// Concurrent requests of a process to one origin.
     pub per_origin: usize,
-    /// How much of a run is in memory and at the bus at a time.
+    /// How much of a run is in memory and on the bus at a time.
     pub window: WindowLimits,
-    /// Whether every message is written and read on its way, as between the services of a fleet, or handed over as it is.
+    /// Whether every message is encoded and decoded, as between the services of a fleet, or passed as a
+    /// value.
     pub by_wire: bool,
-    /// What happens, in its order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing that happens.
+/// A step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The Source changes so many resources.
+    /// The Source changes this many resources.
     Change {
         /// New ones.
         created: u32,
-        /// Those that get other bytes.
+        /// Updated ones.
         updated: u32,
-        /// Those that go.
+        /// Deleted ones.
         deleted: u32,
     },
-    /// The Source makes documents anew.
+    /// The Source publishes its documents anew.
     Publish {
         /// Resource List and Resource Dump.
         snapshots: bool,
         /// Change List and Change Dump.
         changes: bool,
     },
-    /// The Source forgets what its Change List told of.
+    /// The Source drops old changes from its Change List.
     Forget,
-    /// So many seconds pass.
+    /// This many seconds pass.
     Pass(u32),
-    /// A process brings the copy in step, or ends before.
+    /// A process syncs the copy, or stops before.
     Sync(Sync),
-    /// A process falls asleep in the middle of it, another one comes, and the first one wakes up.
+    /// A process falls asleep during a run, another one runs, and the first one wakes up.
     TakeOver {
-        /// The first one, which sleeps where it would halt.
+        /// The first one, which sleeps at its halt.
         first: Sync,
-        /// What the other one does meanwhile.
+        /// The step of the other one.
         second: Box<Step>,
     },
-    /// Garbage is collected.
+    /// gc runs.
     Gc {
         /// The retention time in seconds.
         keep_for: u32,
-        /// Where its process ends.
+        /// Where its process stops.
         halt: Option<Halt>,
     },
     /// A deletion is undone, if there is one.
@@ -74,24 +75,24 @@ pub enum Step {
 /// A run of `thresher sync`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sync {
-    /// The way to go.
+    /// The mode.
     pub mode: Option<Mode>,
     /// Lists or dumps.
     pub prefer: Option<Prefer>,
-    /// What absence means.
+    /// The policy for absent resources.
     pub absent: Absent,
     /// The most deletions for absence, in percent.
     pub max_deletes: u8,
-    /// What goes wrong between the Source and the process.
+    /// Faults between the Source and the process.
     pub http: Vec<HttpFault>,
-    /// What goes wrong with messages and objects.
+    /// Faults of messages and objects.
     pub rates: Rates,
-    /// Where the process ends.
+    /// Where the process stops.
     pub halt: Option<Halt>,
 }
 
 impl Sync {
-    /// A run in which nothing goes wrong.
+    /// A run without faults.
     pub fn clean() -> Self {
         Self {
             mode: None,
@@ -114,13 +115,13 @@ impl Plan {
         let by_wire = seed.is_multiple_of(2);
         let window = WindowLimits::default();
         let mut plan = Self { seed, site, per_origin, window, by_wire, steps: Vec::new() };
-        // Some Sources are honest and some runs quiet, so that what is found in others is not hidden behind noise.
+        // Some Sources are honest and some runs without faults, so that findings are not hidden by noise.
         let trouble = draw.of(&[0, 1, 2, 3]);
         for _ in 0..draw.up_to(2, 9) {
             let step = draw.step(&plan.site, trouble);
             plan.steps.push(step);
         }
-        // What was learnt later is drawn last, so that the plans of most seeds stay what they were.
+        // Later additions are drawn last, so that the plans of most seeds stay the same.
         draw.spread(&mut plan);
         if trouble > 1 {
             draw.hostile(&mut plan);
@@ -167,8 +168,8 @@ impl Draw {
         }
     }
 
-    /// Some Sources have their resources at many origins, and some runs have a small window: together they are what a
-    /// large Source is for a large window, in a moment.
+    /// Some Sources have their resources at many origins, and some runs have a small window: together they
+    /// fill it, as a large Source fills a large window.
     fn spread(&mut self, plan: &mut Plan) {
         let (origins, least) = match self.up_to(0, 39) {
             0..=29 => return,
@@ -186,7 +187,7 @@ impl Draw {
         };
     }
 
-    /// Lets one run meet documents or bodies without end.
+    /// Adds documents or bodies without end to one run.
     fn hostile(&mut self, plan: &mut Plan) {
         let number = self.up_to(0, plan.steps.len() as u32 - 1) as usize;
         let (on, what) = match self.up_to(0, 7) {
@@ -233,7 +234,7 @@ impl Draw {
     }
 
     fn halt(&mut self) -> Halt {
-        // Most runs have some dozens of effects; the first ones are the rarest to be hit by chance.
+        // Most runs have some dozens of effects; random numbers rarely hit the first ones.
         let most = self.of(&[8, 30, 60, 120]);
         Halt { effect: u64::from(self.up_to(1, most)), done: self.one_in(2) }
     }
@@ -274,7 +275,7 @@ impl Draw {
             _ => On::Resources,
         };
         let declares_digest = matches!(site.fixity, Fixity::Sha256 | Fixity::Both);
-        // What nobody could find out is no fault that can be asked to be found.
+        // A fault that cannot be detected is not required to be found.
         let can_be_found = declares_digest && matches!(on, On::Resources | On::Resource(_) | On::Packages);
         let what = match self.up_to(0, 13) {
             0 => What::Status(500, None),
@@ -342,7 +343,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Where a process ends, in words.
+/// Where a process stops, as text.
 struct Halted(Option<Halt>);
 
 impl fmt::Display for Halted {

@@ -1,4 +1,4 @@
-//! The in-process bus, through which one process sees its messages lost, late and repeated.
+//! The in-process bus, with lost, late and repeated messages for one process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ pub(crate) struct SimBus {
     most_lanes: AtomicUsize,
 }
 
-/// Answers a delivery, or loses the answer.
+/// Acknowledges a delivery, or loses the acknowledgement.
 #[derive(Debug)]
 struct SimReceipt {
     delivery: Delivery,
@@ -31,17 +31,17 @@ struct SimReceipt {
 }
 
 impl SimBus {
-    /// `inner`, as the process with these effects sees it.
+    /// `inner`, behind the effects of a process.
     pub(crate) fn new(inner: MemoryBus, effects: Arc<Effects>) -> Self {
         Self { inner, effects, most_under_way: AtomicUsize::new(0), most_lanes: AtomicUsize::new(0) }
     }
 
-    /// The most messages that were under way at a time.
+    /// The most messages that were under way at the same time.
     pub(crate) fn most_under_way(&self) -> usize {
         self.most_under_way.load(Ordering::SeqCst)
     }
 
-    /// The most origins that had a queue of jobs at a time.
+    /// The most origins that had a queue of jobs at the same time.
     pub(crate) fn most_lanes(&self) -> usize {
         self.most_lanes.load(Ordering::SeqCst)
     }
@@ -100,7 +100,8 @@ impl Bus for SimBus {
         for delivery in pulled {
             let begun =
                 self.effects.begin(format!("pull {} for the {}. time", delivery.id, delivery.attempt)).await;
-            // Dropped, it is handed out again. Never to the end of its deliveries: nobody has worked on it.
+            // If it is dropped, it is delivered again, but never until its deliveries run out: no worker has
+            // handled it.
             if delivery.attempt < 4 && begun.is_one_of(self.effects.rates.redelivered, 3) {
                 continue;
             }

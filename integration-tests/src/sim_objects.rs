@@ -1,4 +1,4 @@
-//! Object storage in memory: what outlives every process. Each process sees it through its effects.
+//! Object storage in memory, which survives every process. Each process accesses it through its effects.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +30,7 @@ pub(crate) struct Objects {
     times: Mutex<HashMap<Path, Timestamp>>,
 }
 
-/// The objects, as one process sees them.
+/// The objects, behind the effects of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct SimObjects {
     objects: Arc<Objects>,
@@ -38,7 +38,7 @@ pub(crate) struct SimObjects {
 }
 
 impl Objects {
-    /// No objects.
+    /// An empty store.
     pub(crate) fn new(clock: Arc<SimClock>) -> Self {
         Self { inner: InMemory::new(), clock, times: Mutex::default() }
     }
@@ -48,7 +48,7 @@ impl Objects {
         times.insert(path.clone(), self.clock.now());
     }
 
-    /// Tells when it was stored here.
+    /// Replaces the time of an object by the simulation's.
     fn told(&self, mut meta: ObjectMeta) -> ObjectMeta {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(time) = times.get(&meta.location) {
@@ -64,15 +64,15 @@ impl SimObjects {
         Self { objects, effects }
     }
 
-    /// Begins a change; it may be one that fails before anything is changed.
+    /// Starts a change; it may fail before anything is changed.
     async fn begin(&self, what: &str, path: &Path) -> Result<Begun> {
         let begun = self.effects.begin(format!("{what} {path}")).await;
-        // The catalog's database tries again by itself, and its own tests make it fail.
+        // The catalog's database retries by itself, and its own tests make it fail.
         let fails = !is_catalog(path) && begun.is_one_of(self.effects.rates.store_fails, 5);
         if fails { Err(unavailable()) } else { Ok(begun) }
     }
 
-    /// Ends a change; it may be one that is made, and said to have failed.
+    /// Ends a change; it may be made, and reported as failed.
     async fn end<T>(&self, begun: Begun, path: &Path, result: Result<T>) -> Result<T> {
         self.effects.end(begun).await;
         let fails = !is_catalog(path) && begun.is_one_of(self.effects.rates.store_fails, 6);

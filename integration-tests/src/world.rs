@@ -1,4 +1,4 @@
-//! A simulation as it runs: what outlives the processes, and the processes one after the other.
+//! A running simulation: the state that survives processes, and one process after the other.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -27,19 +27,19 @@ use crate::sim_bus::SimBus;
 use crate::sim_objects::{Objects, SimObjects};
 use crate::site::{Line, Site};
 
-/// Messages that wait in one queue at most.
+/// The most messages in one queue.
 const BUS_CAPACITY: usize = 1_024;
 /// The most bytes of a resource, and of the documents of a run: far more than the Source has.
 const LARGEST: u64 = 4 << 20;
-/// The longest time that a process may take, by its own clock. Whoever takes longer hangs.
+/// The longest time that a process may take, by its own clock. A longer one counts as hung.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-/// A simulation as it runs.
+/// A running simulation.
 #[derive(Debug)]
 pub struct World {
-    /// What is simulated.
+    /// Its plan.
     pub plan: Plan,
-    /// The time.
+    /// Its clock.
     pub clock: Arc<SimClock>,
     /// The Source.
     pub site: Arc<Site>,
@@ -49,18 +49,18 @@ pub struct World {
     entry: Url,
     /// Processes so far.
     processes: u64,
-    /// What happened, for people.
+    /// The events, as text.
     pub told: Vec<String>,
-    /// The last effects of the last process, for people.
+    /// The last effects of the last process, as text.
     pub last_effects: Vec<String>,
-    /// Resources whose deletion was undone here.
+    /// Resources whose deletion was undone.
     pub restored: BTreeSet<String>,
-    /// The most messages that were under way at a time.
+    /// The most messages that were under way at the same time.
     pub most_under_way: usize,
-    /// The most origins that had a queue of jobs at a time.
+    /// The most origins that had a queue of jobs at the same time.
     pub most_lanes: usize,
-    /// Of which moment the dump of a Source without a list told when absences were left alone. Packages that are as they were are not opened
-    /// again, so it is the next edition that tells of them.
+    /// The time of a dump of a Source without a list, when absences were last left alone. Unchanged packages
+    /// are not opened again, so only the next edition reports those absences.
     pub kept_of_dump: Option<Timestamp>,
     /// Effects of all processes.
     pub effects: u64,
@@ -69,18 +69,18 @@ pub struct World {
 /// How a process ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// Its run is finished.
+    /// Its run has finished.
     Report(Box<Report>),
-    /// It could not go on, for this reason.
+    /// It failed, for this reason.
     Failed(String),
     /// It was stopped.
     Halted,
-    /// It does not end.
+    /// It hangs.
     Hangs,
 }
 
 impl World {
-    /// The beginning of what is planned.
+    /// The start of a plan.
     ///
     /// # Panics
     /// When there is no temporary directory.
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Does one step.
+    /// Executes one step.
     pub fn step(&mut self, step: &Step) -> Option<Ended> {
         let ended = match step {
             Step::Change { created, updated, deleted } => {
@@ -142,7 +142,7 @@ impl World {
         ended
     }
 
-    /// Runs a process that brings the copy in step.
+    /// Runs a process that syncs the copy.
     pub fn sync(&mut self, sync: &Sync) -> Ended {
         self.site.set_faults(sync.http.clone());
         let effects = self.process(sync.halt, sync.rates);
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Lets a process fall asleep where it would be stopped, another one do something, and the first one wake up.
+    /// Lets a process fall asleep at its halt, runs another one, and wakes the first one up.
     fn take_over(&mut self, first: &Sync, second: &Step) -> Ended {
         self.site.set_faults(first.http.clone());
         let effects = self.process(first.halt, first.rates);
@@ -307,13 +307,13 @@ impl World {
         Arc::new(Effects::new(mix(self.plan.seed ^ mix(self.processes)), halt, rates))
     }
 
-    /// The store, as a process sees it.
+    /// The store, behind a process's effects.
     fn store(&self, effects: &Arc<Effects>) -> Store {
         let objects = Arc::new(SimObjects::new(Arc::clone(&self.objects), Arc::clone(effects)));
         Store::over_objects(objects, "simulation", self.spool.path().to_owned())
     }
 
-    /// Lives a process to its end, or to where it is stopped; then everything it had is gone.
+    /// Runs a process to its end, or to its halt; then all its state is gone.
     fn live(&mut self, effects: &Arc<Effects>, process: impl Future<Output = Ended>) -> Ended {
         let clock = Arc::clone(&self.clock);
         let ended = runtime().block_on(until_halted(&clock, effects, process));
@@ -326,7 +326,7 @@ impl World {
         self.effects += effects.count();
     }
 
-    /// Reads the catalog and the store with nobody's eyes.
+    /// Reads the catalog and the store without going through any process.
     pub fn look<T>(&self, look: impl AsyncFnOnce(Store, Option<CatalogReader>) -> T) -> T {
         let store = self.store(&Arc::new(Effects::none()));
         let path = Key::Catalog(self.source.clone()).to_string();
@@ -344,7 +344,7 @@ impl World {
 }
 
 impl Ended {
-    /// In words.
+    /// The end, as text.
     pub fn words(&self) -> String {
         match self {
             Self::Report(report) => {
@@ -374,7 +374,7 @@ async fn collect(store: Store, clock: Arc<SimClock>, keep_for: u32) -> Result<St
     Ok(format!("{:?} removed", report.removed()))
 }
 
-/// A runtime of one thread, whose clock moves when there is nothing else to do.
+/// A runtime of one thread, whose clock moves only when it is idle.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }

@@ -1,4 +1,4 @@
-//! What the simulation found, each as the shortest plan that shows it.
+//! Findings of the simulation, each as the shortest plan that shows it.
 
 use model::Prefer;
 use std::num::NonZeroUsize;
@@ -8,11 +8,11 @@ use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};
 
-/// What a first run asks for before the second part of a Resource List Index: robots.txt, the Source Description, the
-/// Capability List, the index and its first part.
+/// Requests of a first run before the second part of a Resource List Index: robots.txt, the Source
+/// Description, the Capability List, the index and its first part.
 const BEFORE_SECOND_PART: u32 = 5;
 
-/// A Source with a Resource List and nothing else, of so many resources.
+/// A Source with only a Resource List of this many resources.
 fn listed(resources: u32) -> SiteSpec {
     SiteSpec {
         seed: 1,
@@ -53,36 +53,40 @@ fn a_quiet_source_is_in_step_after_one_run() {
     assert_eq!((summary.resources, summary.requests), (5, 4 + 5));
 }
 
-/// Seeds 12 and 71: the list named a resource that was gone. Later lists did not name it, and its problem stayed for ever.
+/// Seeds 12 and 71: the list had a resource that was gone. Later lists omitted it, and its problem stayed for
+/// ever.
 #[test]
 fn a_resource_that_was_gone_before_it_was_fetched_is_no_problem_for_ever() {
     let gone = Step::Change { created: 0, updated: 0, deleted: 1 };
     holds(plan(listed(5), vec![gone, Step::Sync(Sync::clean())]));
 }
 
-/// Seed 16: a process whose clock ran ahead, as through a long wait here, left a catalog that the next one could not write to for as long.
+/// Seed 16: a process whose clock ran ahead, as through a long wait here, left a catalog that the next one
+/// could not write to for as long.
 #[test]
 fn a_process_whose_clock_is_behind_that_of_the_one_before_can_write_the_catalog() {
     let slow = HttpFault { on: On::Resources, skip: 0, times: 2, what: What::Slow(70) };
     holds(plan(listed(5), vec![sync_with(vec![slow])]));
 }
 
-/// Seed 1254: an incremental run read the deletion of a resource that was never held, and kept no word of it. A baseline of an older list brought it back.
+/// Seed 1254: an incremental run read the deletion of a resource that was never stored, and did not record
+/// it. A baseline of an older list brought it back.
 #[test]
 fn a_deletion_of_what_was_never_held_outlasts_an_older_list() {
     simulate(1254).unwrap();
 }
 
-/// Seeds 1658 and 1887: a list of a later moment did not name what was held, and was not let delete it. The deletion in the Change List lay before that list,
-/// so it was passed over too, and what the Source had deleted was held for ever.
+/// Seeds 1658 and 1887: a newer list omitted a stored resource, but was not allowed to delete it. The
+/// deletion in the Change List was older than that list, so it was skipped too, and the deleted resource
+/// stayed stored for ever.
 #[test]
 fn a_deletion_before_a_baseline_that_deleted_nothing_is_heard() {
     simulate(1658).unwrap();
     simulate(1887).unwrap();
 }
 
-/// Seeds 125, 597 and 635: a resource was gone when a gap was closed with the list. Its absence waited for a second list, and no run read one
-/// that was not told to.
+/// Seeds 125, 597 and 635: a resource was gone when a gap was closed with the list. Its absence waited for a
+/// second list, and no run read one without being told to.
 #[test]
 fn an_absence_that_was_seen_while_a_gap_was_closed_is_confirmed_by_a_run_that_nobody_tells_to_look() {
     for seed in [125, 597, 635] {
@@ -90,7 +94,7 @@ fn an_absence_that_was_seen_while_a_gap_was_closed_is_confirmed_by_a_run_that_no
     }
 }
 
-/// The same as a short plan: what was told of the deletion is forgotten before anybody has read it.
+/// The same as a short plan: the Source drops the deletion from its list before a run has read it.
 #[test]
 fn what_a_change_list_has_forgotten_is_deleted_by_runs_that_follow_it() {
     let site = SiteSpec { change_list: true, ..listed(5) };
@@ -104,7 +108,8 @@ fn what_a_change_list_has_forgotten_is_deleted_by_runs_that_follow_it() {
     assert_eq!(holds(plan(site, steps)).resources, 4);
 }
 
-/// Seeds 352, 381 and 613: a package of a dump could not be read by a run that was told to read it, and no later run looked at the dump again.
+/// Seeds 352, 381 and 613: a run that was told to read a dump could not read one of its packages, and no
+/// later run read the dump again.
 #[test]
 fn a_package_that_could_not_be_read_is_tried_again_by_a_run_that_follows_changes() {
     for seed in [352, 381, 613] {
@@ -112,7 +117,7 @@ fn a_package_that_could_not_be_read_is_tried_again_by_a_run_that_follows_changes
     }
 }
 
-/// The same as a short plan, of a Source whose dump nothing else tells.
+/// The same as a short plan, of a Source with a dump only.
 #[test]
 fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes() {
     let site = SiteSpec { list_parts: 0, packages: 1, change_list: true, ..listed(5) };
@@ -126,13 +131,14 @@ fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes
     holds(plan(site, steps));
 }
 
-/// Seed 448: a dump that nothing else tells was read while absences were left alone. The same edition says nothing new of them; the next one does.
+/// Seed 448: a dump without a list was read while absences were left alone. The same edition reports them no
+/// more; the next one does.
 #[test]
 fn what_a_dump_told_while_absences_were_left_alone_its_next_edition_tells() {
     simulate(448).unwrap();
 }
 
-/// A window that was full of resources of many origins sent none of them, and nothing came that would have made room.
+/// A window that was full of resources of many origins sent none of them, and no outcome came to make room.
 #[test]
 fn resources_of_more_origins_than_the_window_holds_are_fetched() {
     let site = SiteSpec { hosts: 5_000, ..listed(120) };
@@ -144,7 +150,8 @@ fn resources_of_more_origins_than_the_window_holds_are_fetched() {
     }
 }
 
-/// The same of resources that are slow, are refused or ask for patience: they are tried again, or become problems.
+/// The same with resources that are slow, are refused or request a pause: they are retried, or become
+/// problems.
 #[test]
 fn many_origins_that_fail_do_not_keep_a_run_from_ending() {
     let site = SiteSpec { hosts: 5_000, ..listed(100) };
@@ -175,8 +182,9 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
     }
 }
 
-/// Seeds 428, 1019, 1065 and 1121: while a set had no baseline yet, an index that was read again took the parts it had
-/// just queued for parts that it no longer names. None of them was read, and the run was in sync.
+/// Seeds 428, 1019, 1065 and 1121: while a set had no baseline yet, an index that was read again mistook the
+/// parts it had just queued for parts that it no longer lists. None of them was read, and the run was in
+/// sync.
 #[test]
 fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_one() {
     let site = SiteSpec { list_parts: 2, etag: false, last_modified: false, ..listed(6) };
@@ -188,8 +196,8 @@ fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_on
     }
 }
 
-/// Seed 2294: changes were followed before there was a baseline. The first one was of an earlier moment, and what had
-/// changed between the two was never seen.
+/// Seed 2294: changes were followed before there was a baseline. The first one was older, and the changes
+/// between the two were never seen.
 #[test]
 fn a_gap_between_the_first_baseline_and_changes_that_were_followed_before_is_seen() {
     let site = SiteSpec { change_list: true, ..listed(5) };
@@ -203,8 +211,9 @@ fn a_gap_between_the_first_baseline_and_changes_that_were_followed_before_is_see
     simulate(2294).unwrap();
 }
 
-/// Seed 3161: a first run stored some resources and could not read the rest. What was gone when the next one read all of
-/// it was held for ever: nothing of a set without a baseline was compared with what is held.
+/// Seed 3161: a first run stored some resources and could not read the rest. Resources that were gone when
+/// the next one read all of it stayed stored for ever: a set without a baseline was not compared with the
+/// catalog.
 #[test]
 fn what_a_first_run_that_read_a_part_has_stored_is_compared_with_the_next_list() {
     for list_parts in [0, 2] {
@@ -220,8 +229,8 @@ fn what_a_first_run_that_read_a_part_has_stored_is_compared_with_the_next_list()
     simulate(3161).unwrap();
 }
 
-/// Seed 4475: lists were published anew between the first part of an index and the second, under the same names. What
-/// had moved from the second to the first was never fetched.
+/// Seed 4475: lists were published anew between the first part of an index and the second, under the same
+/// names. A resource that had moved from the second to the first was never fetched.
 #[test]
 fn parts_of_two_editions_of_an_index_are_not_taken_for_the_whole_list() {
     let site = SiteSpec { list_parts: 2, change_list: true, ..listed(6) };
@@ -231,14 +240,14 @@ fn parts_of_two_editions_of_an_index_are_not_taken_for_the_whole_list() {
     simulate(4475).unwrap();
 }
 
-/// Seed 860: a dump was published anew between its first package and its second, under the same names. What had moved
-/// from the second to the first was never fetched, and no problem named it.
+/// Seed 860: a dump was published anew between its first package and its second, under the same names. A
+/// resource that had moved from the second to the first was never fetched, and had no problem.
 #[test]
 fn packages_of_two_editions_of_a_dump_are_not_taken_for_the_whole_dump() {
     simulate(860).unwrap();
 }
 
-/// The same as a short plan: once where a list says the same as the dump, once where only the next run's dump does.
+/// The same as a short plan: once with a list that equals the dump, once with only the next run's dump.
 #[test]
 fn a_dump_that_is_published_anew_under_the_same_names_while_it_is_received_loses_nothing() {
     for list_parts in [0, 1] {

@@ -1,4 +1,5 @@
-//! A fixed number of seeds, in blocks that run side by side. Any number by hand: `cargo run -p integration-tests -- --seeds 0..2000`.
+//! A fixed number of seeds, in blocks that run concurrently. To run any number: `cargo run -p
+//! integration-tests -- --seeds 0..2000`.
 
 /// Seeds of one block.
 const BLOCK: u64 = 12;

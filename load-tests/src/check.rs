@@ -1,4 +1,4 @@
-//! Whether a command really did what its time is told for.
+//! Checks that a command really did the work that its time is reported for.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,29 +14,29 @@ use crate::folder::files_below;
 use crate::place::Place;
 use crate::thresher::{Outcome, Thresher};
 
-/// Something that has to hold, and what was found.
+/// A condition, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// What has to hold.
+    /// The condition.
     pub(crate) what: String,
-    /// Whether it does.
+    /// Whether it holds.
     pub(crate) holds: bool,
-    /// What was found.
+    /// The value found.
     pub(crate) found: String,
 }
 
 impl Check {
-    /// That two numbers are equal.
+    /// Two numbers are equal.
     pub(crate) fn equal(what: &str, expected: u64, found: u64) -> Self {
         Self { what: format!("{what}: {expected}"), holds: expected == found, found: found.to_string() }
     }
 
-    /// That something is so.
+    /// A condition holds.
     pub(crate) fn holds(what: &str, holds: bool) -> Self {
         Self { what: what.to_owned(), holds, found: holds.to_string() }
     }
 
-    /// That a number does not exceed another.
+    /// A number does not exceed another.
     pub(crate) fn at_most(what: &str, limit: u64, found: u64) -> Self {
         Self { what: format!("{what}: at most {limit}"), holds: found <= limit, found: found.to_string() }
     }
@@ -54,15 +54,15 @@ impl fmt::Display for Check {
     }
 }
 
-/// What memory a process of Thresher may have resident, in bytes: the promise is that it is flat.
+/// The most resident memory of a Thresher process, in bytes: the promise is that it is flat.
 const MOST_RESIDENT_BYTES: u64 = 300_000_000;
 
-/// That a process never had more memory resident than promised.
+/// A process never had more resident memory than promised.
 pub(crate) fn resident(peak_rss_bytes: u64) -> Check {
     Check::at_most("peak resident bytes", MOST_RESIDENT_BYTES, peak_rss_bytes)
 }
 
-/// A `thresher sync` ended in sync, with so many resources stored.
+/// A `thresher sync` ended in sync, with this many resources stored.
 pub(crate) fn synced(outcome: &Outcome, stored: u64) -> Vec<Check> {
     vec![
         Check::holds("in sync", outcome.in_sync),
@@ -70,7 +70,7 @@ pub(crate) fn synced(outcome: &Outcome, stored: u64) -> Vec<Check> {
     ]
 }
 
-/// Every resource lies below `root` under its path, with the right bytes; and nothing else does.
+/// Every resource is a file below `root` at its path, with the right bytes; there are no other files.
 pub(crate) fn files(root: &Path, base: &str, expected: &[Expected]) -> anyhow::Result<Vec<Check>> {
     let right = expected.iter().filter(|resource| {
         let path = resource.uri.strip_prefix(base).unwrap_or(&resource.uri).trim_start_matches('/');
@@ -91,7 +91,7 @@ pub(crate) fn view(into: &Path, base: &str, expected: &[Expected]) -> anyhow::Re
     files(&into.join(host), base, expected)
 }
 
-/// The harvest holds every resource with the right digest, by its own word; and gives the bytes of a `sample` of them.
+/// The harvest reports every resource with the right digest, and returns the bytes of a `sample` of them.
 pub(crate) fn harvest(
     thresher: &Thresher,
     place: &Place,

@@ -106,10 +106,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Of a case whose rows need each other.
+    /// For a case whose rows depend on each other.
     ///
     /// # Errors
-    /// When some of its rows are asked for.
+    /// When only some of its rows are requested.
     pub(crate) fn only_all_rows(&self) -> anyhow::Result<()> {
         anyhow::ensure!(self.only.is_empty(), "the rows of this case need each other: leave --only out");
         Ok(())

@@ -1,10 +1,10 @@
-//! What a fleet asks of its store and its bus: what a cloud would send a bill for.
+//! Operations of a fleet on its store and its bus: those that a cloud would bill.
 
 use anyhow::Context as _;
 
 use crate::fleet::Fleet;
 
-/// What is counted, by metric and label, as docs/METRICS.md has them.
+/// The counted operations, by metric and label, as in docs/METRICS.md.
 const KINDS: [(&str, &str, &str); 9] = [
     ("store_puts", "thresher_store_operations", "operation=\"put\""),
     ("store_gets", "thresher_store_operations", "operation=\"get\""),
@@ -17,12 +17,12 @@ const KINDS: [(&str, &str, &str); 9] = [
     ("messages_of_outcomes", "thresher_bus_deliveries", "queue=\"outcomes\""),
 ];
 
-/// How often each was asked for so far, by all services together.
+/// The count of each operation so far, for all services together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost([u64; KINDS.len()]);
 
 impl Cost {
-    /// What the services of a fleet tell.
+    /// The counts from the services of a fleet.
     pub(crate) fn of(fleet: &Fleet) -> anyhow::Result<Self> {
         let mut counts = [0; KINDS.len()];
         for (count, (what, metric, label)) in counts.iter_mut().zip(KINDS) {
@@ -31,7 +31,7 @@ impl Cost {
         Ok(Self(counts))
     }
 
-    /// What came to it since `before`, in all and as it would be of a million resources.
+    /// The operations since `before`, in total and scaled to a million resources.
     pub(crate) fn since(self, before: Self, resources: u64) -> Vec<(String, u64)> {
         let counts = self.0.into_iter().zip(before.0).map(|(now, before)| now.saturating_sub(before));
         let told = KINDS.into_iter().zip(counts).flat_map(|((what, ..), count)| {

@@ -1,4 +1,4 @@
-//! The Resource Lists that nginx serves, as files; and beside them a Capability List and Change Lists.
+//! The Resource Lists that nginx serves, as files; also a Capability List and Change Lists.
 
 pub(crate) mod changes;
 
@@ -8,15 +8,15 @@ use std::path::Path;
 
 use jiff::{Timestamp, ToSpan as _};
 
-/// The specification's greatest number of entries in one document.
+/// The most entries in one document, by the specification.
 const ENTRIES_PER_LIST: u64 = 50_000;
-/// When every resource was last changed, as lists and servers tell it.
+/// When every resource was last changed, by lists and servers.
 const LAST_CHANGE: Timestamp = Timestamp::constant(1_764_547_200, 0);
 
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" \
     xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 
-/// What a list declares of a resource.
+/// The declaration of a resource in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Declared {
     pub(crate) length: u64,
@@ -30,11 +30,11 @@ pub(crate) struct ResourceList<'a> {
     /// `http://127.0.0.1:<port>`
     pub(crate) base: &'a str,
     pub(crate) resources: u64,
-    /// Which edition: each is a day younger than the one before.
+    /// The edition: each is a day younger than the previous one.
     pub(crate) edition: u32,
 }
 
-/// The path of a resource: a thousand to a folder, as people would lay them out.
+/// The path of a resource: a thousand per folder, as people would arrange them.
 pub(crate) fn resource_path(index: u64) -> String {
     format!("/set/resources/{:04}/{index:07}.bin", index / 1000)
 }
@@ -45,7 +45,7 @@ pub(crate) const LIST_PATH: &str = "/set/resourcelist.xml";
 pub(crate) const DUMP_PATH: &str = "/set/resourcedump.xml";
 
 impl ResourceList<'_> {
-    /// Writes the documents below `docroot`. Every one has the edition's time, so that a server gives each edition
+    /// Writes the documents below `docroot`. Each has the edition's time, so that a server gives each edition
     /// another validator, however fast they follow each other.
     pub(crate) fn write(&self, docroot: &Path, declared: impl Fn(u64) -> Declared) -> io::Result<()> {
         let parts = self.resources.div_ceil(ENTRIES_PER_LIST);
@@ -110,9 +110,9 @@ impl ResourceList<'_> {
     }
 }
 
-/// When an edition of the Resource List was made.
+/// The time of an edition of the Resource List.
 fn edition_at(edition: u32) -> Timestamp {
-    // A timestamp of ours plus days is far from the end of time.
+    // A timestamp of ours plus days is far below the maximum.
     LAST_CHANGE.saturating_add((24 * (i64::from(edition) + 1)).hours()).unwrap_or(LAST_CHANGE)
 }
 
@@ -135,7 +135,7 @@ fn document(
     file.set_modified(modified.into())
 }
 
-/// Writes a resource below `docroot`, last changed when the list says.
+/// Writes a resource below `docroot`, last changed at the time in the list.
 pub(crate) fn write_resource(docroot: &Path, index: u64, body: &[u8]) -> io::Result<()> {
     let path = docroot.join(resource_path(index).trim_start_matches('/'));
     if index.is_multiple_of(1000) {

@@ -1,4 +1,4 @@
-//! A fleet of Thresher's services, each a process of its own, over NATS and S3 servers of the case.
+//! A fleet of Thresher's services, each a process of its own, with NATS and S3 servers of the case.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -16,12 +16,12 @@ use crate::place::Place;
 use crate::process::output_of;
 use crate::thresher::Thresher;
 
-/// The longest that a service may take to be ready.
+/// The longest start of a service.
 const START_UP: Duration = Duration::from_secs(60);
-/// How often is looked whether it is.
+/// How often readiness is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where a fleet lies, and the processes of it that run.
+/// The configuration of a fleet, and its running processes.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     thresher: Thresher,
@@ -32,7 +32,7 @@ pub(crate) struct Fleet {
     services: Vec<Service>,
 }
 
-/// Where a fleet's store lies.
+/// The store of a fleet.
 #[derive(Debug, Clone)]
 pub(crate) enum FleetStore {
     /// In object storage.
@@ -50,7 +50,7 @@ struct Service {
 }
 
 impl Fleet {
-    /// A fleet without services. `namespace` keeps it apart from others on the same NATS server.
+    /// A fleet without services. `namespace` separates it from others on the same NATS server.
     pub(crate) fn new(
         thresher: &Thresher,
         nats: &str,
@@ -73,7 +73,7 @@ impl Fleet {
         };
         let mut text = String::new();
         writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
-        // Each round has streams of its own on one server, which must not run out of room that it only sets aside.
+        // Each round has streams of its own on one server, which must not run out of reserved space.
         let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}");
         writeln!(text, "nats: {nats}")?;
         writeln!(text, "store: {{url: '{}'{server}}}", place.into)?;
@@ -92,13 +92,13 @@ impl Fleet {
         Ok(())
     }
 
-    /// What the first process of a service has logged behind these words, up to the next space.
+    /// What the first process of a service logged behind these words, up to the next space.
     pub(crate) fn logged(&self, service: &str, words: &str) -> Option<String> {
         let log = fs::read_to_string(&self.named(service).next()?.log).ok()?;
         Some(log.split_once(words)?.1.split_whitespace().next()?.to_owned())
     }
 
-    /// Waits until every service says that it is ready.
+    /// Waits until every service is ready.
     pub(crate) fn until_ready(&self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -135,7 +135,7 @@ impl Fleet {
         output_of(self.client("run").args(["watch", url])).map(drop)
     }
 
-    /// Where its harvests lie.
+    /// The place of its harvests.
     pub(crate) fn place(&self) -> Place {
         match &self.store {
             FleetStore::S3(s3) => Place::bucket(s3),
@@ -153,32 +153,32 @@ impl Fleet {
         self.named(service).map(|service| meter::process_cpu_seconds(service.child.id())).sum()
     }
 
-    /// The most memory that any of the services had resident at any time.
+    /// The most resident memory of any service at any time.
     pub(crate) fn peak_rss_bytes(&self) -> u64 {
         peak_rss_bytes(self.services.iter())
     }
 
-    /// The most memory that any process of one service had resident at any time.
+    /// The most resident memory of any process of one service at any time.
     pub(crate) fn peak_rss_bytes_of(&self, service: &str) -> u64 {
         peak_rss_bytes(self.named(service))
     }
 
-    /// What the processes of one service have counted so far under `metric`, all its labels together.
+    /// The value of a counter in the processes of one service, all its labels together.
     pub(crate) fn counted(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
         self.counted_with(service, metric, "")
     }
 
-    /// The same, of the samples that carry `label`.
+    /// The same, for the samples with `label`.
     pub(crate) fn counted_with(&self, service: &str, metric: &str, label: &str) -> anyhow::Result<u64> {
         self.named(service).map(|service| service.counted(metric, label)).sum()
     }
 
-    /// The same, of all services together.
+    /// The same, for all services together.
     pub(crate) fn counted_by_all(&self, metric: &str, label: &str) -> anyhow::Result<u64> {
         self.services.iter().map(|service| service.counted(metric, label)).sum()
     }
 
-    /// What the first process of a service tells under a gauge, all its labels together.
+    /// The value of a gauge in the first process of a service, all its labels together.
     pub(crate) fn gauge(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
         let metrics = self.named(service).next().with_context(|| format!("no {service} runs"))?.metrics()?;
         let name = format!("thresher_{metric}");
@@ -213,7 +213,7 @@ impl Service {
         Ok(sum_of(&with_label, metric))
     }
 
-    /// Asks its admin port, whose address it has logged.
+    /// Sends a request to its admin port, whose address is in its log.
     fn ask(&self, path: &str) -> anyhow::Result<String> {
         let log = fs::read_to_string(&self.log)?;
         let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
@@ -230,7 +230,7 @@ fn peak_rss_bytes<'a>(services: impl Iterator<Item = &'a Service>) -> u64 {
     services.map(|service| meter::process_peak_rss_bytes(service.child.id())).max().unwrap_or(0)
 }
 
-/// The samples of a counter, which follow its name and its labels.
+/// The sum of a counter's samples, which follow its name and its labels.
 fn sum_of(metrics: &str, metric: &str) -> u64 {
     let samples = metrics.lines().filter_map(|line| {
         let rest = line.strip_prefix(metric)?.strip_prefix("_total")?;
@@ -239,7 +239,7 @@ fn sum_of(metrics: &str, metric: &str) -> u64 {
     samples.sum()
 }
 
-/// What a server answers to a GET, with its head.
+/// A server's response to a GET, including its head.
 fn ask(address: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;

@@ -1,5 +1,5 @@
-//! The working directory. Nothing in it is deleted before the end: on a file system without a journal, creating files
-//! soon after many were deleted takes ten to twenty times as long, for minutes.
+//! The working directory. Nothing in it is deleted before the end: on a file system without a journal,
+//! creating files soon after deleting many takes ten to twenty times as long, for minutes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::cli::Options;
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     path: PathBuf,
-    /// Deletes it at the end; absent when it is to be kept.
+    /// Deletes it at the end; absent if it is to be kept.
     _temporary: Option<TempDir>,
 }
 
 impl WorkFolder {
-    /// Makes one where the options say.
+    /// Creates one where the options say.
     pub(crate) fn new(options: &Options, case: &str) -> anyhow::Result<Self> {
         let parent =
             options.dir.clone().unwrap_or_else(|| testkit::servers::target_directory().join("load-tests"));
@@ -34,7 +34,7 @@ impl WorkFolder {
         Ok(Self { path: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
-    /// Where it lies.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -67,7 +67,7 @@ pub(crate) fn files_below(folder: &Path) -> impl Iterator<Item = std::io::Result
     })
 }
 
-/// The length of all files below a folder together, in bytes; 0 when there is no such folder.
+/// Total bytes of all files below a folder; 0 if there is no such folder.
 pub(crate) fn bytes_below(folder: &Path) -> anyhow::Result<u64> {
     if !folder.exists() {
         return Ok(0);

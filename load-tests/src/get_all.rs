@@ -1,6 +1,6 @@
-//! `load-tests get-all`: the least that any client can do, in a process of its own. Every URL of a list is asked for, so many at
-//! once, and each body is digested with SHA-256; beside that nothing is kept, or a file of each is, or what a harvest keeps. The list may be a
-//! Resource List, too.
+//! `load-tests get-all`: the minimum that any client has to do, in a process of its own. It requests every
+//! URL of a list, several concurrently, and digests each body with SHA-256. It stores nothing, or a file per
+//! body, or the same as a harvest. The list may also be a Resource List.
 
 use std::fs;
 use std::future::poll_fn;
@@ -46,18 +46,18 @@ pub(crate) struct GetAllArgs {
     pub(crate) keep: Option<StoreTarget>,
 }
 
-/// What was got. Who skips a body, or reads it wrong, cannot arrive at the same digests.
+/// The result. A client that skips a body, or reads it wrong, cannot get the same digests.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Got {
     /// Bodies.
     pub(crate) bodies: u64,
-    /// Their bytes, all together.
+    /// Their total bytes.
     pub(crate) bytes: u64,
-    /// The SHA-256 of each, all of them XORed, in lower-case hex: in which order they came makes no difference.
+    /// The SHA-256 of each, all of them XORed, in lower-case hex: their order makes no difference.
     pub(crate) digests: String,
 }
 
-/// Adds bodies up.
+/// Sums bodies up.
 #[derive(Debug, Default)]
 pub(crate) struct Sum {
     bodies: u64,
@@ -65,18 +65,18 @@ pub(crate) struct Sum {
     digests: [u8; 32],
 }
 
-/// What all that ask share.
+/// State that all requests share.
 struct Work {
     client: Client<HttpConnector, String>,
     urls: Vec<Uri>,
-    /// What each has to be, where that is known.
+    /// The declared digest of each, if known.
     declared: Vec<[u8; 32]>,
     next: AtomicUsize,
     into: Option<PathBuf>,
     keeper: Option<Keeper>,
 }
 
-/// Gets everything, and prints what it was as JSON.
+/// Gets everything, and prints the result as JSON.
 pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     let mut work = Work {
         client: Client::builder(TokioExecutor::new()).build_http(),
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
         for worker in workers {
             all.add(&worker.await??);
         }
-        // Nobody keeps anything more: it comes to its end.
+        // No sender is left: it comes to its end.
         if let Some(settling) = settling {
             settling.await??;
         }
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
 }
 
 impl Work {
-    /// Opens a harvest where there is nothing yet, and plans what is to be got: the URLs, or what the list names.
+    /// Opens an empty harvest, and plans the resources: the URLs, or the entries of the list.
     async fn plan(&mut self, place: &StoreTarget, list: Option<&Uri>) -> anyhow::Result<Settling> {
         let entry = list.or(self.urls.first()).context("there is nothing to get")?;
         let (keeper, mut settling) = keep::open(place, &entry.to_string().parse()?).await?;
@@ -160,7 +160,7 @@ async fn next_part(incoming: &mut Incoming) -> hyper::Result<Option<Bytes>> {
     Ok(None)
 }
 
-/// Gets one after another of those that nobody else has taken.
+/// Gets, one after another, resources that no other task has taken.
 async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     let (mut sum, mut received) = (Sum::default(), Vec::new());
     loop {
@@ -195,7 +195,7 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     Ok(sum)
 }
 
-/// Writes a file; its folder is made when it is missing, which is seldom.
+/// Writes a file; its folder is created when it is missing, which is rare.
 fn write(path: &Path, body: &[u8]) -> anyhow::Result<()> {
     let written = match fs::write(path, body) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -221,7 +221,7 @@ impl Sum {
         }
     }
 
-    /// As it is told.
+    /// The result to print.
     pub(crate) fn got(&self) -> Got {
         Got { bodies: self.bodies, bytes: self.bytes, digests: HEXLOWER.encode(&self.digests) }
     }

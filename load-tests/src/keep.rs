@@ -1,5 +1,7 @@
-//! What `get-all --keep` does beside getting: bitstreams go into packs, and of each resource the catalog holds a plan before it is asked for
-//! and a record when its pack is stored. It is what Thresher writes, by the same libraries, with nothing else around it: nothing is handed on, and who is killed begins anew.
+//! What `get-all --keep` does beside getting: it writes bitstreams into packs, a pending record into the
+//! catalog before each request, and a resource record when its pack is stored. Thresher writes the same, with
+//! the same libraries; everything else is left out. Nothing is handed to other services, and a killed process
+//! starts anew.
 
 use anyhow::Context as _;
 use catalog::{Batch, Catalog, CatalogConfig};
@@ -13,14 +15,14 @@ use store::{Key, PackMember, Packer, SourceNote, Store, StoreOptions, StoreTarge
 use tokio::sync::mpsc;
 use url::Url;
 
-/// Resources whose plans are committed together, as many as Thresher gathers.
+/// Pending records per commit, as many as Thresher's.
 pub(crate) const PLANNED_TOGETHER: usize = 2_000;
-/// Bitstreams of a pack: a job of Thresher's, with 20,000 resources and 16 requests at once.
+/// Bitstreams per pack: as in a job of Thresher's, with 20,000 resources and 16 concurrent requests.
 pub(crate) const PACKED_TOGETHER: usize = 40;
-/// Packs that are settled by one commit, at most.
+/// The most packs settled by one commit.
 const SETTLED_TOGETHER: usize = 8;
 
-/// A resource that is to be got, and what is declared of it.
+/// A resource to get, and its declaration.
 pub(crate) struct Wanted {
     pub(crate) uri: ResourceUri,
     pub(crate) declaration: Declaration,
@@ -33,17 +35,17 @@ pub(crate) struct Received {
     pub(crate) sha256: [u8; 32],
 }
 
-/// What lies in a pack that is stored.
+/// The members of a stored pack.
 type Packed = Vec<(ResourceUri, Computed, Location)>;
 
-/// Keeps what is received.
+/// Stores received bodies.
 pub(crate) struct Keeper {
     store: Store,
     source: SourceId,
     packed: mpsc::Sender<Packed>,
 }
 
-/// Settles what is kept, until nobody keeps anything more.
+/// Settles stored packs, until the last sender is gone.
 pub(crate) struct Settling {
     catalog: Catalog,
     packed: mpsc::Receiver<Packed>,
@@ -53,7 +55,7 @@ pub(crate) struct Settling {
     planned: u64,
 }
 
-/// Opens a harvest where there is nothing yet.
+/// Opens an empty harvest.
 pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Result<(Keeper, Settling)> {
     let (lane, entry) = (entry.lane().context("it has no origin")?, Url::parse(entry.as_str())?);
     let source = SourceId::of_entry(&entry);
@@ -68,7 +70,7 @@ pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Re
 }
 
 impl Keeper {
-    /// Keeps what was received in one pack.
+    /// Stores received bodies in one pack.
     pub(crate) async fn keep(&self, received: Vec<Received>) -> anyhow::Result<()> {
         let mut packer = Packer::new(&self.store, &self.source, Timestamp::now());
         for Received { uri, bytes, sha256 } in received {
@@ -88,7 +90,7 @@ impl Keeper {
 }
 
 impl Settling {
-    /// Plans a portion of what is to be got.
+    /// Plans a batch of resources.
     pub(crate) async fn plan(&mut self, portion: &[Wanted]) -> anyhow::Result<()> {
         let mut batch = Batch::new();
         for wanted in portion {
@@ -98,7 +100,7 @@ impl Settling {
         Ok(self.catalog.commit(batch).await?)
     }
 
-    /// Settles what comes, and closes the catalog when nothing more does.
+    /// Settles stored packs, and closes the catalog after the last one.
     pub(crate) async fn run(mut self) -> anyhow::Result<()> {
         let mut packs = Vec::with_capacity(SETTLED_TOGETHER);
         while self.packed.recv_many(&mut packs, SETTLED_TOGETHER).await > 0 {
@@ -176,7 +178,7 @@ impl Settling {
 }
 
 impl Wanted {
-    /// One whose list is not known: a digest of something else takes as much room as what it would declare.
+    /// One without a list: any digest takes as much space as the declared one.
     pub(crate) fn unlisted(uri: ResourceUri) -> Self {
         let declaration = declaration(&Computed::of(uri.as_str().as_bytes()));
         Self { uri, declaration }

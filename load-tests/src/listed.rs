@@ -1,4 +1,5 @@
-//! What `get-all --list` asks for: what a Resource List names, with what it declares. It is read by the reader that Thresher has, on a thread of its own.
+//! The resources for `get-all --list`: the entries of a Resource List, with their declarations. Thresher's
+//! own parser reads it, on a thread of its own.
 
 use anyhow::{Context as _, ensure};
 use fixity::Algorithm;
@@ -8,10 +9,10 @@ use tokio::sync::mpsc;
 
 use crate::keep::{PLANNED_TOGETHER, Wanted};
 
-/// Portions that may wait to be planned.
+/// Batches that may wait to be planned.
 const AHEAD: usize = 2;
 
-/// What the list names, in portions and in its order.
+/// The entries of the list, in batches and in its order.
 pub(crate) fn read(list: Vec<u8>) -> mpsc::Receiver<anyhow::Result<Vec<Wanted>>> {
     let (sender, portions) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
@@ -50,7 +51,7 @@ fn wanted(entry: Entry) -> anyhow::Result<Wanted> {
     Ok(Wanted { uri: entry.loc.try_into()?, declaration })
 }
 
-/// The sha-256 that is declared.
+/// The declared sha-256.
 pub(crate) fn sha256(wanted: &Wanted) -> anyhow::Result<[u8; 32]> {
     let digests = &wanted.declaration.digests;
     let found = digests.iter().find(|digest| digest.algorithm() == Algorithm::Sha256);

@@ -1,4 +1,4 @@
-//! What the figures come from.
+//! The machine that the figures come from.
 
 use std::fs;
 use std::path::Path;
@@ -8,17 +8,17 @@ use serde::Serialize;
 /// The machine, as far as it matters for the figures.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
-    /// As its maker calls it.
+    /// The maker's name of the processor.
     pub(crate) processor: String,
-    /// Processors that this program may use.
+    /// Processors available to this program.
     pub(crate) cores: usize,
-    /// All memory, in MiB.
+    /// Total memory, in MiB.
     pub(crate) memory_mib: u64,
     /// The version of Linux.
     pub(crate) kernel: String,
-    /// What the working directory lies on: kind and options.
+    /// File system of the working directory: kind and options.
     pub(crate) file_system: String,
-    /// Processes that ran or wanted to, on average over 1, 5 and 15 minutes before the start.
+    /// Load averages of 1, 5 and 15 minutes before the start.
     pub(crate) load_before: String,
 }
 
@@ -39,13 +39,13 @@ impl Machine {
     }
 }
 
-/// Memory that nobody uses, not even as a copy of files, in bytes; none where the kernel does not tell.
+/// Unused memory in bytes, not even used as page cache; none where the kernel does not report it.
 pub(crate) fn free_memory() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     kib(&meminfo, "MemFree").unwrap_or_default() * 1024
 }
 
-/// Whether the files below `folder` lie in memory.
+/// Whether the files below `folder` are in memory (tmpfs).
 pub(crate) fn lies_in_memory(folder: &Path) -> bool {
     let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     file_system(&mountinfo, folder).is_some_and(|kind| kind.starts_with("tmpfs"))
@@ -64,7 +64,8 @@ fn kib(meminfo: &str, name: &str) -> Option<u64> {
     field(meminfo, name)?.strip_suffix(" kB")?.parse().ok()
 }
 
-/// The line of the deepest mount point above `folder`: `36 35 98:0 / /mnt rw,noatime - ext4 /dev/root rw,errors=continue`.
+/// The line of the deepest mount point above `folder`: `36 35 98:0 / /mnt rw,noatime - ext4 /dev/root
+/// rw,errors=continue`.
 fn file_system(mountinfo: &str, folder: &Path) -> Option<String> {
     let mounts = mountinfo.lines().filter_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

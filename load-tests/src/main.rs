@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The report as JSON on standard output, and as a table for people on standard error.
+/// Prints the report as JSON on standard output, and as a table on standard error.
 fn print(options: &Options, report: anyhow::Result<Report>) -> anyhow::Result<ExitCode> {
     let report = report?;
     println!("{}", serde_json::to_string_pretty(&report)?);

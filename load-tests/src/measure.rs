@@ -1,7 +1,7 @@
-//! `load-tests measure`: runs one command and writes down its time, its processor time and its peak memory.
+//! `load-tests measure`: runs one command and records its time, its processor time and its peak memory.
 //!
-//! The kernel tells the peak memory of ended children only as the greatest of all of them. A process that has
-//! but one child gets that child's own.
+//! For ended children the kernel only reports the highest peak of all of them. A process with a single child
+//! gets that child's own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,14 +29,14 @@ pub(crate) struct MeasureArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What one run of a command used.
+/// Resources used by one run of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     /// From before it was started until after it ended.
     pub(crate) seconds: f64,
     /// In user and kernel mode, over all its threads.
     pub(crate) cpu_seconds: f64,
-    /// The most memory it had resident at any time; never less than the few MB of this process, its parent.
+    /// The most resident memory at any time; never less than the few MB of this process, its parent.
     pub(crate) peak_rss_bytes: u64,
     /// Its exit status; absent when a signal ended it.
     pub(crate) exit_status: Option<i32>,

@@ -1,25 +1,25 @@
-//! Who else used the processors meanwhile. A figure from a machine that was busy with something else says little,
-//! so every round tells how busy it was.
+//! Measures other use of the processors. A figure from a busy machine says little, so every round reports how
+//! busy it was.
 
 use std::fs;
 
 use anyhow::Context as _;
 
-/// `/proc` counts time in ticks of this many to the second, on every Linux that we run on.
+/// `/proc` counts time in this many ticks per second, on every Linux that we run on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Processor time that all processes together have used since the machine started, in seconds.
+/// Processor time of all processes together since the machine started, in seconds.
 pub(crate) fn machine_cpu_seconds() -> anyhow::Result<f64> {
     let stat = fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
     busy(&stat).context("/proc/stat is not as expected")
 }
 
-/// Processor time that a process has used so far, in seconds. 0 once it has ended.
+/// Processor time of a process so far, in seconds. 0 once it has ended.
 pub(crate) fn process_cpu_seconds(id: u32) -> f64 {
     fs::read_to_string(format!("/proc/{id}/stat")).ok().and_then(|stat| used(&stat)).unwrap_or_default()
 }
 
-/// The most memory that a process had resident at any time so far, in bytes. 0 once it has ended.
+/// The most resident memory of a process at any time so far, in bytes. 0 once it has ended.
 pub(crate) fn process_peak_rss_bytes(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -47,7 +47,7 @@ fn busy(stat: &str) -> Option<f64> {
     Some((numbers[..8].iter().sum::<f64>() - idle) / TICKS_PER_SECOND)
 }
 
-/// Fields 14 and 15. The name of the program before them may hold spaces and brackets.
+/// Fields 14 and 15. The program's name before them may hold spaces and brackets.
 fn used(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11).map(str::parse::<f64>);

@@ -13,8 +13,8 @@ use anyhow::{Context as _, bail};
 
 use crate::meter;
 
-/// Starts nginx, says its process id when it is ready, and ends it when the input ends: so it also ends with a runner
-/// that was killed.
+/// Starts nginx, prints its process id when it is ready, and ends it when the input ends. So it also ends
+/// with a killed runner.
 const WATCH: &str = r#"
 "$1" -p "$2" -c "$2/nginx.conf" -e "$2/error.log" &
 pid=$!
@@ -25,7 +25,8 @@ kill -TERM $pid
 wait $pid
 "#;
 
-/// What people who install nginx get, but for the access log, and all its files in one folder.
+/// The default configuration of an installed nginx, except for the access log, and with all its files in one
+/// folder.
 const CONFIG: &str = "\
 daemon off;
 worker_processes auto;
@@ -58,20 +59,20 @@ http {
 pub(crate) struct Nginx {
     watch: Child,
     process: u32,
-    /// Its own files, and nothing of what it serves.
+    /// Its own files, apart from those it serves.
     folder: PathBuf,
     port: u16,
-    /// How often it was asked for the count of requests, which counts too.
+    /// How often the count of requests was requested, which counts too.
     asked: Cell<u64>,
 }
 
 impl Nginx {
-    /// Serves the files below `docroot`, and what `locations` says besides.
+    /// Serves the files below `docroot`, and the additional `locations`.
     pub(crate) fn start(program: &Path, docroot: &Path, locations: &str) -> anyhow::Result<Self> {
         let folder = docroot.with_extension("nginx");
         fs::create_dir_all(folder.join("temp"))?;
         let port = free_port()?;
-        // Started by root, workers would run as nobody, who may not read the working directory.
+        // Started by root, workers would run as an unprivileged user, who may not read the working directory.
         let user = if folder.metadata()?.uid() == 0 { "user root root;" } else { "" };
         let config = CONFIG
             .replace("@USER@", user)
@@ -84,7 +85,7 @@ impl Nginx {
             .args([program, &folder])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C at the terminal is for the runner, whose end then ends nginx.
+            // Ctrl-C at the terminal goes to the runner, whose end then ends nginx.
             .process_group(0)
             .spawn()
             .context("cannot start sh to watch over nginx")?;
@@ -105,24 +106,24 @@ impl Nginx {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Processor time that all its processes have used so far, in seconds.
+    /// Processor time of all its processes so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let workers = meter::children(self.process);
         workers.into_iter().chain([self.process]).map(meter::process_cpu_seconds).sum()
     }
 
-    /// Where it writes down what it was asked for and when, as far as its locations say that it shall: a line `<seconds since
-    /// 1970> <path>` for each answer.
+    /// Its log of requests and times, as far as its locations enable it: a line `<seconds since 1970> <path>`
+    /// for each response.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("requests.log")
     }
 
-    /// How much stands there; 0 when nothing was asked for yet.
+    /// The length of the log; 0 before the first request.
     pub(crate) fn logged_bytes(&self) -> u64 {
         self.log().metadata().map_or(0, |file| file.len())
     }
 
-    /// How many requests it has had from others.
+    /// How many requests it got from others.
     pub(crate) fn requests(&self) -> anyhow::Result<u64> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
         stream.write_all(b"GET /.status HTTP/1.0\r\n\r\n")?;

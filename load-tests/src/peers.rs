@@ -10,23 +10,24 @@ use testkit::servers::{Venv, target_directory};
 
 use crate::process::{CommandLine, output_of};
 
-/// A program and which one it is.
+/// A program and its version.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) program: PathBuf,
-    /// What it needs in its environment.
+    /// Variables for its environment.
     environment: Vec<(&'static str, String)>,
     pub(crate) version: String,
 }
 
 impl Peer {
-    /// The program, to be given arguments.
+    /// The program, without arguments.
     pub(crate) fn command(&self) -> CommandLine {
         CommandLine::new(&self.program).envs(&self.environment)
     }
 }
 
-/// nginx, which is not installed as Debian would: so it needs no root, and no server is started that listens on all addresses.
+/// nginx, unpacked and not installed by Debian: so it needs no root, and no server is started that listens on
+/// all addresses.
 pub(crate) fn nginx() -> anyhow::Result<Peer> {
     let there = debian("nginx", "nginx", "-v").context("or measure against --source simulated")?;
     let version = there.version.lines().last().unwrap_or_default().replace("nginx version: ", "");
@@ -77,7 +78,7 @@ fn resync_program(name: &str) -> anyhow::Result<Peer> {
 }
 
 impl Peer {
-    /// Called by the first words of what it says of its version.
+    /// Named by the first words of its version text.
     fn called_by_words(mut self, words: usize) -> Self {
         let first = self.version.lines().next().unwrap_or_default();
         self.version = first.split_whitespace().take(words).collect::<Vec<_>>().join(" ");
@@ -85,8 +86,8 @@ impl Peer {
     }
 }
 
-/// A program: the one on the PATH, or that of Debian's `package`, unpacked but not installed. What it says of its version
-/// is kept whole.
+/// A program: the one on the PATH, or that of Debian's `package`, unpacked but not installed. The whole
+/// version text is kept.
 fn debian(package: &str, program: &str, ask_version: &str) -> anyhow::Result<Peer> {
     let unpacked = target_directory().join(format!("{package}-debian"));
     let inside =
@@ -108,7 +109,7 @@ fn debian(package: &str, program: &str, ask_version: &str) -> anyhow::Result<Pee
     Ok(Peer { program, environment, version })
 }
 
-/// Downloads a Debian package and what it needs and is not installed, by apt's own sources and checks, and unpacks all
+/// Downloads a Debian package with its missing dependencies, by apt's own sources and checks, and unpacks all
 /// of it into `folder`.
 fn unpack(package: &str, folder: &Path) -> anyhow::Result<()> {
     if on_path("apt-get").is_none() || on_path("dpkg-deb").is_none() {
@@ -124,7 +125,7 @@ fn unpack(package: &str, folder: &Path) -> anyhow::Result<()> {
         output_of(Command::new("apt-get").arg("download").args(packages).current_dir(fresh.path()))
     };
     if download().is_err() {
-        // The lists of packages may be missing or too old to name what the mirror has.
+        // The package lists may be missing, or older than the mirror.
         output_of(Command::new("apt-get").arg("update"))?;
         download()?;
     }
@@ -134,17 +135,17 @@ fn unpack(package: &str, folder: &Path) -> anyhow::Result<()> {
     for package in files?.iter().filter(|file| file.extension().is_some_and(|end| end == "deb")) {
         output_of(Command::new("dpkg-deb").arg("-x").args([package, &whole]))?;
     }
-    // Only what is whole gets the name that later runs look for.
+    // Only a complete folder gets the name that later runs look for.
     fs::rename(&whole, folder).with_context(|| format!("cannot put the package into {}", folder.display()))
 }
 
-/// The packages of `Inst name (version …)`, as apt tells what it would do.
+/// The packages of `Inst name (version …)` lines in apt's simulation.
 fn to_be_installed(simulation: &str) -> Vec<String> {
     let names = simulation.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
     names.map(str::to_owned).collect()
 }
 
-/// Where unpacked programs find unpacked shared libraries: the folders of `usr/lib`, which are named after architectures.
+/// The library path of unpacked programs: the folders of `usr/lib`, which are named after architectures.
 fn libraries(unpacked: &Path) -> anyhow::Result<String> {
     let folder = unpacked.join("usr/lib");
     let mut folders = vec![folder.display().to_string()];
@@ -154,10 +155,10 @@ fn libraries(unpacked: &Path) -> anyhow::Result<String> {
     Ok(folders.join(":"))
 }
 
-/// A program of this name on the PATH, or where Debian keeps servers.
+/// A program of this name on the PATH, or in Debian's folder of servers.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    // Where Debian keeps servers is on root's path only.
+    // Debian's folder of servers is on root's PATH only.
     let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.filter(|folder| folder.is_absolute()).find_map(|folder| existing(folder.join(program)))
 }

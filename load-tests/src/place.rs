@@ -1,15 +1,15 @@
-//! Where a harvest lies.
+//! The location of a harvest.
 
 use std::path::Path;
 
 use testkit::servers::S3Fixture;
 
-/// Where a harvest lies: what `--into` is given, and the environment that it takes.
+/// The location of a harvest: the value of `--into`, and its environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// A directory, or `s3://bucket/prefix`.
     pub(crate) into: String,
-    /// What a program needs in its environment to reach it.
+    /// Variables for a program's environment.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 

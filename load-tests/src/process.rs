@@ -1,4 +1,4 @@
-//! Commands that are measured, each in a folder of its own.
+//! Measured commands, each in a folder of its own.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -24,7 +24,7 @@ pub(crate) struct CommandLine {
     environment: Vec<(&'static str, String)>,
 }
 
-/// What is left of a command that ended.
+/// The result of a command that ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) usage: Usage,
@@ -55,7 +55,7 @@ impl CommandLine {
         self
     }
 
-    /// Has it run by another program, whose last argument it is.
+    /// Runs it through another program, as its last argument.
     pub(crate) fn run_by<A: AsRef<OsStr>>(
         mut self,
         program: &str,
@@ -66,12 +66,12 @@ impl CommandLine {
         self
     }
 
-    /// As a person would type it inside `folder`.
+    /// As typed inside `folder`.
     pub(crate) fn shown(&self, folder: &Path) -> String {
         self.to_string().replace(&format!("{}/", folder.display()), "")
     }
 
-    /// Runs it inside `folder`, which also takes what it prints, and waits for its end.
+    /// Runs it inside `folder`, which also gets its output, and waits for its end.
     pub(crate) fn measured(&self, folder: &Path) -> anyhow::Result<Ended> {
         let report = folder.join("usage.json");
         let output = File::create(folder.join("stdout.txt"))?;
@@ -102,19 +102,19 @@ impl CommandLine {
 impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.run_by.iter().try_for_each(|word| write!(f, "{} ", word.display()))?;
-        // Where a program lies says nothing about what was measured.
+        // The path of a program does not matter for the figures.
         write!(f, "{}", self.program.file_name().unwrap_or_default().display())?;
         self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument.display()))
     }
 }
 
 impl Ended {
-    /// What it printed.
+    /// Its output.
     pub(crate) fn output(&self) -> anyhow::Result<String> {
         Ok(fs::read_to_string(self.folder.join("stdout.txt"))?)
     }
 
-    /// Fails when it did not end well, with its last words.
+    /// Fails when it did not succeed, with the end of its output.
     pub(crate) fn succeeded(&self) -> anyhow::Result<()> {
         match self.usage.exit_status {
             Some(0) => Ok(()),
@@ -131,11 +131,11 @@ impl Ended {
     }
 }
 
-/// What a program that is not measured prints, for example its version.
+/// The output of a command that is not measured, for example its version.
 pub(crate) fn output_of(command: &mut Command) -> anyhow::Result<String> {
     let output =
         command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
-    // nginx tells its version on standard error.
+    // nginx prints its version on standard error.
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
     if !output.status.success() {
         bail!("{command:?} failed ({}):\n{said}", output.status);

@@ -1,4 +1,5 @@
-//! `load-tests read-list`: reads one document as a Destination would, in a process of its own, and holds nothing of it.
+//! `load-tests read-list`: reads one document as a Destination would, in a process of its own, and keeps
+//! nothing of it.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -21,25 +22,25 @@ pub(crate) struct ReadListArgs {
     pub(crate) events: bool,
 }
 
-/// What was read of a list. A program that skips something cannot arrive at these sums.
+/// The sums of a list. A program that skips entries cannot get the same sums.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Read {
-    /// Entries that can be used.
+    /// Usable entries.
     pub(crate) entries: u64,
-    /// The bytes that they declare, all together.
+    /// Their total declared bytes.
     pub(crate) declared_bytes: u64,
-    /// Entries that declare a digest.
+    /// Entries with a declared digest.
     pub(crate) hashes: u64,
     /// Links of all entries.
     pub(crate) links: u64,
-    /// Whether the document was read to its end, and nothing in it was bad or odd.
+    /// Whether the document was read to its end, without bad entries or quirks.
     pub(crate) is_whole: bool,
 }
 
-/// What any reader of lists stands on: as much at a time as ours asks for.
+/// Buffer of the bare parser: the same as ours.
 const EVENTS_BUFFER_BYTES: usize = 1 << 16;
 
-/// Reads the document, and prints what it was as JSON.
+/// Reads the document, and prints the sums as JSON.
 pub(crate) fn run(arguments: &ReadListArgs) -> anyhow::Result<()> {
     let file = File::open(&arguments.document)
         .with_context(|| format!("cannot open {}", arguments.document.display()))?;
@@ -60,14 +61,14 @@ fn whole(file: File) -> anyhow::Result<Read> {
         }
     }
     let Summary { bad, complete, quirks, .. } = reader.summary();
-    // That it is packed, or longer than Sitemaps may be, is noted as odd, and is so on purpose here.
+    // Compression, and more entries than Sitemaps allow, count as quirks, but are intended here.
     let wanted = [Quirk::Gzip, Quirk::TooManyEntries];
     let is_odd = quirks.iter().any(|(quirk, _)| !wanted.contains(&quirk));
     read.is_whole = complete && bad == 0 && !is_odd;
     Ok(read)
 }
 
-/// Takes it apart, and counts entries and links in them, by the names that our own writer gives them.
+/// Parses it, and counts entries and links by the element names of our own writer.
 fn events(file: impl io::Read) -> anyhow::Result<Read> {
     let mut xml = XmlReader::from_reader(BufReader::with_capacity(EVENTS_BUFFER_BYTES, file));
     let (mut read, mut event) = (Read::default(), Vec::new());
@@ -75,7 +76,7 @@ fn events(file: impl io::Read) -> anyhow::Result<Read> {
         event.clear();
         match xml.read_event_into(&mut event)? {
             Event::Start(tag) if tag.name().as_ref() == "url" => read.entries += 1,
-            // Those before the first entry are the document's.
+            // Links before the first entry belong to the document.
             Event::Empty(tag) if read.entries > 0 && tag.name().as_ref() == "rs:ln" => read.links += 1,
             Event::Eof => break,
             _ => {}

@@ -1,4 +1,4 @@
-//! What is done before each run that is timed, so that it pays for nothing but itself.
+//! Prepares the machine before each timed run, so that the run pays only for its own work.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -6,30 +6,33 @@ use std::path::Path;
 
 use crate::machine;
 
-/// The most memory that is gone through: what one run of a small case takes, several times over.
+/// The most memory that is touched: several times the need of a run of a small case.
 const MOST: u64 = 3 << 30;
-/// What is left alone, so that nothing has to make room.
+/// Memory that is left free, so that no page has to be evicted.
 const LEFT: u64 = 1 << 30;
-/// What is written or read at a time, in bytes.
+/// Bytes written or read at a time.
 const PIECE: usize = 1 << 20;
 
-/// Writes back to disk what earlier commands wrote, and goes through free memory once. A virtual machine gets memory from its host when a page is touched
-/// first, or again after it was free for a while, and waits for it several times as long as the page takes otherwise: whoever comes first would pay for that.
+/// Writes the dirty pages of earlier commands back to disk, and touches free memory once. A virtual machine
+/// gets a page from its host at the first touch, or again after the page was free for a while. That takes
+/// several times as long as a normal page fault, and the first measured command would pay for it.
 pub(crate) fn make_ready() {
     nix::unistd::sync();
-    // Where there is no such file system, or no room in it, runs are timed as they are.
+    // Without such a file system, or without room in it, runs are timed as they are.
     let _ = touch(machine::free_memory().saturating_sub(LEFT).min(MOST));
 }
 
-/// A file that the kernel keeps a copy of in all memory that would be free otherwise.
+/// A file whose copy in the page cache fills all free memory.
 ///
-/// A computer that has worked for a while has no free memory: it is full of copies of files, which the kernel drops for whatever is written. What is free in a
-/// virtual machine may be taken back by its host within a second, so where gigabytes are written nothing that was gone through before is there any more.
+/// A computer that has worked for a while has no free memory: the page cache fills it, and the kernel drops
+/// pages for new writes. A virtual machine's host may take free memory back within a second. So before a run
+/// that writes gigabytes, touching memory once is not enough.
 #[derive(Debug)]
 pub(crate) struct FullMemory(Option<File>);
 
 impl FullMemory {
-    /// Makes the file in `directory`, as large as memory is free now. There is none where files lie in memory themselves, and none where it has no room.
+    /// Creates the file in `directory`, as large as free memory is now. There is none if the directory is in
+    /// memory itself, or has no room.
     pub(crate) fn new(directory: &Path) -> Self {
         if machine::lies_in_memory(directory) {
             return Self(None);
@@ -48,7 +51,7 @@ impl FullMemory {
         self.0.is_some()
     }
 
-    /// Reads it, so that what is free by now is full of it again.
+    /// Reads it, so that its copy fills the free memory again.
     pub(crate) fn restore(&self) -> io::Result<()> {
         let Some(mut file) = self.0.as_ref() else { return Ok(()) };
         file.rewind()?;
@@ -58,7 +61,8 @@ impl FullMemory {
     }
 }
 
-/// Takes so many bytes of memory, and gives them back to the kernel: a file without a name, since what a process frees may stay with its allocator.
+/// Allocates this much memory, and returns it to the kernel. It uses an unnamed file, since memory that a
+/// process frees may stay with its allocator.
 fn touch(bytes: u64) -> io::Result<()> {
     fill(&mut tempfile::tempfile_in("/dev/shm")?, bytes)
 }

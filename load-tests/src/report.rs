@@ -1,4 +1,4 @@
-//! What a case has found, as JSON and as a table.
+//! The result of a case, as JSON and as a table.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,35 @@ use crate::machine::Machine;
 use crate::measure::Usage;
 use crate::stats::{Spread, rounded};
 
-/// What a case has found.
+/// The result of a case.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Which case.
+    /// The case.
     pub(crate) case: &'static str,
     /// When it ended.
     pub(crate) finished_at: jiff::Timestamp,
-    /// Where it ran.
+    /// The machine it ran on.
     pub(crate) machine: Machine,
-    /// What was served, and how.
+    /// The Source, and how it was served.
     pub(crate) setup: BTreeMap<&'static str, serde_json::Value>,
-    /// Which programs were compared.
+    /// The compared programs.
     pub(crate) versions: Vec<String>,
-    /// One for each command.
+    /// One per command.
     pub(crate) rows: Vec<Row>,
 }
 
-/// What was found of one command.
+/// The result of one command.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    /// What it is called here.
+    /// Its name here.
     pub(crate) name: &'static str,
-    /// What was run.
+    /// The command line.
     pub(crate) command: String,
-    /// Resources (or entries of a list, or megabytes of content) that one run is through with.
+    /// Resources (or entries of a list, or megabytes of content) per run.
     pub(crate) resources: u64,
     /// Each run.
     pub(crate) rounds: Vec<Round>,
-    /// What the rounds come to.
+    /// The summary of the rounds.
     #[serde(flatten)]
     pub(crate) summary: Option<Summary>,
 }
@@ -46,36 +46,37 @@ pub(crate) struct Row {
 /// One run of one command.
 #[derive(Debug, Serialize)]
 pub(crate) struct Round {
-    /// What it used.
+    /// The resources it used.
     #[serde(flatten)]
     pub(crate) usage: Usage,
-    /// What the Source used meanwhile, on the same processors.
+    /// Processor time of the Source meanwhile, on the same processors.
     pub(crate) source_cpu_seconds: f64,
-    /// What the kernel and everything else on the machine used meanwhile: the less, the better the figure.
+    /// Processor time of the kernel and everything else on the machine meanwhile: the less, the better the
+    /// figure.
     pub(crate) other_cpu_seconds: f64,
-    /// Whether it did what it should.
+    /// Checks of its work.
     pub(crate) checks: Vec<Check>,
-    /// What else was counted.
+    /// Other counts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) counted: BTreeMap<String, u64>,
 }
 
-/// What the rounds of a command come to.
+/// The summary of a command's rounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     /// Over all rounds.
     pub(crate) seconds: Spread,
-    /// By the median of the seconds.
+    /// From the median of the seconds.
     pub(crate) resources_per_second: f64,
-    /// The greatest of all rounds.
+    /// The highest of all rounds.
     pub(crate) peak_rss_bytes: u64,
-    /// How many times as many resources per second as these other rows, by the medians.
+    /// Its resources per second as a multiple of these other rows', by the medians.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) times_as_fast_as: BTreeMap<&'static str, f64>,
 }
 
 impl Round {
-    /// This command and then another one, as if they were one.
+    /// This command and then another one, counted as one.
     pub(crate) fn and_then(mut self, next: &Self) -> Self {
         let (own, other) = (&mut self.usage, &next.usage);
         own.seconds = rounded(own.seconds + other.seconds);
@@ -95,14 +96,14 @@ impl Row {
 }
 
 impl Report {
-    /// Sums the rounds of each row up, and compares the rows with those named in `against`.
+    /// Sums up the rounds of each row, and compares the rows with those named in `against`.
     pub(crate) fn summed_up(mut self, against: &[&'static str]) -> Self {
         let spreads: Vec<(&'static str, u64, Option<Spread>)> = self
             .rows
             .iter()
             .map(|row| (row.name, row.resources, Spread::of(row.rounds.iter().map(|r| r.usage.seconds))))
             .collect();
-        // Rows may be through with different numbers of resources, so rates are compared.
+        // Rows may have different numbers of resources, so rates are compared.
         let rate = |name: &str| {
             let (_, resources, spread) = spreads.iter().find(|(row, ..)| *row == name)?;
             Some(*resources as f64 / spread.as_ref()?.median)
@@ -122,7 +123,7 @@ impl Report {
         self
     }
 
-    /// The checks that do not hold.
+    /// The checks that fail.
     pub(crate) fn broken(&self) -> Vec<String> {
         let checks = self.rows.iter().flat_map(|row| {
             let rounds = row.rounds.iter().enumerate();

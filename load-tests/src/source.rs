@@ -1,4 +1,4 @@
-//! The Source that is harvested, whoever serves it.
+//! The Source that is harvested, independent of its server.
 
 use std::process;
 
@@ -14,9 +14,9 @@ pub(crate) enum Source {
     Nginx {
         /// The server.
         server: Nginx,
-        /// Which nginx it is.
+        /// The version of nginx.
         version: String,
-        /// The path of the document that is harvested.
+        /// The path of the harvested document.
         list: &'static str,
     },
     /// In this process.
@@ -26,7 +26,7 @@ pub(crate) enum Source {
 impl Source {
     /// Starts a simulated Source.
     pub(crate) fn simulated(spec: SourceSpec) -> anyhow::Result<Self> {
-        // It has a runtime of its own for what comes after the start.
+        // It has a runtime of its own for the time after the start.
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         Ok(Self::Simulated(runtime.block_on(SimulatedSource::start(spec))?))
     }
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// Who serves.
+    /// The version of the server.
     pub(crate) fn version(&self) -> String {
         match self {
             Self::Nginx { version, .. } => version.clone(),
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    /// Processor time that it has used so far, in seconds.
+    /// Its processor time so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         match self {
             Self::Nginx { server, .. } => server.cpu_seconds(),
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// Requests that it has had so far.
+    /// The requests it got so far.
     pub(crate) fn requests(&self) -> anyhow::Result<u64> {
         match self {
             Self::Nginx { server, .. } => server.requests(),

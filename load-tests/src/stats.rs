@@ -1,20 +1,20 @@
-//! Numbers from several rounds.
+//! Statistics of several rounds.
 
 use serde::Serialize;
 
-/// Where the middle lies and how far the rest is from it.
+/// The median and the range of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Spread {
     /// Half of the rounds were at most this, half at least.
     pub(crate) median: f64,
-    /// The least of all rounds.
+    /// The lowest of all rounds.
     pub(crate) min: f64,
-    /// The greatest of all rounds.
+    /// The highest of all rounds.
     pub(crate) max: f64,
 }
 
 impl Spread {
-    /// The spread of some numbers; `None` of no numbers.
+    /// The spread of some numbers; `None` without numbers.
     pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = numbers.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -29,7 +29,7 @@ impl Spread {
     }
 }
 
-/// Rounds to three decimals: what lies behind them is noise, and hides the figure from the eye.
+/// Rounds to three decimals: further ones are noise, and make the figure hard to read.
 pub(crate) fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

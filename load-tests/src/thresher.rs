@@ -19,14 +19,14 @@ pub(crate) struct Thresher {
     pub(crate) version: String,
 }
 
-/// Whether resources are laid out as files.
+/// Whether resources are written as files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Files,
     None,
 }
 
-/// What `sync --json` says at the end, as far as it is judged here.
+/// The last line of `sync --json`, as far as it is checked here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) in_sync: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
     pub(crate) requests: u64,
 }
 
-/// What `audit --json` says at the end, as far as it is judged here.
+/// The last line of `audit --json`, as far as it is checked here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Audited {
     pub(crate) in_sync: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Held {
 }
 
 impl Thresher {
-    /// The one that the options name, or one built from this workspace.
+    /// The program from the options, or one built from this workspace.
     pub(crate) fn get(options: &Options) -> anyhow::Result<Self> {
         let (program, of) = match &options.thresher {
             Some(program) => {
@@ -73,7 +73,7 @@ impl Thresher {
         Ok(Self { program, version })
     }
 
-    /// The program, to be given arguments.
+    /// The program, without arguments.
     pub(crate) fn command(&self) -> Command {
         Command::new(&self.program)
     }
@@ -106,12 +106,12 @@ impl Thresher {
         command.arg("--json")
     }
 
-    /// `audit` of what a `sync` put into `into`.
+    /// `audit` of the copy that a `sync` wrote into `into`.
     pub(crate) fn audit(&self, list: &str) -> CommandLine {
         self.measured().args(["audit", list, "--into", "into", "--json"])
     }
 
-    /// Hands over every resource of a harvest, one at a time.
+    /// Calls `each` for every resource of a harvest, one at a time.
     pub(crate) fn held(&self, place: &Place, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
         let mut command = self.reading(place, &["ls", "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -144,20 +144,20 @@ impl Thresher {
 }
 
 impl Outcome {
-    /// What a `sync` said that ended well.
+    /// The result of a successful `sync`.
     pub(crate) fn of(ended: &Ended) -> anyhow::Result<Self> {
         last_line(ended)
     }
 }
 
 impl Audited {
-    /// What an `audit` said that found nothing.
+    /// The result of an `audit` without findings.
     pub(crate) fn of(ended: &Ended) -> anyhow::Result<Self> {
         last_line(ended)
     }
 }
 
-/// What a command said last that ended well.
+/// The last line of a successful command.
 fn last_line<T: DeserializeOwned>(ended: &Ended) -> anyhow::Result<T> {
     ended.succeeded()?;
     let output = ended.output()?;
@@ -170,7 +170,7 @@ fn build() -> anyhow::Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.toml");
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "-p", "thresher", "--manifest-path"]).arg(manifest);
-    // Cargo's words go to standard error, so that standard output holds nothing but the report.
+    // Cargo's output goes to standard error, so that standard output has only the report.
     let status =
         command.status().context("cannot run cargo to build thresher; give a program with --thresher")?;
     if !status.success() {
@@ -179,7 +179,7 @@ fn build() -> anyhow::Result<PathBuf> {
     Ok(testkit::servers::target_directory().join("release/thresher"))
 }
 
-/// Which commit the workspace is at, and whether it has changes beside it; nothing where that cannot be told.
+/// The commit of the workspace, and whether it has uncommitted changes; None if that is unknown.
 pub(crate) fn commit() -> Option<String> {
     let mut command = Command::new("git");
     command.args(["describe", "--always", "--dirty"]).current_dir(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! How the Source answers a process.
+//! The Source's responses to a process.
 
 use std::io;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use web::{Carried, Transport};
 use super::{Site, What};
 use crate::effects::Effects;
 
-/// Bytes of a body that come at a time.
+/// Bytes of a body per piece.
 const PIECE: usize = 16 * 1024;
 
-/// The line between one process and the Source.
+/// The connection between one process and the Source.
 #[derive(Debug)]
 pub struct Line {
     process: u64,
@@ -32,19 +32,19 @@ struct Open {
     at: (u64, String),
 }
 
-/// What is to be sent.
+/// A response to be sent.
 struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    /// The connection ends after so many bytes.
+    /// The connection ends after this many bytes.
     ends: Option<usize>,
-    /// Spaces follow, without end.
+    /// Endless spaces follow.
     is_endless: bool,
 }
 
 impl Line {
-    /// The line of the process of this number, with these effects.
+    /// The connection of the process of this number, with these effects.
     pub fn new(process: u64, site: Arc<Site>, effects: Arc<Effects>) -> Self {
         Self { process, site, effects }
     }
@@ -70,7 +70,7 @@ impl Line {
         let mut reply = self.site.reply(&path, request.headers());
         let is_nested = what == Some(What::Nested) || path.starts_with("/nested-") && self.site.nests();
         if let Some(body) = self.site.nested(&path, self.site.clock.now()).filter(|_| is_nested) {
-            // Without the validators of the true document: no run could find out a lie about those.
+            // Without the validators of the true document: no run could detect such a lie.
             let headers = vec![("content-type", "application/xml".to_owned())];
             reply = Reply { headers, ..Reply::of(200, body) };
         }
@@ -142,7 +142,7 @@ impl Drop for Open {
 }
 
 impl Site {
-    /// What goes wrong with the next answer for a path: the first fault that is meant.
+    /// The fault of the next response for a path: the first one that applies.
     fn strike(&self, path: &str) -> Option<What> {
         let mut state = self.state();
         state.faults.iter_mut().find_map(|fault| fault.strikes(path).then_some(fault.what))
@@ -204,7 +204,7 @@ impl Site {
         Reply { headers, ..Reply::of(status, body) }
     }
 
-    /// Whether lists are indexes of indexes without end for now.
+    /// Whether lists are endless indexes of indexes for now.
     fn nests(&self) -> bool {
         self.state().faults.iter().any(|fault| fault.what == What::Nested)
     }
@@ -222,7 +222,7 @@ impl Reply {
         let said = (self.body.len() as i64 + i64::from(by)).max(0) as usize;
         *length = said.to_string();
         if said < self.body.len() {
-            // Nobody reads further than what was announced.
+            // Clients read no further than the announced length.
             self.body.truncate(said);
         } else {
             self.ends = Some(self.body.len());

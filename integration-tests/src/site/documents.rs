@@ -1,4 +1,4 @@
-//! The documents of the Source, written by hand: a second opinion on the specification.
+//! The documents of the Source, written by hand: an independent reading of the specification.
 
 use std::fmt::Write as _;
 
@@ -88,7 +88,7 @@ impl Site {
         state.put("/changelist.xml", XML, now, document("urlset", &md, &self.up(), &entries));
     }
 
-    /// An index of one more index of this kind. None for documents that have no index.
+    /// An index of one more index of this kind. None for documents without an index.
     pub(super) fn nested(&self, path: &str, now: Timestamp) -> Option<Bytes> {
         let name = path.trim_start_matches("/nested-").trim_start_matches('/');
         let kinds = ["resourcelist", "changelist", "resourcedump", "changedump"];
@@ -106,7 +106,7 @@ impl Site {
         format!("<rs:ln rel=\"up\" href=\"{}/capabilitylist.xml\"/>", self.base())
     }
 
-    /// What is declared of bytes.
+    /// The declaration of bytes.
     pub(super) fn declared(&self, body: &Bytes) -> String {
         let hash = format!("hash=\"sha-256:{}\"", Sha256::of(body));
         let length = format!("length=\"{}\"", body.len());

@@ -1,64 +1,64 @@
-//! What goes wrong between a Source and who asks it.
+//! Faults between a Source and its clients.
 
 use std::fmt;
 
-/// Something that goes wrong with some answers.
+/// A fault of some responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpFault {
-    /// Which answers.
+    /// The affected responses.
     pub on: On,
-    /// How many of them are spared first.
+    /// How many of them are skipped first.
     pub skip: u32,
-    /// How many of them are concerned after that.
+    /// How many of them are affected after that.
     pub times: u32,
-    /// What happens.
+    /// The fault.
     pub what: What,
 }
 
-/// Which answers are concerned.
+/// Which responses are affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// All.
     Anything,
-    /// Those that are documents.
+    /// Documents.
     Documents,
-    /// Those that are packages.
+    /// Packages.
     Packages,
-    /// Those that are resources.
+    /// Resources.
     Resources,
-    /// Those of one resource.
+    /// One resource.
     Resource(u32),
 }
 
-/// What happens to an answer.
+/// A fault of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It is this status, and asks for so many seconds of patience.
+    /// This status, with this `Retry-After` in seconds.
     Status(u16, Option<u32>),
     /// There is no connection.
     Refused,
-    /// The connection ends before the answer.
+    /// The connection ends before the response.
     Broken,
-    /// The body ends, with the connection, after so many percent.
+    /// The body and the connection end after this percentage.
     Cut(u8),
-    /// `Content-Length` says so many bytes more, or fewer, than there are.
+    /// `Content-Length` is this much too large, or too small.
     Lie(i32),
-    /// One byte is another one.
+    /// One byte is changed.
     Corrupt,
-    /// It takes so many seconds to begin.
+    /// It starts after this many seconds.
     Slow(u32),
-    /// The Source changes just before: what is asked for, if it is a resource.
+    /// The Source changes just before: the requested resource, if it is one.
     Changes,
-    /// The Source makes all its documents anew just before.
+    /// The Source publishes all its documents anew just before.
     Publishes,
-    /// A list is an index of an index of an index, without end.
+    /// A list is an endless index of indexes.
     Nested,
-    /// The body has no end: spaces follow the true one.
+    /// The body is endless: spaces follow the true one.
     Endless,
 }
 
 impl HttpFault {
-    /// Whether an answer for this path is concerned; it counts as one.
+    /// Whether a response for this path is affected; it is counted.
     pub(crate) fn strikes(&mut self, path: &str) -> bool {
         let is_resource = path.starts_with("/r/");
         let is_package = path.ends_with(".zip");

@@ -1,4 +1,4 @@
-//! A Source inside this process: what it has, what it had, and what it publishes of that.
+//! A Source inside this process: its present and earlier resources, and its published documents.
 
 mod answer;
 mod documents;
@@ -20,42 +20,42 @@ pub use fault::{HttpFault, On, What};
 use crate::clock::SimClock;
 use crate::effects::mix;
 
-/// What a Source is like.
+/// The properties of a Source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteSpec {
-    /// What its content follows from.
+    /// The seed of its content.
     pub seed: u64,
-    /// Resources at the beginning.
+    /// Resources at the start.
     pub resources: u32,
-    /// What it declares of each resource's bytes.
+    /// The fixity it declares for each resource.
     pub fixity: Fixity,
-    /// Whether its documents tell when a resource was modified.
+    /// Whether its documents declare `lastmod`.
     pub lastmod: bool,
-    /// Whether answers have an `ETag`.
+    /// Whether responses have an `ETag`.
     pub etag: bool,
-    /// Whether answers have a `Last-Modified`.
+    /// Whether responses have a `Last-Modified`.
     pub last_modified: bool,
-    /// Whether answers have a `Content-Length`.
+    /// Whether responses have a `Content-Length`.
     pub content_length: bool,
-    /// Parts of its Resource List; none for a Source without.
+    /// Parts of its Resource List; none without one.
     pub list_parts: usize,
-    /// Packages of its Resource Dump; none for a Source without.
+    /// Packages of its Resource Dump; none without one.
     pub packages: usize,
     /// Whether it has a Change List.
     pub change_list: bool,
     /// Whether it has a Change Dump.
     pub change_dump: bool,
-    /// Whether packages of a Resource Dump keep their names when they are made anew.
+    /// Whether packages of a Resource Dump keep their names when they are published anew.
     pub package_names_stay: bool,
     /// Whether members of packages are deflated.
     pub deflated: bool,
-    /// Origins that its resources lie at.
+    /// Origins of its resources.
     pub hosts: u32,
-    /// The way in.
+    /// The entry URL.
     pub entry: Entry,
 }
 
-/// What is declared of a resource's bytes.
+/// The declared fixity of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fixity {
     /// Nothing.
@@ -68,7 +68,7 @@ pub enum Fixity {
     Both,
 }
 
-/// The way into a Source.
+/// The kind of entry URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// Its Source Description.
@@ -77,12 +77,12 @@ pub enum Entry {
     CapabilityList,
 }
 
-/// A version of a resource, or its end.
+/// A version of a resource, or its deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// Since when.
+    /// Its start.
     pub at: Timestamp,
-    /// Its bytes; none where the resource was deleted.
+    /// Its bytes; none if the resource was deleted.
     pub body: Option<Bytes>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Change {
     pub(crate) body: Option<Bytes>,
 }
 
-/// A document or a package, as it is served.
+/// A served document or package.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub(crate) body: Bytes,
@@ -107,7 +107,7 @@ pub(crate) struct Page {
 /// A simulated Source.
 #[derive(Debug)]
 pub struct Site {
-    /// What it is like.
+    /// Its properties.
     pub spec: SiteSpec,
     clock: Arc<SimClock>,
     state: Mutex<State>,
@@ -118,15 +118,15 @@ pub(crate) struct State {
     rng: ChaCha8Rng,
     resources: BTreeMap<u32, Vec<Version>>,
     log: Vec<Change>,
-    /// The first change that the Change List tells of, and since when it tells.
+    /// The first change in the Change List, and the start of its interval.
     told_from: (usize, Timestamp),
-    /// The first change that no package of the Change Dump holds, and the end of the last one.
+    /// The first change that is in no package of the Change Dump, and the end of the last one.
     packed_to: (usize, Timestamp),
     change_packages: Vec<String>,
-    /// What the last list or dump named.
+    /// The resources in the last list or dump.
     listed: BTreeSet<u32>,
     listed_at: Timestamp,
-    /// When changes were told last.
+    /// When changes were last published.
     told_at: Timestamp,
     pages: BTreeMap<String, Page>,
     made: u64,
@@ -140,7 +140,7 @@ pub(crate) struct State {
 }
 
 impl Site {
-    /// A Source as it is at the beginning, with everything published.
+    /// A Source at its start, with everything published.
     pub fn new(spec: SiteSpec, clock: Arc<SimClock>) -> Self {
         let now = second(clock.now());
         let rng = ChaCha8Rng::seed_from_u64(mix(spec.seed));
@@ -176,7 +176,7 @@ impl Site {
         site
     }
 
-    /// The URL that a harvest is begun with.
+    /// The entry URL of a harvest.
     pub fn entry(&self) -> String {
         match self.spec.entry {
             Entry::WellKnown => format!("{}/.well-known/resourcesync", self.base()),
@@ -196,13 +196,13 @@ impl Site {
         "http://source.example"
     }
 
-    /// Every version that each resource ever had, the last one last.
+    /// Every version that each resource ever had, the newest last.
     pub fn history(&self) -> BTreeMap<String, Vec<Version>> {
         let state = self.state();
         state.resources.iter().map(|(number, versions)| (self.uri(*number), versions.clone())).collect()
     }
 
-    /// What the last list or dump names and what has not changed since, as it is.
+    /// The resources in the last list or dump that have not changed since, with their bytes.
     pub fn told_by_snapshots(&self) -> BTreeMap<String, Option<Bytes>> {
         let state = self.state();
         let told = state.listed.iter().filter_map(|number| {
@@ -212,7 +212,7 @@ impl Site {
         told.collect()
     }
 
-    /// What the last Change List or Change Dump tells of and what has not changed since, as it is.
+    /// The resources in the last Change List or Change Dump that have not changed since, with their bytes.
     pub fn told_by_changes(&self) -> BTreeMap<String, Option<Bytes>> {
         let state = self.state();
         let told = state.log[state.told_from.0..].iter().filter_map(|change| {
@@ -222,24 +222,25 @@ impl Site {
         told.collect()
     }
 
-    /// The moment of which its list and its dump tell.
+    /// The time of its list and its dump.
     pub fn snapshots_at(&self) -> Timestamp {
         self.state().listed_at
     }
 
-    /// Whether a resource is there that the last list or dump could not name: it came, or came back, later.
+    /// Whether a resource exists that the last list or dump could not list: it was created, or restored,
+    /// later.
     pub fn is_newer_than_snapshots(&self, uri: &str) -> bool {
         let listed_at = self.state().listed_at;
         self.history().get(uri).is_some_and(|versions| versions.iter().any(|version| version.at > listed_at))
     }
 
-    /// What is there now.
+    /// The present resources.
     pub fn present(&self) -> BTreeMap<String, Bytes> {
         let history = self.history().into_iter();
         history.filter_map(|(uri, versions)| Some((uri, versions.last()?.body.clone()?))).collect()
     }
 
-    /// Changes so many resources, each a second after the other where no process runs.
+    /// Changes this many resources, each a second after the other if no process runs.
     pub fn change(&self, created: u32, updated: u32, deleted: u32) {
         for (count, kind) in [(created, "created"), (updated, "updated"), (deleted, "deleted")] {
             for _ in 0..count {
@@ -249,13 +250,13 @@ impl Site {
         }
     }
 
-    /// Changes one resource, at this moment.
+    /// Changes one resource, now.
     pub(crate) fn change_one(&self, kind: &'static str, which: Option<u32>) {
         let now = second(self.clock.now());
         let mut state = self.state();
         let is_there = |versions: &[Version]| versions.last().is_some_and(|version| version.body.is_some());
         let number = match (kind, which) {
-            // What was deleted may come back.
+            // A deleted resource may come back.
             ("created", _) => {
                 let gone = state.resources.iter().filter(|(_, versions)| !is_there(versions));
                 let gone: Vec<u32> = gone.map(|(number, _)| *number).collect();
@@ -283,12 +284,12 @@ impl Site {
         if is_there(&versions) == (kind == "created") {
             return;
         }
-        // One change of a resource in a second: what a Source's clock cannot tell apart is another matter.
+        // One change of a resource per second: a Source's clock cannot distinguish more.
         if versions.last().is_some_and(|last| last.at >= now) {
             return;
         }
         let body = (kind != "deleted").then(|| {
-            // Now and then an earlier version comes back.
+            // Sometimes an earlier version comes back.
             let earlier: Vec<Bytes> = versions.iter().filter_map(|version| version.body.clone()).collect();
             match earlier.len() {
                 many if many > 1 && state.rng.random_range(0..6) == 0 => earlier[many - 2].clone(),
@@ -299,7 +300,7 @@ impl Site {
         state.log.push(Change { at: now, resource: number, kind, body });
     }
 
-    /// Makes its documents anew: those that show what there is, and those that tell of changes.
+    /// Publishes its documents anew: snapshots, and changes.
     pub fn publish(&self, snapshots: bool, changes: bool) {
         self.clock.advance(1);
         let now = second(self.clock.now());
@@ -321,11 +322,11 @@ impl Site {
             self.publish_change_dump(&mut state, now);
         }
         drop(state);
-        // A document of the second in which it is asked for would count as dated by the request.
+        // A document of the same second as its request would count as dated by the request.
         self.clock.advance(2);
     }
 
-    /// Lets the Change List begin here: what was before, it does not tell any more.
+    /// Lets the Change List begin now, without earlier changes.
     pub fn forget_changes(&self) {
         self.clock.advance(1);
         let now = second(self.clock.now());
@@ -336,23 +337,23 @@ impl Site {
         self.clock.advance(1);
     }
 
-    /// What goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Vec<HttpFault>) {
         let mut state = self.state();
         state.faults = faults;
     }
 
-    /// The most requests that one process had open at one origin at a time.
+    /// The most concurrent requests of one process to one origin.
     pub fn most_open(&self) -> usize {
         self.state().most_open
     }
 
-    /// How many requests there were.
+    /// The number of requests.
     pub fn requests(&self) -> u64 {
         self.state().requests
     }
 
-    /// What processes did that no Source should have to bear.
+    /// Violations of the Source's limits by processes.
     pub fn wrongs(&self) -> Vec<String> {
         self.state().wrongs.clone()
     }
@@ -361,7 +362,7 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes of a version: no two have the same, but for those that are empty.
+    /// The bytes of a version: all different, except for empty ones.
     fn body(&self, number: u32, version: usize) -> Bytes {
         let lot = mix(self.spec.seed ^ mix(u64::from(number) << 20 | version as u64));
         let length = match lot % 40 {
@@ -395,7 +396,7 @@ impl State {
     }
 }
 
-/// The second that a moment lies in.
+/// A time, truncated to the second.
 pub(crate) fn second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).expect("a second of a timestamp")
 }

@@ -14,7 +14,7 @@ use super::{Fixity, Site, State};
 const XML: &str = "application/xml";
 const ZIP: &str = "application/zip";
 
-/// A package that is being filled.
+/// A package in progress.
 #[derive(Default)]
 struct Filling {
     entries: String,
@@ -50,7 +50,7 @@ impl Site {
         state.put("/resourcedump.xml", XML, now, document("urlset", &md, &self.up(), &entries));
     }
 
-    /// The changes since the last package of the Change Dump become one more.
+    /// Adds a package with the changes since the last one to the Change Dump.
     pub(super) fn publish_change_dump(&self, state: &mut State, now: Timestamp) {
         if !self.spec.change_dump {
             return;
@@ -79,7 +79,7 @@ impl Site {
             state.put(&path, ZIP, now, bytes);
             state.packed_to = (state.log.len(), now);
         }
-        // It tells from the beginning, and is open.
+        // It covers all changes from the start, and is open.
         let begin = state.told_from.1;
         let md = format!("capability=\"changedump\" from=\"{begin}\"");
         let entries = state.change_packages.concat();

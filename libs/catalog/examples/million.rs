@@ -1,5 +1,6 @@
-//! How fast a catalog of a million records is, and how much memory it takes: `cargo run --release -p catalog --example
-//! million -- [records] [folder]`. One line of JSON per phase; `peak_mib` is the largest resident size so far.
+//! Measures speed and memory of a catalog of a million records: `cargo run --release -p catalog --example
+//! million -- [records] [folder]`. Prints one line of JSON per phase; `peak_mib` is the largest resident size
+//! so far.
 
 use std::error::Error;
 use std::future::Future;
@@ -149,7 +150,7 @@ async fn phase(
     Ok(())
 }
 
-/// URIs of a site whose list is not in the order of its URIs.
+/// URIs of a site whose list is not sorted by URI.
 fn uri(n: u64) -> ResourceUri {
     let scattered = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let text = format!("https://repository.example.org/bitstream/handle/{scattered:016x}/article-{n}.pdf");

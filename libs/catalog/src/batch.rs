@@ -10,8 +10,8 @@ use crate::changes::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
 use crate::meta::NEXT_CHANGE;
 
-/// What a row takes, key and record together, more often than not: some hundred bytes of a pending record, a thousand of a resource, and the key alone of what
-/// is removed.
+/// The usual size of a row, key and record together: some hundred bytes for a pending record, a thousand for
+/// a resource, and the key alone for a removal.
 const USUAL_ROW: usize = 576;
 
 /// Changes of records, collected to be applied by [`Catalog::commit`](crate::Catalog::commit).
@@ -19,10 +19,10 @@ const USUAL_ROW: usize = 576;
 /// A later change of the same record replaces an earlier one.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Keys and records as they will be stored, one behind the other: an allocation for each would cost more than to write it, here and wherever the
-    /// database clones it.
+    /// Keys and records as stored, one behind the other. An allocation for each would cost more than writing
+    /// it, here and wherever the database clones it.
     bytes: Vec<u8>,
-    /// What is done with them, in order.
+    /// The changes, in order.
     writes: Vec<Write>,
     /// Entries of the change log.
     pub(crate) changes: Pages,
@@ -32,19 +32,19 @@ pub struct Batch {
     pub(crate) pending_done: u64,
     /// How many times it writes a pending record.
     pub(crate) pending_put: u64,
-    /// Whether what is known of a resource is written.
+    /// Whether it writes a resource.
     pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,
 }
 
-/// A row that is put, or removed where it has no value: both are parts of the batch's bytes.
+/// A row to put, or to remove if it has no value: ranges of the batch's bytes.
 #[derive(Debug)]
 struct Write {
     key: Range<usize>,
     value: Option<Range<usize>>,
 }
 
-/// A key that no record can have.
+/// A key that is longer than allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooLong {
     /// The record's kind and the beginning of its name.
@@ -59,13 +59,14 @@ impl Batch {
         Self::default()
     }
 
-    /// Makes room for so many more changes of the usual size, so that what was collected is not moved again and again. Nothing depends on it.
+    /// Reserves capacity for this many more changes of the usual size, so that collected ones are not moved
+    /// repeatedly. It is only a hint.
     pub fn reserve(&mut self, changes: usize) {
         self.bytes.reserve(changes * USUAL_ROW);
         self.writes.reserve(changes);
     }
 
-    /// How many changes were collected.
+    /// The number of collected changes.
     pub fn len(&self) -> usize {
         self.records + self.changes.entries()
     }
@@ -80,7 +81,7 @@ impl Batch {
         self.pending_done
     }
 
-    /// Whether it writes what is known of any resource.
+    /// Whether it writes a resource.
     pub fn puts_resources(&self) -> bool {
         self.puts_resources
     }
@@ -107,20 +108,20 @@ impl Batch {
         }
     }
 
-    /// How many rows of the database it changes.
+    /// The number of changed rows of the database.
     pub(crate) fn rows(&self) -> usize {
         self.records + self.changes.rows()
     }
 
-    /// A key in it that no record can have, if there is one.
+    /// A key in it that is too long, if there is one.
     pub(crate) fn too_long(&self) -> Option<&TooLong> {
         self.too_long.as_ref()
     }
 
-    /// The changes as the LSM takes them; change log entries are numbered from `*next_change` on.
+    /// The changes for the LSM; entries of the change log are numbered from `*next_change` on.
     pub(crate) fn into_writes(self, next_change: &mut u64) -> WriteBatch {
         let mut writes = WriteBatch::new();
-        // No more than there is: the database keeps it until it is written out.
+        // No spare capacity: the database keeps it until it is written out.
         let bytes = Bytes::from(self.bytes.into_boxed_slice());
         for Write { key, value } in self.writes {
             match value {
@@ -150,15 +151,16 @@ impl Batch {
         if length <= LONGEST_KEY {
             return true;
         }
-        // The whole batch is refused: what goes together is not committed in part.
+        // The whole batch is refused: it is never committed in part.
         self.too_long = Some(TooLong { key: keyspace::show::<S>(&key.bytes()[..80]), length });
         self.records += 1;
         false
     }
 }
 
-/// Writes the record as it is stored: JSON, so that a person can read and mend it.
+/// Writes the record as stored: JSON, so that an operator can read and repair it.
 fn write_json(to: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) {
-    // Records are structs of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
+    // Records are structs of strings, numbers and lists: no maps with other keys than text, and no failing
+    // `Serialize`.
     serde_json::to_writer(to, record).expect("records serialise to JSON");
 }

@@ -1,4 +1,4 @@
-//! A page of the change log, as it is read.
+//! A decoded page of the change log.
 
 use std::fmt;
 
@@ -7,19 +7,20 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Entries that lie together, in their order.
+/// Entries that are stored together, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Page(Vec<ChangeLogEntry>);
 
 impl Page {
-    /// The entries with their numbers, the last of which is `last`. None where they are too many for that.
+    /// The entries with their numbers; `last` is the number of the last one. None if there are too many for
+    /// that.
     pub(crate) fn numbered(self, last: u64) -> Option<impl Iterator<Item = (u64, ChangeLogEntry)>> {
         let first = (last + 1).checked_sub(self.0.len() as u64)?;
         Some((first..).zip(self.0))
     }
 }
 
-/// An array; or, from before there were pages (schema 1), an entry by itself.
+/// An array; or, in schema 1, which had no pages, a single entry.
 impl<'de> Deserialize<'de> for Page {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries;

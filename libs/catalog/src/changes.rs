@@ -1,6 +1,7 @@
-//! The change log: what happened to resources here, in order. Only appended to. Each entry has a number, which counts up.
+//! The change log: the events of resources, in order. Append-only; each entry has an ascending number.
 //!
-//! What is committed together lies in pages: a row of the database for each entry would cost several times what the entry says.
+//! Entries that are committed together are stored in pages. A row of the database per entry would cost
+//! several times the entry's size.
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, future, stream};
@@ -11,13 +12,14 @@ use crate::keyspace::{Key, KeySpace};
 use crate::scan::{ChangeScan, Scan};
 use crate::{Batch, CatalogError, Lookups};
 
-/// A page takes no further entry when it has so many bytes: those of a block of the database.
+/// A page with this many bytes takes no further entry: the size of a block of the database.
 const FULL: usize = 8 * 1024;
 
-/// `c<number>`, 8 bytes, big endian: the number of the last entry of a page, so that a scan from any entry begins at its page.
+/// `c<number>`, 8 bytes, big endian: the number of a page's last entry, so that a scan from any entry begins
+/// at its page.
 pub(crate) enum Changes {}
 
-/// Entries that wait to be committed, as they will be stored.
+/// Uncommitted entries, as they will be stored.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     open: Vec<OpenPage>,
@@ -56,7 +58,7 @@ impl Changes {
 impl Lookups {
     /// The change log from the entry with this number on (0: from the beginning), each entry with its number.
     ///
-    /// Numbers count up in the order of commits; one may be missing, none comes twice.
+    /// Numbers rise in the order of commits. One may be missing; none occurs twice.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where an entry cannot be read.
@@ -75,7 +77,7 @@ impl Lookups {
         ))
     }
 
-    /// What happened to one resource, oldest first.
+    /// The events of one resource, oldest first.
     ///
     /// There is no index for it: it reads the whole change log, a few seconds for a million entries.
     ///
@@ -95,13 +97,14 @@ impl Pages {
             _ => self.open.push_mut(OpenPage { entries: 0, json: Vec::new() }),
         };
         page.json.push(if page.entries == 0 { b'[' } else { b',' });
-        // An entry is a struct of strings, numbers and lists: no map with keys that are not text, no failing Serialize.
+        // An entry is a struct of strings, numbers and lists: no maps with other keys than text, and no
+        // failing `Serialize`.
         serde_json::to_writer(&mut page.json, entry).expect("entries serialise to JSON");
         page.entries += 1;
         self.entries += 1;
     }
 
-    /// The pages as they are stored, their entries numbered from `*next` on.
+    /// The pages as stored, with their entries numbered from `*next` on.
     pub(crate) fn numbered(self, next: &mut u64) -> impl Iterator<Item = (Key<Changes>, Bytes)> {
         self.open.into_iter().map(|OpenPage { entries, mut json }| {
             json.push(b']');
@@ -110,7 +113,7 @@ impl Pages {
         })
     }
 
-    /// How many rows of the database they take.
+    /// How many rows of the database they need.
     pub(crate) fn rows(&self) -> usize {
         self.open.len()
     }

@@ -11,8 +11,9 @@ use slatedb::manifest::VersionedManifest;
 use slatedb_common::clock::{SystemClock, SystemClockTicker};
 use tokio::time::Instant;
 
-/// Time that passes evenly from when a catalog is opened, and begins no earlier than the last time that its files tell of: the database refuses
-/// to write at an earlier moment than it has written at, and the clock of a machine may be set back, or go behind that of the owner before.
+/// Time that passes evenly from the opening of a catalog. It begins no earlier than the latest time in the
+/// catalog's files, because the database refuses to write at an earlier time than before. A machine's clock
+/// may be set back, or be behind the earlier owner's.
 #[derive(Debug)]
 pub(crate) struct DbClock {
     begin: DateTime<Utc>,
@@ -20,7 +21,7 @@ pub(crate) struct DbClock {
 }
 
 impl DbClock {
-    /// Begins now, and no earlier than `least`, in milliseconds of Unix time.
+    /// Begins now, but no earlier than `least`, in milliseconds of Unix time.
     pub(crate) fn new(clock: &dyn Clock, least: i64) -> Arc<Self> {
         let now: DateTime<Utc> = SystemTime::from(clock.now()).into();
         let least = DateTime::from_timestamp_millis(least).unwrap_or(DateTime::UNIX_EPOCH);
@@ -28,8 +29,8 @@ impl DbClock {
     }
 }
 
-/// The last time that a catalog's files tell of, in milliseconds of Unix time: of what was written last, and of the names of tables, which
-/// begin with when they were made.
+/// The latest time in a catalog's files, in milliseconds of Unix time: that of the last write, and that in
+/// the names of tables, which begin with their creation time.
 pub(crate) fn last_written(manifest: &VersionedManifest) -> i64 {
     let runs = manifest.compacted().iter().flat_map(|run| run.sst_views());
     let tables = manifest.l0().iter().chain(runs).map(|view| view.sst.id.value());

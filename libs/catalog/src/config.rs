@@ -1,4 +1,4 @@
-//! How much memory a catalog takes, and how long it waits.
+//! Memory and timeouts of a catalog.
 
 use std::fmt;
 use std::ops::Bound;
@@ -21,37 +21,38 @@ use crate::pending::Pending;
 
 const MIB: usize = 1024 * 1024;
 
-/// Both the database and its compactor must write files in the same way.
+/// The database and its compactor must write files in the same way.
 const CODEC: Option<CompressionCodec> = Some(CompressionCodec::Lz4);
 const FILTER_FROM_KEYS: u32 = 1000;
 
-/// How much memory a catalog takes, and how long it waits.
+/// Memory and timeouts of a catalog.
 ///
-/// With the defaults, a process that does nothing but write and read a catalog of a million records at full speed stays
-/// under 200 MiB resident (`examples/million.rs`). A clone shares the cache, so the catalogs of one process are opened
-/// with clones of one configuration.
+/// With the defaults, a process that only writes and reads a catalog of a million records at full speed stays
+/// under 200 MiB resident (`examples/million.rs`). A clone shares the cache, so open all catalogs of a
+/// process with clones of one configuration.
 #[derive(Debug, Clone)]
 pub struct CatalogConfig {
-    /// Blocks, indexes and filters that were read lately.
+    /// Cache of recently read blocks, indexes and filters.
     pub cache: CacheBudget,
-    /// When the table in memory is written out as a file, in bytes. A reader that opens beside the writer, and the next
-    /// owner after a crash, read at most about this much of the log.
+    /// Size at which the table in memory is written out as a file, in bytes. A reader that opens while a
+    /// writer runs, and the next owner after a crash, read at most about this much of the log.
     pub memtable_bytes: usize,
-    /// How much may wait in memory to be written out before commits have to wait, in bytes; more than `memtable_bytes`.
+    /// Bytes that may wait in memory to be written out before commits block; more than `memtable_bytes`.
     pub unflushed_bytes: usize,
-    /// How often a writer looks for finished compactions, and a reader for the writer's news. Each look is a request or
-    /// two, paid for in most object stores.
+    /// How often a writer checks for finished compactions, and a reader for the writer's changes. Each check
+    /// is a request or two, which most object stores charge for.
     pub poll_interval: Duration,
-    /// How long a commit, an opening or a closing may take before it is given up.
+    /// How long a commit, an opening or a closing may take before it fails.
     pub commit_timeout: Duration,
-    /// How often one operation on the store is tried again (0.1 s later, then up to every 1 to 2 s) before what needed
-    /// it fails. It bounds what `commit_timeout` does not: reads, scans and the upkeep in the background.
+    /// Retries of one store operation (after 0.1 s, later every 1 to 2 s) before the caller's operation
+    /// fails. It limits what `commit_timeout` does not: reads, scans and background work.
     pub store_retries: u32,
-    /// What time it is when a catalog is opened. The database reckons from then on, and never back behind what it has written.
+    /// The clock at the opening of a catalog. From then on, the database's time never goes back behind what
+    /// it has written.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Memory for blocks, indexes and filters that were read lately, shared by all catalogs that are opened with a clone.
+/// Memory for recently read blocks, indexes and filters, shared by all catalogs that are opened with a clone.
 #[derive(Clone)]
 pub struct CacheBudget {
     cache: Arc<dyn DbCache>,
@@ -74,8 +75,9 @@ impl Default for CatalogConfig {
     }
 }
 
-/// What the cache takes of a file as it is written: beside what tells where things lie in it, the pending records alone. They are read soon, to be sent out; what is held is seldom
-/// asked for again before others have taken its place.
+/// What the cache keeps of a file when it is written: indexes and filters, and of the records only the
+/// pending ones. They are read soon, for dispatch. Resources are seldom read again before other blocks
+/// replace them.
 pub(crate) fn kept_as_written() -> BlockCachePolicy {
     let (from, end) = keyspace::all_of::<Pending>();
     let pending = CacheTarget::data::<Bytes, _>((from, Bound::Excluded(end)));
@@ -83,7 +85,8 @@ pub(crate) fn kept_as_written() -> BlockCachePolicy {
 }
 
 impl CatalogConfig {
-    /// The settings of a writer. Sweeping old manifests relies on conditional overwrites, where the store has them.
+    /// The settings of a writer. Removal of old manifests relies on conditional overwrites, where the store
+    /// has them.
     pub(crate) fn writer(&self, conditional_overwrites: bool) -> Settings {
         let swept = |interval, min_age| {
             Some(GarbageCollectorDirectoryOptions {
@@ -108,15 +111,17 @@ impl CatalogConfig {
             compactor_options: Some(CompactorOptions {
                 poll_interval: self.poll_interval,
                 manifest_update_timeout: self.commit_timeout,
-                // One for the fresh files while another merges old ones, so that commits need not wait for the latter.
+                // One compaction for the fresh files while another merges old ones, so that commits need not
+                // wait for the latter.
                 max_concurrent_compactions: 2,
                 commit_compacted_interval: self.poll_interval,
                 object_store_max_retries: Some(self.store_retries),
                 worker: Some(CompactionWorkerOptions {
                     max_concurrent_compactions: 2,
                     compactions_poll_interval: self.poll_interval,
-                    // A file is held until the store has taken it, and the next one is made meanwhile; the index of each file that is merged is
-                    // held too. With files of 64 MiB that would be up to 256 MiB where the store is slow.
+                    // A file stays in memory until the store has taken it, while the next one is written; so
+                    // do the indexes of merged files. With files of 64 MiB that would be up to 256 MiB on a
+                    // slow store.
                     max_sst_size: 16 * MIB,
                     max_fetch_tasks: 1,
                     bytes_to_fetch: MIB / 4,
@@ -132,7 +137,7 @@ impl CatalogConfig {
                 manifest_options: swept(300, 300),
                 compacted_options: swept(300, 300),
                 compactions_options: swept(300, 300),
-                // The fences are what keeps a forgotten writer out: they stay, empty as they are.
+                // Fences keep an earlier writer out, so these empty files are never removed.
                 wal_fence_options: None,
                 detach_options: None,
                 boundary_files_enabled: conditional_overwrites,
@@ -155,8 +160,8 @@ impl CatalogConfig {
 }
 
 impl CacheBudget {
-    /// Room for blocks of records, and for indexes and filters, in bytes. What does not fit is fetched anew by each read
-    /// that needs it.
+    /// Capacity for blocks of records, and for indexes and filters, in bytes. A block that does not fit is
+    /// fetched anew for each read.
     pub fn new(block_bytes: usize, index_bytes: usize) -> Self {
         let room = |bytes: usize| {
             let options = MokaCacheOptions { max_capacity: bytes as u64, ..MokaCacheOptions::default() };
@@ -167,7 +172,7 @@ impl CacheBudget {
         Self { cache: Arc::new(split), next_id: Arc::new(AtomicU64::new(0)), block_bytes, index_bytes }
     }
 
-    /// The cache, and a number that keeps one catalog's entries apart from another's.
+    /// The cache, and a number that separates one catalog's entries from another's.
     pub(crate) fn share(&self) -> (Arc<dyn DbCache>, u64) {
         (Arc::clone(&self.cache), self.next_id.fetch_add(1, Ordering::Relaxed))
     }

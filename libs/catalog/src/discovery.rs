@@ -1,4 +1,4 @@
-//! What finding out what the Source offers has given. One record: it is read and written as a whole.
+//! The result of discovery. One record: it is read and written as a whole.
 
 use model::DiscoveryRecord;
 
@@ -7,7 +7,7 @@ use crate::{Batch, CatalogError, Lookups};
 const DISCOVERY: &str = "discovery";
 
 impl Lookups {
-    /// What was found when the Source was last asked what it offers.
+    /// The result of the last discovery.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -17,7 +17,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes what was found over what was there.
+    /// Writes the result of discovery over the earlier one.
     pub fn put_discovery(&mut self, record: &DiscoveryRecord) {
         self.put_meta(DISCOVERY, record);
     }

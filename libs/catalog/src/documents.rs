@@ -1,4 +1,4 @@
-//! Documents of the Source: where each stands in the tree, and how far it is processed. Keyed by URI.
+//! Documents of the Source: the place of each in the tree, and how far it is processed. Keyed by URI.
 
 use model::DocumentRecord;
 
@@ -18,7 +18,7 @@ impl Documents {
 }
 
 impl Lookups {
-    /// What is known of a document.
+    /// The record of a document.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -36,12 +36,12 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a document over what was there.
+    /// Writes a document over an earlier record.
     pub fn put_document(&mut self, uri: &str, record: &DocumentRecord) {
         self.put(Key::<Documents>::of(uri), record);
     }
 
-    /// Forgets a document.
+    /// Removes a document.
     pub fn delete_document(&mut self, uri: &str) {
         self.delete(Key::<Documents>::of(uri));
     }

@@ -1,56 +1,56 @@
-//! Why a catalog could not do what was asked.
+//! Errors of a catalog.
 
 use std::time::Duration;
 
 use slatedb::{CloseReason, ErrorKind};
 
-/// Why a catalog could not do what was asked: what, where, and what to do.
+/// An error of a catalog: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// No catalog lies there.
+    /// There is no catalog at this path.
     #[error(
         "there is no catalog at {path}: nothing was harvested into this store yet, or it is another store"
     )]
     NotFound {
-        /// Where it was looked for.
+        /// Its path.
         path: String,
     },
-    /// A later version wrote it.
+    /// The catalog was written by a later version.
     #[error(
         "the catalog {path} has schema {found}, this version knows schemas up to {known}: \
          use the version of Thresher that wrote it, or a later one"
     )]
     NewerSchema {
-        /// Where it lies.
+        /// Its path.
         path: String,
         /// Its schema.
         found: u32,
-        /// The newest schema understood here.
+        /// The newest schema of this version.
         known: u32,
     },
-    /// Another process has opened the catalog to write.
+    /// Another process has opened the catalog for writing.
     #[error(
         "another process has taken over the catalog {path}, so nothing more is written here: let that process finish, \
          or stop it and start again"
     )]
     Fenced {
-        /// Where it lies.
+        /// Its path.
         path: String,
     },
     /// A record cannot be read.
     #[error("the catalog {path} has a record that cannot be read, {key}: {why}; mend or delete that record")]
     Corrupt {
-        /// Where the catalog lies.
+        /// The catalog's path.
         path: String,
         /// The record: its kind and its name.
         key: String,
         /// What is wrong with it.
         why: String,
     },
-    /// A record's name is longer than any Source could mean.
+    /// A record's name is longer than any valid one.
     #[error("a record of {length} bytes' name is refused by the catalog {path} (at most {limit}): {key}…")]
     KeyTooLong {
-        /// Where the catalog lies.
+        /// The catalog's path.
         path: String,
         /// The record's kind and the beginning of its name.
         key: String,
@@ -62,53 +62,55 @@ pub enum CatalogError {
     /// The object store failed, or the files in it are damaged.
     #[error("the catalog {path} could not be {doing}: {cause}; see to its store, then run again")]
     Store {
-        /// Where the catalog lies.
+        /// The catalog's path.
         path: String,
-        /// What was being done: `opened`, `read`, `written`, `closed`.
+        /// The operation: `opened`, `read`, `written`, `closed`.
         doing: &'static str,
-        /// What the LSM says.
+        /// The error of the LSM.
         cause: slatedb::Error,
     },
-    /// The store did not answer in time. Whether the batch was written is not known; opening the catalog anew tells.
+    /// The store did not answer in time. Whether the batch was written is unknown until the catalog is
+    /// reopened.
     #[error(
         "the catalog {path} could not be {doing} within {} s: its store does not answer; see to it, then run again",
         after.as_secs()
     )]
     TimedOut {
-        /// Where the catalog lies.
+        /// The catalog's path.
         path: String,
-        /// What was being done: `opened`, `written`, `closed`.
+        /// The operation: `opened`, `written`, `closed`.
         doing: &'static str,
-        /// How long it was waited for.
+        /// The timeout.
         after: Duration,
     },
-    /// An earlier commit failed or was given up, so it is not known what the catalog holds.
+    /// An earlier commit failed or was cancelled, so the catalog's state is unknown.
     #[error(
         "the catalog {path} is not written any more because it is not known whether an earlier batch was stored: \
          open it anew, which tells"
     )]
     Poisoned {
-        /// Where the catalog lies.
+        /// The catalog's path.
         path: String,
     },
     /// The catalog was closed.
     #[error("the catalog {path} is closed: open it anew")]
     Closed {
-        /// Where the catalog lies.
+        /// Its path.
         path: String,
     },
 }
 
 impl CatalogError {
-    /// Whether opening the catalog anew may go on where this failed, without anybody having done anything to it: its store
-    /// did not work.
+    /// Whether reopening the catalog may get past this failure without an operator's action: the store
+    /// failed.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Store { .. } | Self::TimedOut { .. } | Self::Poisoned { .. })
     }
 
-    /// Whether opening the catalog anew and doing the same again may succeed without anybody mending anything.
+    /// Whether reopening the catalog and repeating the call may succeed without a repair.
     ///
-    /// A fenced catalog is not: as long as the other process lives, both would take it from each other for ever.
+    /// A fenced catalog is not retryable: while the other process lives, both would fence each other for
+    /// ever.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::TimedOut { .. } | Self::Poisoned { .. } | Self::Closed { .. } => true,

@@ -1,4 +1,4 @@
-//! Batches that the database has, and that a crash may still take back.
+//! Submitted batches that are not durable yet.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,16 +7,17 @@ use slatedb::WriteHandle;
 use crate::reader::within;
 use crate::{Catalog, CatalogError};
 
-/// Batches that are not known to be durable yet. Dropped before they are, nobody knows whether they are stored: the catalog refuses all later ones
-/// ([`CatalogError::Poisoned`]).
+/// Submitted batches that are not known to be durable yet. If it is dropped before they are, their state is
+/// unknown: the catalog then refuses all later batches ([`CatalogError::Poisoned`]).
 #[must_use = "what is handed over is not durable"]
 pub struct HandedOver<'a> {
     catalog: &'a Catalog,
-    /// The last of them: what is handed over later is durable later.
+    /// The last of them: batches become durable in the order of their submission.
     last: Option<(WriteHandle, Doubt<'a>)>,
 }
 
-/// A batch was handed over and nobody knows yet whether it is stored. Dropped before that is known, the catalog is in doubt.
+/// Marks a submitted batch whose result is unknown. If it is dropped before the result is known, the catalog
+/// refuses later batches.
 pub(crate) struct Doubt<'a>(Option<&'a AtomicBool>);
 
 impl<'a> HandedOver<'a> {
@@ -27,15 +28,16 @@ impl<'a> HandedOver<'a> {
     /// One more batch.
     pub(crate) fn then(&mut self, handle: WriteHandle, doubt: Doubt<'a>) {
         if let Some((_, before)) = self.last.replace((handle, doubt)) {
-            // The doubt about those before is the same.
+            // This guard covers the earlier batches, too.
             before.settle();
         }
     }
 
-    /// Returns once all of them are durable. Those who wait at the same time share one write to the store.
+    /// Returns once all of them are durable. Concurrent callers share one write to the store.
     ///
     /// # Errors
-    /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`] and [`CatalogError::Store`] when the store fails.
+    /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`]
+    /// and [`CatalogError::Store`] when the store fails.
     pub async fn durable(self) -> Result<(), CatalogError> {
         let catalog = self.catalog;
         within(catalog.path(), "written", &catalog.config, self.flushed()).await

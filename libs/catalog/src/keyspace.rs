@@ -1,6 +1,7 @@
-//! Key spaces: what a key of each kind looks like, and what record lies under it.
+//! Key spaces: the format of the keys and records of each kind.
 //!
-//! A key is one byte that names its space, then the name of the thing in it. The bytes are stable: they are the format.
+//! A key is one byte for its space, then the name of the thing in it. The bytes are stable: they are the
+//! format.
 
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -9,24 +10,24 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest key, in bytes. The LSM takes 64 KiB at most; what is longer than this is no name but an attack.
+/// The longest key, in bytes. The LSM allows 64 KiB; a longer name than this is an attack.
 pub(crate) const LONGEST_KEY: usize = 32 * 1024;
 
 /// One kind of record and its keys.
 pub(crate) trait KeySpace: 'static {
-    /// The byte all its keys begin with.
+    /// The first byte of its keys.
     const PREFIX: u8;
-    /// What a record of it is called in messages.
+    /// The name of its records in messages.
     const NAME: &'static str;
-    /// What the name part of a key stands for.
+    /// The type of a key's name part.
     type Name: Send + 'static;
-    /// What lies under a key.
+    /// The type of its records.
     type Record: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Reads the name part of a key.
+    /// Parses the name part of a key.
     fn read_name(name: &[u8]) -> Result<Self::Name, String>;
 
-    /// The name part as a person reads it.
+    /// The name part as readable text.
     fn show_name(name: &[u8]) -> String {
         String::from_utf8_lossy(name).into_owned()
     }
@@ -38,7 +39,7 @@ pub(crate) struct Key<S> {
     space: PhantomData<fn() -> S>,
 }
 
-/// Declares a space whose names are text.
+/// Declares a space with text names.
 macro_rules! text_space {
     ($(#[$doc:meta])* $space:ident, $prefix:literal, $shown:literal, $name:ty => $record:ty) => {
         $(#[$doc])*
@@ -74,12 +75,12 @@ impl<S: KeySpace> Key<S> {
     }
 }
 
-/// What a stored key is called in messages: the record's kind and its name.
+/// A stored key in messages: the record's kind and its name.
 pub(crate) fn show<S: KeySpace>(key: &[u8]) -> String {
     format!("{} {}", S::NAME, S::show_name(key.get(1..).unwrap_or_default()))
 }
 
-/// The first key after all those that begin with `prefix`, which holds at least the space's byte.
+/// The first key after all those that begin with `prefix`, which has at least the space's byte.
 pub(crate) fn end_of(prefix: &[u8]) -> Bytes {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
@@ -88,7 +89,7 @@ pub(crate) fn end_of(prefix: &[u8]) -> Bytes {
             break;
         }
     }
-    // A space's byte is a letter, so something is always left.
+    // A space's byte is a letter, so the result is never empty.
     end.into()
 }
 
@@ -99,7 +100,7 @@ pub(crate) fn all_of<S: KeySpace>() -> (Bound<Bytes>, Bytes) {
     (Bound::Included(first), end)
 }
 
-/// A name part that is text.
+/// A name part as text.
 pub(crate) fn read_text(name: &[u8]) -> Result<String, String> {
     std::str::from_utf8(name).map(str::to_owned).map_err(|error| format!("its key is not text: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Resources with all that is known of them: what is held, what is to be done, and what is in the way.
+//! Resources with all of their records: the stored version, the pending record, and the problem.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,38 +10,38 @@ use tokio::time::Instant;
 use crate::scan::{KnownScan, PendingScan, ProblemScan, ResourceScan, Scan};
 use crate::{CatalogError, Lookups};
 
-/// How long the three scans go on with the state that they began with: less than each of them would by itself, so that they change to a
-/// later one together.
+/// How long the three scans read from their first state. It is shorter than the limit of a single scan, so
+/// that they change to a later state together.
 const ONE_STATE: Duration = Duration::from_secs(60);
-/// How often the scans are begun anew because a commit came between them.
+/// How often the scans start again because a commit came between them.
 const TRIES: usize = 16;
 
-/// A resource with all that is known of it.
+/// A resource with all of its records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
-    /// Which one.
+    /// Its URI.
     pub uri: ResourceUri,
-    /// What is held of it, or that it was deleted.
+    /// Its stored version, or its tombstone.
     pub record: Option<ResourceRecord>,
-    /// What is still to be done with it.
+    /// Its pending work.
     pub pending: Option<PendingRecord>,
-    /// Why it could not be brought in step.
+    /// The problem that keeps it from being in sync.
     pub problem: Option<ProblemRecord>,
 }
 
 impl Known {
-    /// How it stands.
+    /// Its state.
     pub fn standing(&self) -> Standing {
         Standing::of(self.record.as_ref(), self.pending.as_ref(), self.problem.as_ref())
     }
 }
 
 impl Lookups {
-    /// All resources of which anything is known and whose URI begins with `prefix`, in the order of their URIs' bytes, from the one
-    /// after `after`.
+    /// All resources with a record whose URI begins with `prefix`, in the order of their URIs' bytes, from
+    /// the one after `after`.
     ///
-    /// They are shown by one state of the catalog: a resource that is settled while they are read is met once, before or after,
-    /// and never in none of the places that it moves between.
+    /// They are read from one state of the catalog. A resource that is settled meanwhile appears once, in its
+    /// earlier or later state; it is never missed.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
@@ -60,10 +60,10 @@ impl Lookups {
     }
 }
 
-/// A record that was read and whose turn has not come yet.
+/// A record that was read ahead.
 type Ahead<T> = Option<(ResourceUri, T)>;
 
-/// The three scans side by side.
+/// Merges the three scans.
 struct Merge {
     lookups: Lookups,
     prefix: Arc<str>,
@@ -124,8 +124,9 @@ impl Merge {
 }
 
 impl Lookups {
-    /// Begins all three in one state. Should commits come between them every time, then in the order in which a resource moves: what
-    /// is missed in one scan because it was settled before is met in a later one.
+    /// Starts all three in one state. If commits come between them every time, it starts them in the order in
+    /// which a resource moves. A record that one scan misses because it was settled before is then found by a
+    /// later one.
     async fn three_scans(
         &self,
         prefix: &str,
@@ -149,7 +150,7 @@ impl Lookups {
 
 async fn next_problem(scan: &mut ProblemScan) -> Result<Ahead<ProblemRecord>, CatalogError> {
     while let Some((subject, record)) = scan.try_next().await? {
-        // A problem with a URI that is none is told of by itself: nothing could be held under it.
+        // A problem whose subject is no valid URI belongs to no resource.
         if let Subject::Resource(uri) = subject
             && let Ok(uri) = ResourceUri::try_from(uri)
         {

@@ -1,4 +1,4 @@
-//! The last look at what the Source offers.
+//! The last discovery report.
 
 use model::LookRecord;
 
@@ -6,7 +6,7 @@ use crate::meta::LOOK;
 use crate::{Batch, CatalogError, Lookups};
 
 impl Lookups {
-    /// What discovery saw when it last looked.
+    /// The report of the last discovery.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -16,7 +16,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes the last look over the one before.
+    /// Writes the discovery report over the earlier one.
     pub fn put_look(&mut self, record: &LookRecord) {
         self.put_meta(LOOK, record);
     }

@@ -1,4 +1,4 @@
-//! Reading: the same lookups for the writer and for readers beside it.
+//! Reads: the same for the writer and for readers.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,26 +13,27 @@ use crate::keyspace::{self, Key, KeySpace};
 use crate::scan::Scan;
 use crate::tally::{Asked, Tally};
 
-/// Reads in flight at once when several records are asked for.
+/// Concurrent reads for a request of several records.
 const IN_FLIGHT: usize = 32;
 
-/// How much a scan reads of each file at a time, in bytes.
+/// How many bytes a scan reads of each file at a time.
 const READ_AHEAD: usize = 128 * 1024;
 
 /// How a cursor moves through records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stride {
-    /// From each to the next: of each file a piece is read and decompressed while the one before it is gone through.
+    /// To each next record: a piece of each file is read and decompressed while the previous one is
+    /// processed.
     Each,
-    /// Over many of them: what was read ahead would be passed over.
+    /// Over many records: reading ahead would be wasted.
     Far,
 }
 
-/// All that can be asked of a catalog, by its writer ([`Catalog`](crate::Catalog)) and by readers
+/// All reads of a catalog, for its writer ([`Catalog`](crate::Catalog)) and for readers
 /// ([`CatalogReader`](crate::CatalogReader)) alike.
 ///
-/// Only what is durable is seen: never a batch that a crash could still take back. Cheap to clone; a clone that
-/// outlives its catalog answers [`CatalogError::Closed`].
+/// Reads see durable records only, never a batch that a crash could take back. Cheap to clone; a clone that
+/// outlives its catalog returns [`CatalogError::Closed`].
 #[derive(Clone)]
 pub struct Lookups {
     source: Source,
@@ -40,17 +41,17 @@ pub struct Lookups {
     tally: Arc<Tally>,
 }
 
-/// Where records are read from.
+/// The database that is read.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// The one writer's own database.
     Writer(Db),
-    /// A reader, which follows the writer.
+    /// A reader's database, which follows the writer.
     Reader(Arc<DbReader>),
 }
 
 impl Stride {
-    /// Pieces of each file that are in memory or on their way.
+    /// Pieces of each file that are in memory or requested.
     fn pieces(self) -> usize {
         match self {
             Self::Each => 2,
@@ -64,12 +65,12 @@ impl Lookups {
         Self { source, path: path.into(), tally: Arc::default() }
     }
 
-    /// Where the catalog lies in its store.
+    /// The catalog's path in its store.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What was asked of it since it was opened, by all its clones.
+    /// Counters of the reads and writes since it was opened, by all its clones.
     pub fn asked(&self) -> Asked {
         self.tally.asked()
     }
@@ -113,7 +114,7 @@ impl Lookups {
         let first = Key::<S>::of(prefix).bytes().clone();
         let end = keyspace::end_of(&first);
         let from = match after {
-            // Nothing can follow, and the LSM knows no empty range.
+            // Nothing can follow, and the LSM rejects an empty range.
             Some(after) if *after.bytes() >= end => return Ok(Scan::new(stream::empty().boxed())),
             Some(after) if *after.bytes() >= first => Bound::Excluded(after.bytes().clone()),
             _ => Bound::Included(first),
@@ -121,7 +122,7 @@ impl Lookups {
         Scan::open::<S>(self.clone(), from, end).await
     }
 
-    /// Counts the records of a space without looking into them.
+    /// Counts the records of a space without decoding them.
     pub(crate) async fn count<S: KeySpace>(&self) -> Result<u64, CatalogError> {
         let (from, end) = keyspace::all_of::<S>();
         let mut records = self.iterate(from, end, Stride::Each).await?;
@@ -157,7 +158,7 @@ impl Lookups {
         iterator.map_err(|error| CatalogError::reading(&self.path, error))
     }
 
-    /// Names the state that a read which begins now would be answered from.
+    /// Identifies the state that a read starting now would use.
     pub(crate) fn state(&self) -> u64 {
         match &self.source {
             Source::Writer(db) => db.status().durable_seq,
@@ -173,7 +174,7 @@ impl Lookups {
         serde_json::from_slice(value).map_err(|error| self.corrupt::<S>(name, error))
     }
 
-    /// Reads a key with what lies under it.
+    /// Decodes a key and its record.
     pub(crate) fn read_entry<S: KeySpace>(
         &self,
         key: &[u8],

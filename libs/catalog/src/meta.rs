@@ -1,4 +1,4 @@
-//! What is known of the catalog itself: its schema, and where its counters stand.
+//! Properties of the catalog itself: its schema, and its counters.
 
 use model::{RewrittenPack, Seq};
 use serde::Serialize;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::keyspace::{Key, text_space};
 use crate::{Batch, CatalogError, Lookups};
 
-/// The schema that this version writes. It counts up when records change so that an older version would misread them;
-/// a field that may be missing is no such change.
+/// The schema that this version writes. It is increased when records change so that an older version would
+/// misread them; a new optional field is no such change.
 ///
-/// 1: a row for each entry of the change log. 2: pages of them; rows of schema 1 are read too.
+/// 1: a row for each entry of the change log. 2: pages of them; rows of schema 1 can still be read.
 pub const SCHEMA: u32 = 2;
 
 pub(crate) const SCHEMA_KEY: &str = "schema";
@@ -35,7 +35,7 @@ impl Meta {
 }
 
 impl Lookups {
-    /// The largest number given to a pending record; later plans take larger ones. Zero in a fresh catalog.
+    /// The largest number of a pending record; later plans use larger ones. Zero in a fresh catalog.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -43,7 +43,8 @@ impl Lookups {
         Ok(self.meta(LAST_SEQ).await?.unwrap_or_default())
     }
 
-    /// The packs whose bitstreams were moved into others lately. No record points to them, and somebody may be reading them still.
+    /// Recently compacted packs: their bitstreams were moved into other packs. No record points to them, but
+    /// a reader may still use them.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -51,7 +52,7 @@ impl Lookups {
         Ok(self.meta(REWRITTEN).await?.unwrap_or_default())
     }
 
-    /// By which list of dangerous names the view was laid out; zero where none was noted.
+    /// The version of the list of dangerous names that the view was written with; zero if none was recorded.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -64,7 +65,7 @@ impl Lookups {
         serde_json::from_value(value).map(Some).map_err(|error| self.corrupt::<Meta>(name.as_bytes(), error))
     }
 
-    /// Checks that this version understands what lies here. `None`: no schema is written yet.
+    /// Checks that this version understands the catalog's schema. `None`: no schema is written yet.
     pub(crate) async fn check_schema(&self) -> Result<Option<u32>, CatalogError> {
         match self.meta::<u32>(SCHEMA_KEY).await? {
             Some(found) if found > SCHEMA => {
@@ -76,17 +77,17 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Notes the largest number given to a pending record so far.
+    /// Records the largest number of a pending record.
     pub fn put_last_seq(&mut self, seq: Seq) {
         self.put_meta(LAST_SEQ, &seq);
     }
 
-    /// Notes which packs were rewritten lately, instead of what was noted before.
+    /// Records the recently compacted packs, and replaces the earlier list.
     pub fn put_rewritten_packs(&mut self, packs: &[RewrittenPack]) {
         self.put_meta(REWRITTEN, &packs);
     }
 
-    /// Notes by which list of dangerous names the view is laid out.
+    /// Records the version of the list of dangerous names that the view is written with.
     pub fn put_view_names(&mut self, names: u32) {
         self.put_meta(VIEW_NAMES, &names);
     }

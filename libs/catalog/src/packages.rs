@@ -1,4 +1,4 @@
-//! Packages that dumps name, and how far each has come. Keyed by URI.
+//! Packages that dumps list, and the progress of each. Keyed by URI.
 
 use model::PackageRecord;
 
@@ -18,7 +18,7 @@ impl Packages {
 }
 
 impl Lookups {
-    /// What is known of a package.
+    /// The record of a package.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -36,12 +36,12 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a package over what was there.
+    /// Writes a package over an earlier record.
     pub fn put_package(&mut self, uri: &str, record: &PackageRecord) {
         self.put(Key::<Packages>::of(uri), record);
     }
 
-    /// Forgets a package.
+    /// Removes a package.
     pub fn delete_package(&mut self, uri: &str) {
         self.delete(Key::<Packages>::of(uri));
     }

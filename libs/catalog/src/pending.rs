@@ -1,4 +1,5 @@
-//! Pending records: work that is not done yet. Keyed by URI, so a later change of a resource overwrites an earlier one.
+//! Pending records: work that is not done yet. Keyed by URI, so a later change of a resource overwrites an
+//! earlier one.
 
 use futures::TryStreamExt;
 use model::{PendingRecord, ResourceUri};
@@ -23,7 +24,7 @@ impl Pending {
 }
 
 impl Lookups {
-    /// What is still to be done with a resource.
+    /// The pending record of a resource.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -31,7 +32,7 @@ impl Lookups {
         self.get(&Pending::key(uri)).await
     }
 
-    /// What is still to be done with several resources, in the order asked; many reads are in flight at once.
+    /// The pending records of several resources, in the given order; reads are concurrent.
     ///
     /// # Errors
     /// When the store fails or a record cannot be read.
@@ -44,8 +45,8 @@ impl Lookups {
 
     /// All pending records in the order of their URIs' bytes, from the one after `after`.
     ///
-    /// A scan from the beginning walks over what was deleted there lately (some seconds for a million records, until they
-    /// are compacted away), so a worker goes on from where it was instead of starting over.
+    /// A scan from the beginning passes all recently deleted records (some seconds for a million, until they
+    /// are compacted away). So a worker continues from its last position.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
@@ -65,7 +66,7 @@ impl Lookups {
         self.scan::<Pending>(prefix.as_bytes(), after.map(Pending::key)).await
     }
 
-    /// Whether nothing is left to be done.
+    /// Whether there is no pending record.
     ///
     /// # Errors
     /// When the store fails or a record cannot be read.
@@ -73,7 +74,7 @@ impl Lookups {
         Ok(self.scan_pending(None).await?.try_next().await?.is_none())
     }
 
-    /// How many pending records there are, by counting them.
+    /// Counts the pending records.
     ///
     /// # Errors
     /// When the store fails.
@@ -83,7 +84,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a pending record over what was there.
+    /// Writes a pending record over an earlier one.
     pub fn put_pending(&mut self, uri: &ResourceUri, record: &PendingRecord) {
         self.put(Pending::key(uri), record);
         self.pending_put += 1;

@@ -1,5 +1,5 @@
-//! Problems: one for each resource, document or entry that could not be brought in step, and for each message that was given
-//! up. Keyed by the kind of the subject and its URI, since a document may be a resource too.
+//! Problems: one per resource, document or entry that could not be brought in sync, and per dead letter.
+//! Keyed by the kind of the subject and its URI, since a document may be a resource too.
 
 use model::{ProblemRecord, ResourceUri, Subject};
 
@@ -60,7 +60,7 @@ impl Lookups {
         self.get(&Problems::key(subject)).await
     }
 
-    /// The problems with several subjects, in the order asked; many reads are in flight at once.
+    /// The problems with several subjects, in the given order; reads are concurrent.
     ///
     /// # Errors
     /// When the store fails or a record cannot be read.
@@ -108,7 +108,8 @@ impl Lookups {
         self.scan::<Problems>(&[MESSAGE], None).await
     }
 
-    /// The problems with entries whose place begins so: with `<document>#`, those of one document.
+    /// The problems with entries whose position begins with `prefix`: with `<document>#`, those of one
+    /// document.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
@@ -116,7 +117,7 @@ impl Lookups {
         self.scan::<Problems>(&[&[ENTRY], prefix.as_bytes()].concat(), None).await
     }
 
-    /// How many problems are open, by counting them.
+    /// Counts the open problems.
     ///
     /// # Errors
     /// When the store fails.
@@ -126,12 +127,12 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a problem over what was there.
+    /// Writes a problem over an earlier one.
     pub fn put_problem(&mut self, subject: &Subject, record: &ProblemRecord) {
         self.put(Problems::key(subject), record);
     }
 
-    /// Removes a problem: it is settled.
+    /// Removes a problem: it is resolved.
     pub fn delete_problem(&mut self, subject: &Subject) {
         self.delete(Problems::key(subject));
     }

@@ -1,4 +1,4 @@
-//! Reading a catalog beside its writer.
+//! Reads a catalog while its writer runs.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,9 +13,9 @@ use crate::clock::{DbClock, last_written};
 use crate::lookups::Source;
 use crate::{CatalogConfig, CatalogError, Lookups};
 
-/// A catalog opened to be read. It writes nothing, and needs no writer.
+/// A catalog opened for reading. It writes nothing, and needs no writer.
 ///
-/// It sees what a writer commits a poll interval later at the latest ([`CatalogConfig::poll_interval`]).
+/// It sees a writer's commit after a poll interval at the latest ([`CatalogConfig::poll_interval`]).
 pub struct CatalogReader {
     lookups: Lookups,
     reader: Arc<DbReader>,
@@ -48,16 +48,17 @@ impl CatalogReader {
         .await
     }
 
-    /// Stops following the writer and leaves nothing running.
+    /// Stops following the writer, and all background tasks.
     ///
     /// # Errors
-    /// When what ran in the background had failed.
+    /// When a background task had failed.
     pub async fn close(&self) -> Result<(), CatalogError> {
         self.reader.close().await.map_err(|error| CatalogError::closing(self.path(), error))
     }
 
-    /// Refuses a catalog that this version does not understand, from its files alone: the log is not read, nothing is
-    /// written, and a writer that has it open is not disturbed. Gives the last time that the files tell of, in milliseconds of Unix time.
+    /// Refuses a catalog with a later schema, by its files alone: the log is not read, nothing is written,
+    /// and a running writer is not disturbed. Returns the latest time in the files, in milliseconds of Unix
+    /// time.
     pub(crate) async fn refuse_newer(
         store: &Arc<dyn ObjectStore>,
         path: &str,
@@ -112,7 +113,7 @@ impl fmt::Debug for CatalogReader {
 
 impl Drop for CatalogReader {
     fn drop(&mut self) {
-        // The LSM's background tasks outlive its handle unless they are told to stop.
+        // The LSM's background tasks outlive its handle unless they are stopped.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let reader = Arc::clone(&self.reader);
             runtime.spawn(async move { reader.close().await.ok() });
@@ -120,7 +121,7 @@ impl Drop for CatalogReader {
     }
 }
 
-/// Whether a catalog lies at `path`.
+/// Whether there is a catalog at `path`.
 pub(crate) async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool, CatalogError> {
     let manifests = Path::from(format!("{path}/manifest"));
     match store.list(Some(&manifests)).next().await {
@@ -134,7 +135,7 @@ pub(crate) async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<b
     }
 }
 
-/// Gives `work` the time that the configuration allows.
+/// Runs `work` with the configured timeout.
 pub(crate) async fn within<T>(
     path: &str,
     doing: &'static str,

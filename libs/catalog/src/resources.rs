@@ -1,4 +1,4 @@
-//! Resources: what is held of each, tombstones included. Keyed by URI.
+//! Resources: the record of each, tombstones included. Keyed by URI.
 
 use model::{ResourceRecord, ResourceUri};
 
@@ -22,7 +22,7 @@ impl Resources {
 }
 
 impl Lookups {
-    /// What is known of a resource.
+    /// The record of a resource.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -30,7 +30,7 @@ impl Lookups {
         self.get(&Resources::key(uri)).await
     }
 
-    /// What is known of several resources, in the order asked; many reads are in flight at once.
+    /// The records of several resources, in the given order; reads are concurrent.
     ///
     /// # Errors
     /// When the store fails or a record cannot be read.
@@ -41,7 +41,7 @@ impl Lookups {
         self.get_many(uris.iter().map(Resources::key)).await
     }
 
-    /// Whether nothing is known of any resource, tombstones included.
+    /// Whether there is no resource, tombstones included.
     ///
     /// # Errors
     /// When the store fails.
@@ -63,7 +63,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a resource over what was there.
+    /// Writes a resource over an earlier record.
     pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
         self.put(Resources::key(uri), record);
         self.puts_resources = true;

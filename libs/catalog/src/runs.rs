@@ -1,4 +1,4 @@
-//! Runs: what the operator asked for, and how far it has come. Keyed by their id, which sorts by time.
+//! Runs: each request of the operator, and its progress. Keyed by their id, which sorts by time.
 
 use model::{RunId, RunRecord};
 
@@ -31,7 +31,7 @@ impl Lookups {
         self.get(&Runs::key(id)).await
     }
 
-    /// The run that was written last: the current one, or the one that ended last.
+    /// The run that was written last: the current one, or the last one that ended.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -52,7 +52,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a run over what was there, and makes it the last run.
+    /// Writes a run over an earlier record, and makes it the last run.
     pub fn put_run(&mut self, record: &RunRecord) {
         self.put(Runs::key(record.id), record);
         self.put_meta(LAST_RUN, &record.id);

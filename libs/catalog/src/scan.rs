@@ -20,15 +20,15 @@ use crate::lookups::Stride;
 use crate::unread::UnreadResource;
 use crate::{CatalogError, Lookups};
 
-/// How long a scan may read from one state of the catalog. Files that were replaced meanwhile are swept a quarter of
-/// an hour later at the earliest, so a scan that moves on well before that never misses one.
+/// How long a scan may read from one state of the catalog. Replaced files are removed a quarter of an hour
+/// later at the earliest, so a scan that moves on well before that never misses one.
 const ONE_STATE: Duration = Duration::from_secs(120);
 
 /// Resources with their URIs.
 pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
-/// Resources as they lie in the catalog, some at a time.
+/// Resources in their encoded form, some at a time.
 pub type UnreadScan = Scan<Vec<UnreadResource>>;
-/// Resources with all that is known of them.
+/// Resources with all of their records.
 pub type KnownScan = Scan<Known>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
@@ -41,14 +41,14 @@ pub type ProblemScan = Scan<(Subject, ProblemRecord)>;
 /// Entries of the change log with their numbers.
 pub type ChangeScan = Scan<(u64, ChangeLogEntry)>;
 
-/// A stream of records in the order of their keys; it holds a few blocks at a time, however many records there are.
+/// A stream of records in the order of their keys. It holds a few blocks in memory, however many records
+/// there are.
 ///
-/// It shows the catalog as it was when the scan began; what is committed meanwhile does not appear. A scan that lasts
-/// longer than two minutes goes on with the state of that moment, from the key it has come to.
-/// After an error it ends.
+/// It shows the catalog as it was when the scan began, without later commits. After two minutes it continues
+/// from its position with the state of that moment. It ends after an error.
 pub struct Scan<T>(BoxStream<'static, Result<T, CatalogError>>);
 
-/// A scan under way.
+/// A running scan.
 pub(crate) struct Cursor {
     lookups: Lookups,
     iterator: DbIterator,
@@ -80,7 +80,7 @@ impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
 }
 
 impl Scan<Vec<UnreadResource>> {
-    /// Records as they lie there, so many at a time.
+    /// Encoded records, this many at a time.
     pub(crate) async fn unread(
         lookups: Lookups,
         from: Bound<Bytes>,
@@ -116,7 +116,7 @@ impl<T> std::fmt::Debug for Scan<T> {
 }
 
 impl Cursor {
-    /// In a box: it is large, and moves with each record.
+    /// Boxed: it is large, and moves with each record.
     pub(crate) async fn open(
         lookups: Lookups,
         from: Bound<Bytes>,
@@ -132,10 +132,10 @@ impl Cursor {
         self.lookups.read_entry::<S>(&key, &value).map(Some)
     }
 
-    /// The next key, and what lies under it.
+    /// The next key and its record.
     pub(crate) async fn found(&mut self) -> Result<Option<(Bytes, Bytes)>, CatalogError> {
-        // What lies in memory is there at once, record after record: without a pause now and then nobody could end a long scan, and
-        // what waits for the same thread would wait for all of it.
+        // Records in memory are returned without waiting. Without a pause now and then a long scan could not
+        // be cancelled, and would block the other tasks of its thread.
         tokio::task::consume_budget().await;
         if let Some(last) = &self.last
             && self.opened.elapsed() > ONE_STATE
@@ -151,8 +151,8 @@ impl Cursor {
         Ok(Some((found.key, found.value)))
     }
 
-    /// Passes over what lies before `key`, which lies behind all that was found. The next one found may lie before it all the same, when the
-    /// scan goes on with a later state.
+    /// Skips to `key`, which is after all that was found. The next record may be before it all the same, when
+    /// the scan continues with a later state.
     pub(crate) async fn seek(&mut self, key: &[u8]) -> Result<(), CatalogError> {
         let found = self.iterator.seek(key).await;
         found.map_err(|error| CatalogError::reading(self.lookups.path(), error))

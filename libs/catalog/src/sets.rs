@@ -1,4 +1,4 @@
-//! Sets of resources, and how far each is synchronized. Keyed by the URI that stands for the set.
+//! Sets of resources, and the progress of each. Keyed by the URI that identifies the set.
 
 use futures::TryStreamExt;
 use model::{SetId, SetRecord};
@@ -22,7 +22,7 @@ impl Sets {
 }
 
 impl Lookups {
-    /// What is known of a set.
+    /// The record of a set.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -40,12 +40,12 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes a set over what was there.
+    /// Writes a set over an earlier record.
     pub fn put_set(&mut self, id: &SetId, record: &SetRecord) {
         self.put(Sets::key(id), record);
     }
 
-    /// Forgets a set.
+    /// Removes a set.
     pub fn delete_set(&mut self, id: &SetId) {
         self.delete(Sets::key(id));
     }

@@ -1,21 +1,22 @@
-//! What was asked of a catalog, counted: so that a test can tell that work which should not grow does not.
+//! Counts reads and writes of a catalog, so that a test can check that work does not grow where it should
+//! not.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Batch;
 
-/// What was asked of a catalog since it was opened.
+/// Reads and writes of a catalog since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked {
     /// Records that were looked up, each by its key.
     pub looked_up: u64,
     /// Batches that were committed.
     pub commits: u64,
-    /// Rows of the database that they changed: a record each, or a page of the change log.
+    /// Rows of the database that they changed: one per record, or per page of the change log.
     pub written: u64,
 }
 
-/// Counts.
+/// The counters.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     looked_up: AtomicU64,

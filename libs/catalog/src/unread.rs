@@ -1,4 +1,4 @@
-//! Resources as they lie in the catalog: whoever goes through all of them and needs little of most reads only that little.
+//! Resources in their encoded form. A scan over all of them decodes only the fields that it needs.
 
 use bytes::Bytes;
 use model::{Holding, ResourceRecord, ResourceUri};
@@ -7,7 +7,7 @@ use crate::resources::Resources;
 use crate::scan::{Scan, UnreadScan};
 use crate::{CatalogError, Lookups};
 
-/// A resource that was not read yet.
+/// A resource that was not decoded yet.
 #[derive(Debug, Clone)]
 pub struct UnreadResource {
     lookups: Lookups,
@@ -28,12 +28,12 @@ impl UnreadResource {
         std::str::from_utf8(self.name()).map_err(|error| self.corrupt(error))
     }
 
-    /// The bytes of its URI, by which resources are in order.
+    /// The bytes of its URI, the sort key of resources.
     pub fn uri_bytes(&self) -> &[u8] {
         self.name()
     }
 
-    /// What is held of it: the rest of the record is passed over.
+    /// The stored version: the rest of the record is skipped.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -41,7 +41,7 @@ impl UnreadResource {
         serde_json::from_slice(&self.value).map_err(|error| self.corrupt(error))
     }
 
-    /// All of it.
+    /// The whole record.
     ///
     /// # Errors
     /// When the record cannot be read.

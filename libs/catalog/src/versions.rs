@@ -1,4 +1,4 @@
-//! Versions of resources that were held once, where the operator wants them kept. Keyed by the resource's URI.
+//! Earlier versions of resources, where the operator keeps them. Keyed by the resource's URI.
 
 use model::{ResourceUri, Versions};
 
@@ -26,7 +26,7 @@ impl History {
 }
 
 impl Lookups {
-    /// The versions kept of a resource.
+    /// The kept versions of a resource.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -34,7 +34,7 @@ impl Lookups {
         self.get(&History::key(uri)).await
     }
 
-    /// The versions kept of each of these resources, in their order.
+    /// The kept versions of each of these resources, in their order.
     ///
     /// # Errors
     /// As [`versions`](Self::versions).
@@ -42,7 +42,7 @@ impl Lookups {
         self.get_many(uris.iter().map(History::key)).await
     }
 
-    /// All resources of which versions are kept and whose URI begins with `prefix`, in the order of their URIs' bytes.
+    /// All resources with kept versions whose URI begins with `prefix`, in the order of their URIs' bytes.
     ///
     /// # Errors
     /// When the store fails; the scan itself fails where a record cannot be read.
@@ -50,7 +50,8 @@ impl Lookups {
         self.scan::<History>(prefix.unwrap_or_default().as_bytes(), None).await
     }
 
-    /// How many versions of each resource are kept beside the one that is held. None where none ever were: then there are none.
+    /// How many versions of each resource are kept beside the stored one. None if none ever were; then there
+    /// are no kept versions.
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
@@ -60,7 +61,7 @@ impl Lookups {
 }
 
 impl Batch {
-    /// Writes the versions kept of a resource over what was there; none at all is no record.
+    /// Writes the kept versions of a resource over an earlier record; an empty list removes it.
     pub fn put_versions(&mut self, uri: &ResourceUri, versions: &Versions) {
         if versions == &Versions::default() {
             self.delete(History::key(uri));
@@ -69,7 +70,7 @@ impl Batch {
         }
     }
 
-    /// Notes how many versions of each resource are to be kept beside the one that is held.
+    /// Records how many versions of each resource to keep beside the stored one.
     pub fn put_history(&mut self, versions: u32) {
         self.put_meta(HISTORY, &versions);
     }

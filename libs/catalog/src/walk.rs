@@ -1,5 +1,5 @@
-//! A walk: records that are asked for in the order of their keys. What lies close together is read on, what lies far apart is passed over, so
-//! the cost follows what is asked for and never exceeds that of reading everything.
+//! Reads records by ascending keys. It reads on to a near record, and seeks to a distant one. The cost
+//! follows the number of requested records, and never exceeds that of a full scan.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -13,10 +13,10 @@ use crate::scan::Cursor;
 use crate::unread::UnreadResource;
 use crate::{CatalogError, Lookups};
 
-/// Records that are read on before the rest of the way is passed over: about as many as cost what it costs to find a place anew.
+/// How many records it reads on before it seeks: about as many as a seek costs.
 const NEAR: usize = 16;
 
-/// Resources that are asked for in the order of their URIs' bytes.
+/// Finds resources in the order of their URIs' bytes.
 ///
 /// Like a [`Scan`](crate::Scan) it shows the catalog as it was when it began.
 pub struct ResourceWalk {
@@ -28,7 +28,7 @@ pub struct ResourceWalk {
 }
 
 impl ResourceWalk {
-    /// The resource with this URI, which lies behind the one that was asked for before.
+    /// The resource with this URI, which must be after the previous one.
     ///
     /// # Errors
     /// When the store fails.

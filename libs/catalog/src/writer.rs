@@ -21,27 +21,29 @@ use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
 use crate::reader::{CatalogReader, exists, within};
 use crate::{Batch, CatalogConfig, CatalogError, Lookups};
 
-/// A catalog opened to be written. A Source has one writer: opening takes the catalog over, and whoever had it open
-/// before gets [`CatalogError::Fenced`] from then on.
+/// A catalog opened for writing. A Source has one writer: opening takes the catalog over, and the earlier
+/// writer gets [`CatalogError::Fenced`] from then on.
 ///
-/// A dropped catalog writes nothing more, as after a crash; [`close`](Self::close) it to leave it tidy.
+/// A dropped catalog writes nothing more, as after a crash; [`close`](Self::close) it to shut it down
+/// cleanly.
 pub struct Catalog {
     lookups: Lookups,
     pub(crate) db: Db,
     pub(crate) config: CatalogConfig,
-    /// The next number of the change log. Whoever numbers entries holds it until they are handed over, so that numbers
-    /// count up in the order of commits.
+    /// The next number of the change log. The caller that numbers entries holds the lock until they are
+    /// submitted, so that numbers rise in the order of commits.
     next_change: Mutex<u64>,
-    /// Held while the log is flushed: those who wait for it meanwhile share the next flush.
+    /// Held while the log is flushed: tasks that wait for it share the next flush.
     pub(crate) flushing: Mutex<()>,
     in_doubt: AtomicBool,
 }
 
 impl Catalog {
-    /// Opens the catalog at `path` of a store (`catalogs/<source>`) to write, and creates it if there is none.
+    /// Opens the catalog at `path` of a store (`catalogs/<source>`) for writing, and creates it if there is
+    /// none.
     ///
     /// # Errors
-    /// [`CatalogError::NewerSchema`] when a later version wrote it (whose writer is then left alone),
+    /// [`CatalogError::NewerSchema`] when a later version wrote it (whose writer is then not disturbed),
     /// [`CatalogError::TimedOut`] and [`CatalogError::Store`] when the store fails.
     pub async fn open(
         store: Arc<dyn ObjectStore>,
@@ -51,7 +53,7 @@ impl Catalog {
         within(path, "opened", &config.clone(), Self::open_unbounded(store, path, config)).await
     }
 
-    /// Whether a catalog lies at `path` of a store.
+    /// Whether there is a catalog at `path` of a store.
     ///
     /// # Errors
     /// When the store fails.
@@ -59,23 +61,23 @@ impl Catalog {
         exists(store, path).await
     }
 
-    /// Applies a batch: all of it or nothing. It returns once the batch is durable, so that nothing is acknowledged that
-    /// a crash could take back. Commits that wait at the same time share one write to the store.
+    /// Applies a batch: all of it or nothing. It returns once the batch is durable, so that no acknowledged
+    /// change is lost in a crash. Concurrent commits share one write to the store.
     ///
-    /// It may be dropped at any time, as in a `select!` with a signal that the store is in trouble: it does not hang
-    /// for longer than [`CatalogConfig::commit_timeout`] by itself, but such a signal is quicker and says why. Whether a
-    /// batch that was given up is stored is not known, so the catalog refuses all later ones
-    /// ([`CatalogError::Poisoned`]); opening it anew tells what is there.
+    /// It may be dropped at any time, as in a `select!` with a signal of a store failure. It takes at most
+    /// [`CatalogConfig::commit_timeout`] by itself, but such a signal is faster and gives the reason. Whether
+    /// a cancelled batch is stored is unknown, so the catalog refuses all later ones
+    /// ([`CatalogError::Poisoned`]) until it is reopened.
     ///
     /// # Errors
-    /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`] and
-    /// [`CatalogError::Store`] when the store fails.
+    /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`]
+    /// and [`CatalogError::Store`] when the store fails.
     pub async fn commit(&self, batch: Batch) -> Result<(), CatalogError> {
         self.commit_all([batch]).await
     }
 
-    /// Applies batches one after the other, each of them wholly or not at all, and returns once all are durable: together they cost one write to the
-    /// store. As [`commit`](Self::commit) in all else.
+    /// Applies batches one after the other, each as a whole or not at all, and returns once all are durable.
+    /// Together they cost one write to the store. Otherwise as [`commit`](Self::commit).
     ///
     /// # Errors
     /// As [`commit`](Self::commit). A name that is too long refuses all of them.
@@ -84,8 +86,9 @@ impl Catalog {
         within(self.path(), "written", &self.config, self.write(batches)).await
     }
 
-    /// Begins to apply batches, one after the other, each of them wholly or not at all: those that are handed over later are applied behind them. They are
-    /// durable, and found by those who read, when [`HandedOver::durable`] says so, and not before.
+    /// Submits batches, one after the other, each applied as a whole or not at all, and in the order of
+    /// submission. They are durable, and visible to readers, when [`HandedOver::durable`] returns, and not
+    /// before.
     ///
     /// # Errors
     /// As [`commit_all`](Self::commit_all).
@@ -97,11 +100,12 @@ impl Catalog {
         within(self.path(), "written", &self.config, self.take(batches)).await
     }
 
-    /// Writes out what is in memory, stops all work in the background and lets the catalog go. Doing it twice is no error.
+    /// Writes out the table in memory, stops all background tasks and closes the catalog. Calling it twice is
+    /// no error.
     ///
     /// # Errors
-    /// [`CatalogError::Fenced`], [`CatalogError::TimedOut`] or [`CatalogError::Store`]; what was committed is safe all
-    /// the same.
+    /// [`CatalogError::Fenced`], [`CatalogError::TimedOut`] or [`CatalogError::Store`]; committed batches are
+    /// safe all the same.
     pub async fn close(&self) -> Result<(), CatalogError> {
         let tidy = !self.in_doubt.load(Ordering::Acquire);
         let options = CloseOptions { flush_type: tidy.then_some(FlushType::MemTable) };
@@ -119,7 +123,8 @@ impl Catalog {
         .await
     }
 
-    /// How many times pending records were written or removed since this was opened: whoever knows that all of them were its own knows the records too.
+    /// How many times pending records were written or removed since opening. A caller that made all of these
+    /// writes knows the current records, too.
     pub fn pending_written(&self) -> u64 {
         self.lookups.tally().pending()
     }
@@ -156,7 +161,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Marks a fresh catalog, or one that an earlier version wrote: from now on that one would misread it. The mark goes into a file at once, where [`CatalogReader::refuse_newer`] looks.
+    /// Writes the schema of a fresh catalog, or of one from an earlier version, which would misread it from
+    /// now on. The schema goes into a file at once, where [`CatalogReader::refuse_newer`] reads it.
     async fn write_schema(&self) -> Result<(), CatalogError> {
         let mut batch = Batch::new();
         batch.put_meta(SCHEMA_KEY, &SCHEMA);
@@ -165,7 +171,7 @@ impl Catalog {
         self.db.flush_with_options(options).await.map_err(|error| CatalogError::writing(self.path(), error))
     }
 
-    /// Those that change anything, if none of them has a name that no record can have.
+    /// The batches that change anything, if no key in them is too long.
     fn accept(&self, batches: impl IntoIterator<Item = Batch>) -> Result<Vec<Batch>, CatalogError> {
         self.check()?;
         let batches: Vec<Batch> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
@@ -223,7 +229,7 @@ impl fmt::Debug for Catalog {
 
 impl Drop for Catalog {
     fn drop(&mut self) {
-        // The LSM's background tasks outlive its handle unless they are told to stop.
+        // The LSM's background tasks outlive its handle unless they are stopped.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let db = self.db.clone();
             runtime.spawn(async move { db.close_with_options(CloseOptions { flush_type: None }).await.ok() });
@@ -231,8 +237,8 @@ impl Drop for Catalog {
     }
 }
 
-/// Whether the store can overwrite an object only if it is the one that was read. A local directory cannot. Asked with an
-/// overwrite of something that is not there, which a store that can refuses; nothing is written.
+/// Whether the store can overwrite an object only if it is unchanged. A local directory cannot. It is tested
+/// with an overwrite of a missing object, which a store with this feature refuses; nothing is written.
 async fn overwrites_conditionally(store: &Arc<dyn ObjectStore>, path: &str) -> bool {
     let nothing = Path::from(format!("{path}/probe/conditional-overwrite"));
     let version = UpdateVersion { e_tag: Some("\"never\"".to_owned()), version: None };

@@ -1,4 +1,4 @@
-//! The bytes of what is exported, read ahead where they are few.
+//! The bytes of exported resources; small ones are read ahead.
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -8,12 +8,12 @@ use store::{ByteStream, Store, StoreError};
 use crate::ExportError;
 use crate::work::Work;
 
-/// Bitstreams up to so many bytes are held in memory and read ahead.
+/// Bitstreams up to this size are held in memory and read ahead.
 const SMALL_BYTES: u64 = 1024 * 1024;
-/// So many of them at a time.
+/// This many of them at a time.
 const AHEAD: usize = 16;
 
-/// A resource that is held, and its bytes.
+/// A stored resource, and its bytes.
 pub(crate) struct Held {
     pub(crate) uri: ResourceUri,
     pub(crate) record: ResourceRecord,
@@ -21,16 +21,16 @@ pub(crate) struct Held {
     pub(crate) body: Body,
 }
 
-/// Bytes, judged once more.
+/// Bytes that are verified again.
 pub(crate) enum Body {
     /// All of them.
     Small(Result<Bytes, StoreError>),
-    /// As they pass; whether they are right is known after the last.
+    /// As a stream; its verdict is known after the last byte.
     Large(ByteStream),
 }
 
 impl Work<'_> {
-    /// Resources that are held, selected and still to come, with their bytes.
+    /// The stored and selected resources that are still to come, with their bytes.
     pub(crate) async fn held(
         &self,
     ) -> Result<impl Stream<Item = Result<Held, ExportError>> + use<>, ExportError> {
@@ -63,7 +63,7 @@ async fn body(store: &Store, bitstream: &Bitstream) -> Body {
 }
 
 impl Body {
-    /// As pieces, whatever their number.
+    /// As a stream of pieces, in either case.
     pub(crate) fn pieces(self) -> ByteStream {
         match self {
             Self::Small(bytes) => futures::stream::iter([bytes]).boxed(),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::row::Row;
 
-/// These rows, column by column. Without rows it still tells names and types.
+/// These rows, column by column. Without rows it still has names and types.
 pub(crate) fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let text =
         |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };

@@ -1,4 +1,5 @@
-//! How far an export has come, written down beside it: so an interrupted one is gone on with, and none is mistaken for a whole one.
+//! The checkpoint of an export, stored next to it. An interrupted export resumes from it, and is not mistaken
+//! for a complete one.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::work::{DATA, Format, Summary};
 use crate::{ExportError, Selection, parts};
 
-/// How the names of notes begin that are not whole.
+/// Prefix of incomplete checkpoint files.
 pub(crate) const TEMPORARY: &str = ".export-";
 
-/// What an export is asked to be. One that was begun is gone on with only by the same.
+/// The request of an export. Only an equal request resumes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) format: Format,
@@ -23,12 +24,12 @@ pub(crate) struct Asked {
     pub(crate) selection: Selection,
 }
 
-/// How far an export has come.
+/// The progress of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     #[serde(flatten)]
     pub(crate) asked: Asked,
-    /// When it was begun: what a Resource Dump gives as its `at` (RS-4).
+    /// The start of the export: the `at` of a Resource Dump (RS-4).
     pub(crate) at: Timestamp,
     /// The last resource that is safely part of it; those behind it in the catalog's order are still to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,18 +37,18 @@ pub(crate) struct Note {
     /// Bytes of a single file that are safely written.
     #[serde(default)]
     pub(crate) bytes: u64,
-    /// Packages that are whole.
+    /// Complete packages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) packages: Vec<Closed>,
-    /// How many tables are whole.
+    /// The number of complete tables.
     #[serde(default)]
     pub(crate) parts: u32,
-    /// What is in it so far.
+    /// Totals so far.
     #[serde(default)]
     pub(crate) done: Summary,
 }
 
-/// A package that is whole.
+/// A complete package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Closed {
     pub(crate) name: String,
@@ -55,7 +56,7 @@ pub(crate) struct Closed {
 }
 
 impl Note {
-    /// Refuses to go on where a file of `directory` that was whole is gone, or not as long as it was.
+    /// Refuses to resume if a complete file of `directory` is missing or has another length.
     pub(crate) fn must_be_there(&self, directory: &Path) -> Result<(), ExportError> {
         let packages =
             self.packages.iter().map(|closed| (closed.name.clone(), Some(closed.computed.length())));
@@ -77,7 +78,7 @@ impl Note {
     }
 }
 
-/// What was written of an export that was interrupted is not what its note tells of.
+/// The error of an interrupted export whose files do not match its checkpoint.
 pub(crate) fn changed(path: &Path, how: &str) -> ExportError {
     let place = path.display();
     ExportError::Refused(format!(
@@ -85,16 +86,16 @@ pub(crate) fn changed(path: &Path, how: &str) -> ExportError {
     ))
 }
 
-/// Where a note lies, and what it says.
+/// A checkpoint, and its path.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// None where nobody could go on: on standard output.
+    /// None for an export that cannot be resumed: on standard output.
     path: Option<PathBuf>,
     pub(crate) note: Note,
 }
 
 impl Kept {
-    /// The note at `path`, or a new one where nothing was begun.
+    /// The checkpoint at `path`, or a new one if there is none.
     pub(crate) fn open(path: Option<PathBuf>, asked: Asked, now: Timestamp) -> Result<Self, ExportError> {
         let found = path.as_deref().map(read).transpose()?.flatten();
         let note = match found {
@@ -120,7 +121,7 @@ impl Kept {
         Ok(Self { path, note })
     }
 
-    /// Writes it down, in the place of the one before. What it tells of has to be on the disk already.
+    /// Writes the checkpoint, in place of the earlier one. Everything in it has to be on the disk already.
     pub(crate) fn keep(&self) -> Result<(), ExportError> {
         let Some(path) = &self.path else { return Ok(()) };
         let directory = path.parent().unwrap_or(Path::new("."));
@@ -132,7 +133,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Removes it, with all that lies beside it in a directory of its own: the export is whole.
+    /// Removes it, and the other files in a directory of its own: the export is complete.
     pub(crate) fn forget(self) -> Result<(), ExportError> {
         let Some(path) = self.path else { return Ok(()) };
         match path.parent() {

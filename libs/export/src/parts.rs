@@ -1,5 +1,5 @@
-//! Records as tables of Apache Parquet: parts of up to a million rows, each a file of its own, since a table is of use only when its
-//! end is written.
+//! Records as tables of Apache Parquet: parts of up to a million rows, each a file of its own, since a table
+//! is readable only when its end is written.
 
 use std::path::Path;
 use std::pin::pin;
@@ -26,7 +26,7 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
     let schema = columns::batch(&[]).map_err(|error| failed(error.into()))?.schema();
     let mut rest = pin!(work.rest().await?);
     let mut is_over = false;
-    // Even nothing is a table.
+    // An empty export still has a table.
     while !is_over || work.kept.note.parts == 0 {
         let name = name(work.kept.note.parts + 1);
         let aside = directory.join(DATA).join(&name);
@@ -52,12 +52,12 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
     Ok(())
 }
 
-/// The file of the `number`th part; they are counted from one.
+/// The file of the `number`th part, counted from one.
 pub(crate) fn name(number: u32) -> String {
     format!("part-{number:05}.parquet")
 }
 
-/// A file that is being written.
+/// A file in progress.
 struct Part {
     writer: ArrowWriter<std::fs::File>,
     rows: Vec<Row>,

@@ -1,4 +1,4 @@
-//! What is known of a resource, as a row of a table.
+//! The records of a resource, as a row of a table.
 
 use jiff::Timestamp;
 use model::{Assurance, Bitstream, Method, ResourceRecord, ResourceUri};
@@ -7,7 +7,7 @@ use store::Key;
 
 use crate::selection::media_type;
 
-/// A row. Its fields are the columns of all tables, in this order; docs in the crate's README.
+/// A row. Its fields are the columns of all tables, in this order; the crate's README documents them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) uri: String,
@@ -28,7 +28,7 @@ pub(crate) struct Row {
     pub(crate) sets: Vec<String>,
     pub(crate) final_url: Option<String>,
     pub(crate) etag: Option<String>,
-    /// The key of the object in the store; offset, stored length and method where it is a part of that.
+    /// The key of the object in the store; offset, stored length and method if it is a part of that.
     pub(crate) object: Option<String>,
     pub(crate) offset: Option<u64>,
     pub(crate) stored_length: Option<u64>,

@@ -1,28 +1,29 @@
-//! Which resources are exported.
+//! Selects the resources to export.
 
 use jiff::Timestamp;
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use serde::{Deserialize, Serialize};
 
-/// Which resources are exported: those for which all holds that is given.
+/// A selection of resources: those that meet all given conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Selection {
-    /// Their URIs begin with this.
+    /// The beginning of their URIs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Their version was stored (of deleted ones: the deletion was settled) at this moment or later.
+    /// Their version was stored (if deleted: the deletion was settled) at this moment or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// … and before this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// They are of one of these media types, `type/subtype` or `type/*`; parameters do not count. Empty: of any, or of none that is known.
+    /// They have one of these media types, `type/subtype` or `type/*`, without parameters. Empty: any type,
+    /// or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
 }
 
 impl Selection {
-    /// Whether it takes a resource. The prefix is not looked at: the catalog's scan does that.
+    /// Whether it selects a resource. The prefix is not checked: the catalog's scan does that.
     pub(crate) fn takes(&self, record: &ResourceRecord) -> bool {
         let bitstream = record.bitstream.as_ref().or(record.deleted.as_ref());
         let moment = record.bitstream.as_ref().map_or(record.settled_at, |bitstream| bitstream.stored_at);
@@ -43,7 +44,7 @@ impl Selection {
     }
 }
 
-/// The media type that the server sent, else the one that was declared.
+/// The media type that the server sent, else the declared one.
 pub(crate) fn media_type<'a>(
     record: &'a ResourceRecord,
     bitstream: Option<&'a Bitstream>,
@@ -52,7 +53,7 @@ pub(crate) fn media_type<'a>(
     sent.or(record.declaration.media_type.as_deref())
 }
 
-/// A resource that was taken.
+/// A selected resource.
 pub(crate) type Taken = (ResourceUri, ResourceRecord);
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::ExportError;
 use crate::row::Row;
 use crate::work::Work;
 
-/// Into a file, behind what is safely there.
+/// Into a file, behind the lines of the checkpoint.
 pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
     let mut out = work.file(path)?;
     let mut rest = pin!(work.rest().await?);

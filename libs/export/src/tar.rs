@@ -1,4 +1,5 @@
-//! A tar of files under readable names: one after the other, each whole before it is begun, so that nothing has to be taken back.
+//! A tar of files under readable names. Each file is verified before it is written, so that nothing has to be
+//! undone.
 
 use std::io::{self, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::ExportError;
 use crate::body::{Body, Held};
 use crate::work::Work;
 
-/// Into a file, behind what is safely there.
+/// Into a file, behind the members of the checkpoint.
 pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
     let mut tar = Builder::new(work.file(path)?);
     let mut held = pin!(work.held().await?);
@@ -69,7 +70,7 @@ async fn append<W: Write>(
     }
 }
 
-/// Large ones go to the disk first: whether they are right is known after their last byte.
+/// Large ones are first written to the disk: their verdict is known only after their last byte.
 async fn spooled(mut pieces: store::ByteStream) -> Result<Result<std::fs::File, StoreError>, ExportError> {
     let mut file = tempfile::tempfile()?;
     loop {

@@ -29,7 +29,7 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
     flush(directory)
 }
 
-/// All that was written reaches the disk.
+/// Flushes all written files to the disk.
 #[cfg(target_os = "linux")]
 fn flush(directory: &Path) -> Result<(), ExportError> {
     let directory = fs_err::File::open(directory)?;

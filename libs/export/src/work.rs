@@ -1,4 +1,4 @@
-//! What an export is asked to be, and the way all kinds of it go.
+//! The request of an export, and the steps that all formats share.
 
 use std::io::{self, BufWriter, Seek as _, SeekFrom};
 use std::ops::ControlFlow;
@@ -17,85 +17,85 @@ use crate::note::{Asked, Kept};
 use crate::selection::Taken;
 use crate::{ExportError, Selection, dump, note, parts, table, tar, tree};
 
-/// What an export is.
+/// The format of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "format")]
 pub enum Format {
     /// A Resource Dump that any Destination can harvest (RS-33).
     ResourceDump {
-        /// The URL under which its directory will be served, with a slash at its end.
+        /// The URL at which its directory will be served, with a slash at its end.
         base: Url,
     },
     /// Files under readable names, as in a view.
     Tree,
     /// A tar of these files.
     Tar,
-    /// What is known of each resource, tombstones included: one line of JSON each.
+    /// The records of each resource, tombstones included: one line of JSON each.
     JsonLines,
     /// The same as tables of Apache Parquet.
     Parquet,
 }
 
-/// Where an export goes.
+/// The target of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// A file, or a directory for what consists of several.
+    /// A file, or a directory for a format of several files.
     Path(PathBuf),
-    /// Standard output: for a tar, or lines. It cannot be gone on with.
+    /// Standard output: for a tar, or lines. It cannot be resumed.
     Stdout,
 }
 
 /// An export.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// What it is.
+    /// Its format.
     pub format: Format,
-    /// Where it goes.
+    /// Its target.
     pub to: Destination,
-    /// Which resources.
+    /// The selected resources.
     pub selection: Selection,
-    /// How large its pieces are.
+    /// The sizes of its pieces.
     pub sizes: Sizes,
 }
 
-/// How large the pieces of an export are: what is done once more when it is gone on with is less than one of them.
+/// The sizes of an export's pieces: a resumed export repeats less than one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Entries of one package (a list has 50,000 at most, as a Sitemap does).
+    /// Entries of one package (at most 50,000 in a list, as in a Sitemap).
     pub package_entries: u64,
-    /// A package is closed once it has so many bytes.
+    /// A package is closed once it has this many bytes.
     pub package_bytes: u64,
     /// Rows of one table.
     pub table_rows: u64,
-    /// Files of a tree, members of a tar, or lines, before it is written down how far they have come.
+    /// Files of a tree, members of a tar, or lines between two checkpoints.
     pub kept_every: u64,
-    /// Bytes of a tar before the same.
+    /// Bytes of a tar between two checkpoints.
     pub kept_bytes: u64,
 }
 
-/// What is in an export.
+/// The totals of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Resources.
     pub resources: u64,
-    /// Their bytes; none where only their records are exported.
+    /// Their bytes; none if only their records are exported.
     pub bytes: u64,
-    /// Resources left out, since the store has not what was judged.
+    /// Resources that were left out, since their stored bytes are damaged.
     pub damaged: u64,
 }
 
-/// What whoever watches an export is told of.
+/// An event that the observer of an export receives.
 #[derive(Debug)]
 pub enum Seen<'a> {
-    /// An export that was begun earlier is gone on with; so much of it was there.
+    /// An earlier export is resumed; it contains this much.
     Resumed(Summary),
-    /// A resource is in it.
+    /// A resource was exported.
     Taken(&'a ResourceUri),
-    /// A resource is left out, and why.
+    /// A resource was left out, and why.
     Damaged(&'a ResourceUri, &'a StoreError),
 }
 
-/// What a kind of export has at hand.
+/// State that all formats share.
 pub(crate) struct Work<'a> {
     pub(crate) store: &'a Store,
     pub(crate) catalog: &'a CatalogReader,
@@ -117,13 +117,15 @@ impl Default for Sizes {
 }
 
 impl Export {
-    /// Makes it, or goes on with one that was interrupted, from what a Source's catalog knows. Whoever watches may stop it after any resource; asked for
-    /// again it goes on, and what comes of both is one export. Bytes are judged again as they pass; what is not what was judged is left out.
+    /// Makes the export from a Source's catalog, or resumes an interrupted one. The observer may stop it
+    /// after any resource. Called again it resumes, and both parts are one export. Bytes are verified again
+    /// as they pass; a mismatch is left out.
     ///
-    /// What changes in the catalog between two goes may or may not be in it.
+    /// Changes to the catalog between the two calls may or may not be included.
     ///
     /// # Errors
-    /// [`ExportError::Refused`] when something else lies there; all others leave something that can be gone on with.
+    /// [`ExportError::Refused`] when something else is at the target; after any other error the export can be
+    /// resumed.
     pub async fn run(
         &self,
         store: &Store,
@@ -164,7 +166,7 @@ impl Export {
         Ok(done)
     }
 
-    /// Makes the place ready, and tells where the note of it lies. Nothing that is there is overwritten.
+    /// Prepares the target, and returns the path of its checkpoint. Existing files are never overwritten.
     fn prepare(&self) -> Result<Option<PathBuf>, ExportError> {
         let Destination::Path(path) = &self.to else { return Ok(None) };
         let refuse = |what: &str| {
@@ -191,17 +193,18 @@ impl Export {
     }
 }
 
-/// Where a directory keeps what is no part of the export, as long as it is not whole.
+/// The folder for files that are no part of the export, until it is complete.
 pub(crate) const DATA: &str = ".thresher";
 
-/// Whether a directory holds nothing, or only what an export leaves that was cut off before its first note.
+/// Whether a directory is empty, or has only the files of an export that was cut off before its first
+/// checkpoint.
 fn is_untouched(directory: &Path) -> io::Result<bool> {
     let data = directory.join(DATA);
     Ok(has_only(directory, |name| name == DATA)?
         && (!data.exists() || has_only(&data, |name| name.starts_with(note::TEMPORARY))?))
 }
 
-/// Whether all that lies in a directory has such a name.
+/// Whether all names in a directory are ours.
 fn has_only(directory: &Path, ours: fn(&str) -> bool) -> io::Result<bool> {
     for entry in fs_err::read_dir(directory)? {
         if !entry?.file_name().to_str().is_some_and(ours) {
@@ -212,7 +215,7 @@ fn has_only(directory: &Path, ours: fn(&str) -> bool) -> io::Result<bool> {
 }
 
 impl Work<'_> {
-    /// The file of an export that is one, to be written behind what is safely there.
+    /// The file of a single-file export, opened for writing behind its checkpoint.
     pub(crate) fn file(&self, path: &Path) -> Result<BufWriter<File>, ExportError> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         let (kept, there) = (self.kept.note.bytes, file.metadata()?.len());
@@ -224,7 +227,7 @@ impl Work<'_> {
         Ok(BufWriter::new(file))
     }
 
-    /// Resources that are selected and still to come, in the catalog's order.
+    /// Selected resources that are still to come, in the catalog's order.
     pub(crate) async fn rest(
         &self,
     ) -> Result<impl futures::Stream<Item = Result<Taken, ExportError>> + use<>, ExportError> {
@@ -235,7 +238,7 @@ impl Work<'_> {
         Ok(taken.map_err(ExportError::from))
     }
 
-    /// A resource is written, though perhaps not yet on the disk.
+    /// Records that a resource was written, though perhaps not yet to the disk.
     pub(crate) fn took(&mut self, uri: &ResourceUri, bytes: u64) -> Result<(), ExportError> {
         self.kept.note.done.resources += 1;
         self.kept.note.done.bytes += bytes;
@@ -243,7 +246,7 @@ impl Work<'_> {
         self.saw(Seen::Taken(uri))
     }
 
-    /// A resource cannot be had. Any other trouble with the store ends the export.
+    /// Reports a resource that cannot be read. Any other failure of the store ends the export.
     pub(crate) fn missed(&mut self, uri: &ResourceUri, error: StoreError) -> Result<(), ExportError> {
         if !matches!(error, StoreError::NotFound { .. } | StoreError::Damaged { .. }) {
             return Err(error.into());

@@ -1,19 +1,19 @@
-//! Digest algorithms, by the names ResourceSync gives them.
+//! Digest algorithms, by ResourceSync's names.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that is none of the algorithms known here.
+/// An unknown algorithm's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no digest algorithm known here (md5, sha-1, sha-224, sha-256, sha-384, sha-512)")]
 pub struct UnknownAlgorithm(pub(crate) String);
 
-/// A digest algorithm that can be judged (RS-8).
+/// A supported digest algorithm (RS-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// MD5: guards against accidents only.
+    /// MD5: protects against accidents only.
     Md5,
-    /// SHA-1: guards against accidents only.
+    /// SHA-1: protects against accidents only.
     Sha1,
     /// SHA-224.
     Sha224,
@@ -30,7 +30,7 @@ impl Algorithm {
     pub const ALL: [Self; 6] =
         [Self::Md5, Self::Sha1, Self::Sha224, Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// The name that the specification uses.
+    /// Its name in the specification.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -64,7 +64,7 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    /// Reads a name in any case, with hyphens or without (`sha-256`, `SHA256`, `MD-5`).
+    /// Parses a name in any case, with hyphens or without (`sha-256`, `SHA256`, `MD-5`).
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
         Self::ALL
             .into_iter()

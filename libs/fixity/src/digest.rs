@@ -1,4 +1,4 @@
-//! Digest values whose length fits their algorithm.
+//! Digest values whose length matches their algorithm.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,10 +15,10 @@ pub enum DigestError {
     /// Not of the form `algorithm:hex`.
     #[error("{0:?} is not of the form algorithm:hex")]
     Form(String),
-    /// An algorithm that is not known here.
+    /// An unknown algorithm.
     #[error(transparent)]
     Algorithm(#[from] UnknownAlgorithm),
-    /// Characters that are no hexadecimal digits.
+    /// Characters that are not hexadecimal digits.
     #[error("{0:?} is not hexadecimal")]
     NotHex(String),
     /// Too many or too few bytes for the algorithm.
@@ -37,15 +37,15 @@ pub enum DigestError {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest {
     algorithm: Algorithm,
-    /// The value, and zeros up to the length of the longest: nothing has to be allocated for it.
+    /// The value, padded with zeros to the longest length, so that it needs no allocation.
     bytes: [u8; MOST_BYTES],
 }
 
-/// Of SHA-512.
+/// The length of SHA-512.
 const MOST_BYTES: usize = 64;
 
-/// A SHA-256 value: the digest every bitstream has, and the name of its object; shown and stored as
-/// 64 lower-case hexadecimal digits.
+/// A SHA-256 value: the digest of every bitstream, and the name of its object; displayed and stored as 64
+/// lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256([u8; 32]);
 
@@ -63,14 +63,14 @@ impl Digest {
         Ok(Self::filled(algorithm, |value| value.copy_from_slice(bytes)))
     }
 
-    /// The digest that `fill` writes, which is given as many bytes as the algorithm's digests have.
+    /// The digest that `fill` writes into a buffer of the algorithm's length.
     fn filled(algorithm: Algorithm, fill: impl FnOnce(&mut [u8])) -> Self {
         let mut bytes = [0; MOST_BYTES];
         fill(&mut bytes[..algorithm.digest_len()]);
         Self { algorithm, bytes }
     }
 
-    /// The digest that `value` is in an encoding; `None` when it is not in that encoding, or of another length.
+    /// Decodes `value` in an encoding; `None` when it is not in that encoding, or has another length.
     pub(crate) fn decode(algorithm: Algorithm, encoding: &Encoding, value: &[u8]) -> Option<Self> {
         let mut read = None;
         let digest = Self::filled(algorithm, |bytes| {
@@ -108,7 +108,8 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = DigestError;
 
-    /// Reads what [`Display`](fmt::Display) writes. What Sources write is read by [`parse_hashes`](crate::parse_hashes).
+    /// Parses the output of [`Display`](fmt::Display). [`parse_hashes`](crate::parse_hashes) parses what
+    /// Sources write.
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let (name, hex) = text.split_once(':').ok_or_else(|| DigestError::Form(text.to_owned()))?;
         let algorithm = name.parse()?;
@@ -169,7 +170,7 @@ impl From<Sha256> for Digest {
 const LONGEST_TEXT: usize = 160;
 
 impl Digest {
-    /// Writes what [`Display`](fmt::Display) writes, at once: each record has several of them.
+    /// Writes the output of [`Display`](fmt::Display) in one piece: each record has several of them.
     fn text<'a>(&self, room: &'a mut [u8; LONGEST_TEXT]) -> &'a str {
         let name = self.algorithm.as_str().as_bytes();
         let (from, end) = (name.len() + 1, name.len() + 1 + 2 * self.bytes().len());

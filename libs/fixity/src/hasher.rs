@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use crate::saved::{Running, SavedHasher};
 use crate::{Algorithm, Digest, Sha256};
 
-/// Why digests are not those of one bitstream.
+/// Why digests do not belong to one bitstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ComputedError {
-    /// SHA-256 is always computed, so its absence means the value was not made here.
+    /// SHA-256 is always computed, so a value without it comes from elsewhere.
     #[error("there is no sha-256 among the computed digests")]
     NoSha256,
-    /// One algorithm gives one digest.
+    /// Two digests of one algorithm.
     #[error("there is more than one {0} among the computed digests")]
     Twice(Algorithm),
 }
 
-/// Computes digests and the length of a bitstream that passes in pieces.
+/// Computes digests and length of a bitstream, piece by piece.
 pub struct Hasher {
     length: u64,
     states: Vec<(Algorithm, Box<dyn Running>)>,
@@ -59,18 +59,18 @@ impl Hasher {
         }
     }
 
-    /// How many bytes have passed.
+    /// How many bytes were hashed.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// How far it has come, to be put away: whoever [restores](Self::restore) it goes on behind the last piece.
+    /// The state so far, to be saved. [Restored](Self::restore), it continues behind the last piece.
     pub fn save(&self) -> SavedHasher {
         SavedHasher::of(self.length, &self.states)
     }
 
-    /// Goes on where a hasher was saved. None when what was saved is of a release that saves in another way, or of other
-    /// algorithms: then the bytes have to pass again.
+    /// Restores a saved hasher. None when the state is in the format of another release, or of other
+    /// algorithms: then the bytes have to be hashed again.
     pub fn restore(algorithms: impl IntoIterator<Item = Algorithm>, saved: &SavedHasher) -> Option<Self> {
         let mut hasher = Self::new(algorithms);
         saved.restore(&mut hasher.states)?;
@@ -78,7 +78,7 @@ impl Hasher {
         Some(hasher)
     }
 
-    /// What all pieces together give.
+    /// The result for all pieces.
     pub fn finish(self) -> Computed {
         let digests = self.states.into_iter().map(|(algorithm, state)| {
             Digest::new(algorithm, state.finalize()).expect("each algorithm gives digests of its own length")
@@ -98,7 +98,7 @@ impl Computed {
     /// The length in bytes and the digests of one bitstream.
     ///
     /// # Errors
-    /// [`ComputedError`] when SHA-256 is missing or an algorithm comes twice.
+    /// [`ComputedError`] when SHA-256 is missing or an algorithm occurs twice.
     pub fn new(length: u64, digests: impl IntoIterator<Item = Digest>) -> Result<Self, ComputedError> {
         let mut digests: Vec<_> = digests.into_iter().collect();
         digests.sort_unstable();
@@ -114,7 +114,7 @@ impl Computed {
         Ok(Self { length, sha256, digests })
     }
 
-    /// The length and SHA-256 of bytes that are held in memory.
+    /// The length and SHA-256 of bytes in memory.
     pub fn of(data: &[u8]) -> Self {
         let mut hasher = Hasher::new([]);
         hasher.update(data);

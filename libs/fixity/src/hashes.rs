@@ -4,22 +4,22 @@ use data_encoding::{BASE32_NOPAD_NOCASE, BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER
 
 use crate::{Algorithm, Digest};
 
-/// What a `hash` attribute declares.
+/// The declarations in a `hash` attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hashes {
-    /// Digests that can be judged, each once, in the order written.
+    /// Digests with supported algorithms, each once, in the order written.
     pub known: Vec<Digest>,
-    /// Values kept as written and never judged: an unknown algorithm, or a value that no encoding
-    /// makes into a digest of its algorithm.
+    /// Values that are kept as written and never compared: an unknown algorithm, or a value that no encoding
+    /// decodes to a digest of its algorithm.
     pub unjudged: Vec<String>,
 }
 
-/// Reads a `hash` attribute (RS-8): `algorithm:value`, separated by white space.
+/// Parses a `hash` attribute (RS-8): `algorithm:value`, separated by white space.
 ///
-/// The encoding of a value is told by its length, which is different for each algorithm: hexadecimal of any
+/// The length of a value identifies its encoding, since it differs for each algorithm: hexadecimal in any
 /// case, or base64 or base64url, padded or not. `urn:sha1:` values may be base32 too. A value that decodes to
-/// another length is kept as unjudged rather than taken for a mismatch: a Source that cannot write
-/// digests has not declared that its bytes differ.
+/// another length is kept as unjudged, not as a mismatch: a malformed digest does not declare that the bytes
+/// differ.
 pub fn parse_hashes(attribute: &str) -> Hashes {
     let mut hashes = Hashes::default();
     for written in attribute.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Digests half-way, put away for whoever goes on.
+//! Saved states of unfinished digests, to resume from.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use sha2::digest::common::hazmat::{SerializableState, SerializedState};
 
 use crate::Algorithm;
 
-/// How the crates that compute the digests write their states. They keep to it within a minor version; a test below fails when one
-/// of them changes it, and then this number is raised.
+/// Version of the state format, which the digest crates define. They keep it within a minor version. A test
+/// below fails when one of them changes it; then raise this number.
 const FORMAT: u32 = 1;
 
-/// How far a [`Hasher`](crate::Hasher) has come. It takes a few hundred bytes, whatever passed.
+/// The saved state of a [`Hasher`](crate::Hasher). It has a few hundred bytes, whatever was hashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedHasher {
     format: u32,
@@ -21,11 +21,11 @@ pub struct SavedHasher {
     states: BTreeMap<String, String>,
 }
 
-/// A digest that is being computed, and can be put away.
+/// An unfinished digest that can be saved.
 pub(crate) trait Running: DynDigest + Send + Sync {
     /// Its state.
     fn save(&self) -> Vec<u8>;
-    /// Takes over a state. Returns whether it is one.
+    /// Restores a state. Returns whether it was valid.
     fn restore(&mut self, state: &[u8]) -> bool;
 }
 
@@ -48,7 +48,7 @@ impl<T: DynDigest + SerializableState + Send + Sync> Running for T {
 }
 
 impl SavedHasher {
-    /// Bytes that had passed.
+    /// Bytes that were hashed.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -59,7 +59,7 @@ impl SavedHasher {
         Self { format: FORMAT, length, states: states.collect() }
     }
 
-    /// Gives each digest its state, if these are the states of these very digests.
+    /// Restores the state of each digest, if these are the states of these very digests.
     pub(crate) fn restore(&self, digests: &mut [(Algorithm, Box<dyn Running>)]) -> Option<()> {
         if self.format != FORMAT || self.states.len() != digests.len() {
             return None;
@@ -84,7 +84,7 @@ mod tests {
         let mut hasher = Hasher::new(Algorithm::ALL);
         hasher.update(&[b'x'; 200]);
         let saved = serde_json::to_vec(&hasher.save()).unwrap();
-        // Another digest here means that one of the crates writes its state in another way: raise FORMAT.
+        // Another digest here means that one of the crates changed its state format: raise FORMAT.
         let expected = "afce883832e94fc404d7f031391fef09e8610047564d134b17c47cf73bf004e5";
         assert_eq!(Sha256::of(&saved).to_string(), expected);
     }

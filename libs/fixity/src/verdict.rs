@@ -1,29 +1,29 @@
-//! The verdict: what was declared against what was computed.
+//! The verdict: declared values compared with computed ones.
 
 use std::fmt;
 
 use crate::{Algorithm, Computed, Digest};
 
-/// What a comparison of declared and computed values says.
+/// The result of comparing declared and computed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// At least one declared digest agrees, and nothing declared disagrees.
+    /// At least one declared digest matches, and nothing declared differs.
     Verified {
-        /// The algorithms whose digests agree, each once.
+        /// The algorithms whose digests match, each once.
         by: Vec<Algorithm>,
     },
-    /// The declared length agrees; no digest was declared that could be judged.
+    /// The declared length matches; no supported digest was declared.
     LengthOnly,
-    /// Nothing was declared that could be judged.
+    /// Nothing comparable was declared.
     NothingDeclared,
-    /// A declared value disagrees with the bytes.
+    /// A declared value differs from the bytes.
     Mismatch {
-        /// The first one found: the length, then the digests in the order declared.
+        /// The first difference: the length, then the digests in the order declared.
         what: Mismatch,
     },
 }
 
-/// A declared value and what the bytes gave instead.
+/// A declared value that differs from the computed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
     /// The lengths differ, in bytes.
@@ -44,9 +44,8 @@ pub enum Mismatch {
 
 /// Judges `computed` against what was declared. One value that disagrees outweighs all that agree.
 ///
-/// A declared digest whose algorithm was not computed is not judged: it neither verifies nor
-/// contradicts. Whoever computes must therefore give the declared algorithms to the
-/// [`Hasher`](crate::Hasher).
+/// A declared digest whose algorithm was not computed is not judged: it neither verifies nor contradicts. The
+/// caller must therefore give the declared algorithms to the [`Hasher`](crate::Hasher).
 pub fn judge(declared_digests: &[Digest], declared_length: Option<u64>, computed: &Computed) -> Verdict {
     if let Some(expected) = declared_length
         && expected != computed.length()

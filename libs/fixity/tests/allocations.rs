@@ -1,4 +1,4 @@
-//! How often reading digests allocates. Lists declare them for millions of resources.
+//! Allocations of parsing digests. Lists declare them for millions of resources.
 
 use allocation_counter::measure;
 use fixity::{Digest, parse_hashes};
@@ -13,7 +13,7 @@ fn hashes_are_read_into_one_list_and_nothing_else() {
         let both = format!("{written} {SHA256}");
         let unjudged = parse_hashes(&both).unjudged.len() as u64;
         let info = measure(|| drop(parse_hashes(&both)));
-        // What is not judged is kept as written, in a list of its own.
+        // An unjudged value is kept as written, in a list of its own.
         assert_eq!(info.count_total, 1 + 2 * unjudged, "{both}");
     }
 }

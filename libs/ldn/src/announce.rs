@@ -1,4 +1,4 @@
-//! What we say ourselves: that something has changed (LDN-3).
+//! Our own notifications: a change of a Source (LDN-3).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,29 +7,31 @@ use url::Url;
 use crate::Activity;
 use crate::terms::AS_CONTEXT;
 
-/// The announcement of a change, as Activity Streams 2. The same change is the same text, whenever it is sent again.
+/// The announcement of a change, as Activity Streams 2. The same change gives the same text, whenever it is
+/// sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// Its own name, such as `urn:uuid:…`: the same whenever it is sent again.
+    /// Its id, such as `urn:uuid:…`: the same whenever it is sent again.
     pub id: String,
-    /// Who says so, where that has a name.
+    /// The announcing system, if it has a name.
     pub actor: Option<Url>,
-    /// What has changed.
+    /// The changed object.
     pub object: Url,
-    /// For whom it is.
+    /// The recipient.
     pub target: Url,
-    /// How many of its parts were created or changed.
+    /// Number of its parts that were created or changed.
     pub stored: u64,
-    /// How many of its parts were deleted.
+    /// Number of its parts that were deleted.
     pub deleted: u64,
     /// When the change began.
     pub from: Timestamp,
-    /// When it was over; that is when it is said.
+    /// When it ended, which is also the time of the announcement.
     pub until: Timestamp,
 }
 
 impl Announcement {
-    /// As JSON-LD: `Announce` of an `Update`, whose results are two collections of so many things that nobody has to fetch.
+    /// As JSON-LD: `Announce` of an `Update`, whose results are two collections with their sizes. A receiver
+    /// need not fetch them.
     pub fn to_json(&self) -> Value {
         let (stored, deleted) = (self.stored, self.deleted);
         let mut said = json!({
@@ -52,7 +54,7 @@ impl Announcement {
         });
         if let Some(actor) = &self.actor {
             let actor = json!({"id": actor.as_str(), "type": "Service"});
-            // Receivers of COAR Notify look there.
+            // Receivers of COAR Notify read this property.
             said["origin"] = actor.clone();
             said["actor"] = actor;
         }
@@ -91,7 +93,7 @@ mod tests {
         let said = said(Some(url("https://harvester.example.org/")));
         let read = read(&said);
         assert_eq!((read.id.as_ref(), read.activity), (Some(&said.id), Some(Activity::Announce)));
-        // What came of the activity is nothing that it is about.
+        // The result of the activity is no object of it.
         assert_eq!(
             (&read.objects, &read.target),
             (&vec![said.object.clone()], &Some(said.target.to_string()))

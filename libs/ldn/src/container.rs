@@ -1,4 +1,4 @@
-//! An inbox as it is listed, and as it is read (LDN-2, LDN-4).
+//! Listings of an inbox, written and parsed (LDN-2, LDN-4).
 
 use serde_json::{Value, json};
 use url::Url;
@@ -13,14 +13,14 @@ pub struct Listing {
     pub inbox: Url,
     /// The notifications of this page.
     pub contains: Vec<Url>,
-    /// Where there are more.
+    /// The next page.
     pub next: Option<Url>,
-    /// Where it stands what notifications have to be like.
+    /// The document with the constraints on notifications.
     pub constrained_by: Url,
 }
 
 impl Listing {
-    /// As JSON-LD. Whoever reads it needs to fetch no context.
+    /// As JSON-LD. A reader needs to fetch no context.
     pub fn to_json(&self) -> Value {
         let mut said = json!({
             "@context": {
@@ -40,7 +40,7 @@ impl Listing {
     }
 }
 
-/// The notifications that a body of JSON-LD says an inbox to contain, in its order. `base` is the URL that answered.
+/// The notifications of an inbox by a body of JSON-LD, in its order. `base` is the URL that answered.
 pub fn contained(body: &Value, inbox: &Url, base: &Url) -> Vec<Url> {
     let document = Document::of(body);
     let nodes = document.nodes();

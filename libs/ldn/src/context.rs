@@ -1,4 +1,4 @@
-//! From names to IRIs, by the contexts that are built in and by what a document says itself. Nothing is fetched.
+//! Expands names to IRIs, by the built-in contexts and the document's own. Nothing is fetched.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,21 +7,23 @@ use serde_json::Value;
 
 use crate::terms::{AS, COAR_NOTIFY, LDP};
 
-/// The longest IRI that a term stands for, in bytes, and the most terms: a few short definitions could else be made into gigabytes.
+/// The longest IRI of a term, in bytes, and the most terms: a few short definitions could otherwise expand to
+/// gigabytes.
 const LONGEST: usize = 256;
 const MOST_TERMS: usize = 64;
 
-/// What names stand for at some place of a document.
+/// The meaning of names at some place of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Context {
-    /// Terms and prefixes; none for one that was taken away.
+    /// Terms and prefixes; none for one that was removed.
     terms: BTreeMap<String, Option<String>>,
-    /// What a name is put behind that is no term.
+    /// The prefix of names that are no terms.
     vocab: Option<String>,
 }
 
 impl Context {
-    /// That of Activity Streams 2, which also holds where a document names none (AS2 core, 2.1).
+    /// The context of Activity Streams 2, which is also the default of a document without one (AS2 core,
+    /// 2.1).
     pub(crate) fn activity_streams() -> Self {
         let mut context = Self::default();
         context.add_activity_streams();
@@ -44,7 +46,7 @@ impl Context {
                 if let Some(vocab) = defined.get("@vocab") {
                     self.vocab = vocab.as_str().and_then(|vocab| self.iri(vocab));
                 }
-                // A term may be said in words of another that stands behind it.
+                // A term may use another one that is defined after it.
                 let before = self.clone();
                 for term in defined.keys().filter(|term| !term.starts_with('@') && term.len() <= LONGEST) {
                     if self.terms.len() < MOST_TERMS || self.terms.contains_key(term) {
@@ -56,7 +58,7 @@ impl Context {
         }
     }
 
-    /// What a term stands for that is defined here.
+    /// The IRI of a term that is defined here.
     fn defined(&self, defined: &serde_json::Map<String, Value>, term: &str) -> Option<String> {
         let iri_of = |value: &Value| match value {
             Value::String(iri) => Some(iri.clone()),
@@ -86,7 +88,7 @@ impl Context {
         self.define("inbox", &format!("{LDP}inbox"));
     }
 
-    /// A context that is built in. Of others nothing is known, and what they define is left unread.
+    /// Adds a built-in context. Others are unknown, and their terms are ignored.
     fn take_known(&mut self, iri: &str) {
         let iri = iri.trim_end_matches(['#', '/']);
         let iri = iri.strip_prefix("https://").or_else(|| iri.strip_prefix("http://")).unwrap_or(iri);
@@ -108,7 +110,7 @@ impl Context {
         self.terms.insert(term.to_owned(), Some(iri.to_owned()));
     }
 
-    /// The IRI or keyword that a name stands for; the name itself where that is not known.
+    /// The IRI or keyword of a name; the name itself if it is unknown.
     pub(crate) fn expand<'n>(&self, name: &'n str) -> Cow<'n, str> {
         if name.starts_with('@') {
             return name.into();

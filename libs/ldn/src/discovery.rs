@@ -1,4 +1,4 @@
-//! From a resource to its inbox: by `Link` headers, and by a body of JSON-LD (LDN-1).
+//! Finds the inbox of a resource, in `Link` headers and in a body of JSON-LD (LDN-1).
 
 use resourcesync::link_header;
 use serde_json::Value;
@@ -7,19 +7,19 @@ use url::Url;
 use crate::node::{Document, Item};
 use crate::terms::INBOX;
 
-/// Why a resource has no inbox that could be used.
+/// Why a resource has no usable inbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoInbox {
-    /// It tells of none.
+    /// It names none.
     #[error("it tells of no inbox")]
     None,
-    /// It tells of several, and a resource has one (LDN, 3.1).
+    /// It names several, and a resource has one (LDN, 3.1).
     #[error("it tells of several inboxes, {0} and {1}, and a resource has one")]
     Several(String, String),
 }
 
-/// The inbox that the `Link` headers of a resource tell of. `base` is the URL that answered. A link that leads from something else (`anchor`)
-/// says nothing of this resource.
+/// The inbox in the `Link` headers of a resource. `base` is the URL that answered. A link with another
+/// context (`anchor`) does not concern this resource.
 ///
 /// # Errors
 /// [`NoInbox`].
@@ -33,8 +33,8 @@ pub fn inbox_in_links<'h>(headers: impl IntoIterator<Item = &'h str>, base: &Url
     the_one(inboxes.filter_map(|link| base.join(&link.target).ok()))
 }
 
-/// The inbox that a body of JSON-LD tells `target` to have. `base` is the URL that answered; `target` may have a fragment, and is then a part of
-/// what the body describes.
+/// The inbox of `target` by a body of JSON-LD. `base` is the URL that answered; `target` may have a fragment,
+/// and is then a part of what the body describes.
 ///
 /// # Errors
 /// [`NoInbox`].
@@ -45,7 +45,7 @@ pub fn inbox_in_body(body: &Value, target: &Url, base: &Url) -> Result<Url, NoIn
         Some(id) => {
             base.join(id).is_ok_and(|url| url == *target || (target.fragment().is_none() && url == *base))
         }
-        // A single node without a name can only be what was asked for.
+        // A single node without an id can only be the requested resource.
         None => nodes.len() == 1 && target.fragment().is_none(),
     };
     let mut inboxes = Vec::new();

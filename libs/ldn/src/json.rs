@@ -1,4 +1,4 @@
-//! JSON of a stranger, read under limits that hold while it is read.
+//! Parses untrusted JSON, with limits that are enforced during parsing.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -8,49 +8,49 @@ use serde_json::{Map, Number, Value};
 
 use crate::Limits;
 
-/// Why a body is no notification, or no document that could be read.
+/// Why a body is no valid notification or document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It has too many bytes.
+    /// It is too large.
     #[error("it has {bytes} bytes, and {limit} are read")]
     TooLarge {
-        /// How many it has.
+        /// Its length.
         bytes: usize,
-        /// The most that are read.
+        /// The limit.
         limit: usize,
     },
-    /// Arrays and objects lie too deep in each other.
+    /// Arrays and objects are nested too deeply.
     #[error("its arrays and objects lie more than {limit} deep in each other")]
     TooDeep {
-        /// How deep they may.
+        /// The limit.
         limit: usize,
     },
     /// There are too many values.
     #[error("it has more than {limit} values")]
     TooManyMembers {
-        /// The most that are read.
+        /// The limit.
         limit: usize,
     },
-    /// A name stands twice in one object, so that two readers could read two things.
+    /// A name occurs twice in one object, so that two readers could see different values.
     #[error("the name {name:?} stands twice in one object")]
     RepeatedName {
-        /// The name, or the beginning of it.
+        /// The name, perhaps shortened.
         name: String,
     },
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("it is no JSON: {0}")]
     NotJson(String),
-    /// It is JSON, and says nothing: no object with a property.
+    /// It is JSON without content: no object with a property.
     #[error(
         "it is no JSON-LD that says anything: an object with at least one property, or an array of such, is wanted"
     )]
     SaysNothing,
 }
 
-/// Reads JSON.
+/// Parses JSON.
 ///
 /// # Errors
-/// [`Unreadable`]; of several faults the first.
+/// [`Unreadable`]; the first of several errors.
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Unreadable> {
     if bytes.len() > limits.bytes {
         return Err(Unreadable::TooLarge { bytes: bytes.len(), limit: limits.bytes });
@@ -62,11 +62,11 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Unreadable> {
     read.map_err(|error| reading.fault.take().unwrap_or_else(|| Unreadable::NotJson(error.to_string())))
 }
 
-/// What all parts of one reading share.
+/// State that all parts of one parse share.
 struct Reading<'a> {
     limits: &'a Limits,
     left: Cell<usize>,
-    /// What is wrong, in our own words: the parser's errors carry only text.
+    /// The error, as our own type: the parser's errors carry only text.
     fault: RefCell<Option<Unreadable>>,
 }
 
@@ -78,7 +78,7 @@ impl Reading<'_> {
     }
 }
 
-/// Reads a value that lies so deep.
+/// Parses a value at this depth.
 #[derive(Clone, Copy)]
 struct Seed<'a> {
     reading: &'a Reading<'a>,
@@ -86,7 +86,7 @@ struct Seed<'a> {
 }
 
 impl<'a> Seed<'a> {
-    /// The same for what lies within.
+    /// The same, one level deeper.
     fn within<E: serde::de::Error>(self) -> Result<Seed<'a>, E> {
         let limit = self.reading.limits.depth;
         match self.depth < limit {
@@ -206,7 +206,7 @@ mod tests {
         assert!(matches!(parse(b"\"\xff\"", &SMALL), Err(Unreadable::NotJson(_))));
     }
 
-    /// Without a limit of its own this would fill the stack.
+    /// Without a limit this would overflow the stack.
     #[test]
     fn a_million_brackets_are_refused_at_the_limit() {
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };

@@ -1,13 +1,13 @@
-//! How much of a stranger's JSON is read.
+//! Limits of untrusted JSON.
 
-/// How much of a stranger's JSON is read. What goes beyond is refused whole.
+/// Limits of untrusted JSON. A document beyond them is refused as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes. Default: 64 KiB.
     pub bytes: usize,
-    /// How deep arrays and objects may lie in each other, at most 100. Default: 20.
+    /// The deepest nesting of arrays and objects, at most 100. Default: 20.
     pub depth: usize,
-    /// The most values: members of objects, items of arrays, and the whole itself. Default: 2,000.
+    /// The most values: members of objects, items of arrays, and the document itself. Default: 2,000.
     pub members: usize,
 }
 

@@ -1,12 +1,13 @@
-//! Which media types are JSON-LD to an inbox.
+//! Media types that an inbox accepts as JSON-LD.
 
 /// The media type of JSON-LD (LDN-2).
 pub const JSON_LD: &str = "application/ld+json";
 
-/// What an inbox says in `Accept-Post`: JSON-LD first, and the other names under which it comes.
+/// An inbox's `Accept-Post`: JSON-LD first, and its other media types.
 pub const ACCEPT_POST: &str = "application/ld+json, application/activity+json, application/json";
 
-/// Whether a body of this `Content-Type` is read as JSON-LD. Parameters (`profile`, `charset`) change nothing (LDN-2).
+/// Whether a body of this `Content-Type` is parsed as JSON-LD. Parameters (`profile`, `charset`) are ignored
+/// (LDN-2).
 pub fn is_json_ld(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     ACCEPT_POST.split(", ").any(|known| known.eq_ignore_ascii_case(essence))

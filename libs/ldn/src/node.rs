@@ -1,4 +1,4 @@
-//! A document as nodes with properties, in whatever form of JSON-LD it is written.
+//! A document as nodes with properties, for all forms of JSON-LD.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 
-/// The most nodes of a document that are looked at.
+/// The most nodes of a document that are read.
 const MOST_NODES: usize = 256;
 
-/// A document: its topmost nodes, and which of them has which name.
+/// A document: its topmost nodes, and the nodes by id.
 pub(crate) struct Document<'a> {
     nodes: Vec<Node<'a>>,
     by_id: BTreeMap<&'a str, usize>,
 }
 
-/// A node: an object of the document, with what names stand for there.
+/// A node: an object of the document, with its context.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'a> {
     members: &'a Map<String, Value>,
@@ -31,7 +31,7 @@ pub(crate) enum Item<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads a document. One without a context is read as Activity Streams 2.
+    /// Parses a document. One without a context is read as Activity Streams 2.
     pub(crate) fn of(value: &'a Value) -> Self {
         let mut nodes = Vec::new();
         for value in items(value) {
@@ -56,7 +56,7 @@ impl<'a> Document<'a> {
         &self.nodes
     }
 
-    /// The same node with all that is said of it, if it stands elsewhere in the document and here is only its name.
+    /// The same node with all its properties, if this is only a reference to it.
     pub(crate) fn whole(&self, node: &Node<'a>) -> Node<'a> {
         let elsewhere = node.id().filter(|_| node.is_reference()).and_then(|id| self.by_id.get(id));
         elsewhere.map_or_else(|| node.clone(), |at| self.nodes[*at].clone())
@@ -76,7 +76,7 @@ fn gather<'a>(node: Node<'a>, nodes: &mut Vec<Node<'a>>) {
     }
 }
 
-/// The items of an array, of a list or of a set; of anything else itself.
+/// The items of an array, of a list or of a set; otherwise the value itself.
 fn items(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().flat_map(self::items).collect(),
@@ -98,17 +98,17 @@ impl<'a> Node<'a> {
         Self { members, context }
     }
 
-    /// The values of all members whose name stands for `iri`.
+    /// The values of all members whose name expands to `iri`.
     fn raw(&self, iri: &str) -> impl Iterator<Item = &'a Value> {
         self.members.iter().filter(move |(name, _)| self.context.expand(name) == iri).map(|(_, value)| value)
     }
 
-    /// Its name, as it is written.
+    /// Its id, as written.
     pub(crate) fn id(&self) -> Option<&'a str> {
         self.raw("@id").find_map(Value::as_str)
     }
 
-    /// Its types, as IRIs where they are known.
+    /// Its types, as IRIs if they are known.
     pub(crate) fn types(&self) -> Vec<String> {
         let types = self.raw("@type").flat_map(items).filter_map(Value::as_str);
         types.map(|name| self.context.expand(name).into_owned()).collect()
@@ -132,12 +132,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it is only the name of a node.
+    /// Whether it is only a reference to a node.
     fn is_reference(&self) -> bool {
         self.members.keys().all(|name| matches!(&*self.context.expand(name), "@id" | "@context"))
     }
 
-    /// Whether there is anything in it beside its name.
+    /// Whether it has anything beside its id.
     fn says_something(&self) -> bool {
         let says = |name: &String| !matches!(&*self.context.expand(name), "@id" | "@context" | "@graph");
         self.members.iter().any(|(name, value)| says(name) && !value.is_null())
@@ -145,7 +145,7 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// What it names: a node's name, or the text itself.
+    /// The name of a value: a node's id, or the text itself.
     pub(crate) fn name(&self) -> Option<&'a str> {
         match self {
             Self::Node(node) => node.id(),

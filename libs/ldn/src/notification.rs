@@ -1,4 +1,4 @@
-//! What a notification says, as far as it concerns whoever follows Sources.
+//! The content of a notification, as far as it concerns a harvester.
 
 use url::Url;
 
@@ -7,42 +7,43 @@ use crate::json::{Unreadable, parse};
 use crate::node::{Document, Item, Node};
 use crate::terms::AS;
 
-/// The most things that one notification is read to be about.
+/// The most objects of one notification that are read.
 const MOST_OBJECTS: usize = 100;
-/// The most types that are told.
+/// The most types that are returned.
 const MOST_TYPES: usize = 20;
-/// The longest name that is read, in bytes.
+/// The longest id that is read, in bytes.
 const LONGEST_NAME: usize = 2_048;
 
-/// What a notification says has happened.
+/// The activity of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
-    /// Something was created.
+    /// An object was created.
     Create,
-    /// Something was changed.
+    /// An object was changed.
     Update,
-    /// Something was deleted.
+    /// An object was deleted.
     Delete,
-    /// Attention is called to something: a resource, or an activity about one.
+    /// Announces an object: a resource, or an activity about one.
     Announce,
 }
 
-/// A notification. All of it is a stranger's word.
+/// A notification. None of it is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Notification {
-    /// Its own name.
+    /// Its id.
     pub id: Option<String>,
-    /// What has happened, if it is one of the activities that concern a copy; else it is only kept.
+    /// The activity, if it concerns a copy; otherwise the notification is only kept.
     pub activity: Option<Activity>,
-    /// All its types, as IRIs where its contexts are known.
+    /// All its types, as IRIs if its contexts are known.
     pub types: Vec<String>,
-    /// Who did it.
+    /// The actor.
     pub actor: Option<String>,
-    /// Which system says so (COAR Notify).
+    /// The sending system (COAR Notify).
     pub origin: Option<String>,
-    /// Which system it is for (COAR Notify).
+    /// The receiving system (COAR Notify).
     pub target: Option<String>,
-    /// What it is about: the activity's objects, those of an activity that is announced, and what they belong to (`context`).
+    /// Its objects: those of the activity, those of an announced activity, and what they belong to
+    /// (`context`).
     pub objects: Vec<Url>,
 }
 
@@ -67,16 +68,16 @@ impl Activity {
 }
 
 impl Notification {
-    /// Reads a notification.
+    /// Parses a notification.
     ///
     /// # Errors
-    /// When it is not JSON-LD that says anything, or goes beyond the limits.
+    /// When it is not JSON-LD with content, or exceeds the limits.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Unreadable> {
         let value = parse(bytes, limits)?;
         let document = Document::of(&value);
         let nodes = document.nodes();
         let is_activity = |node: &&Node<'_>| Activity::of(&node.types()).is_some();
-        // The activity, of several the one that announces the others; else whatever has a type, or is there at all.
+        // The activity; of several the one that announces the others; else any node with a type, or any node.
         let announces = |node: &&Node<'_>| Activity::of(&node.types()) == Some(Activity::Announce);
         let found = nodes.iter().find(announces).or_else(|| nodes.iter().find(is_activity));
         let found = found.or_else(|| nodes.iter().find(|node| !node.types().is_empty())).or(nodes.first());
@@ -100,20 +101,20 @@ impl Notification {
         })
     }
 
-    /// Whether it tells of a change of something that lies at the origin of this URL, such as the entry of a Source.
+    /// Whether it reports a change at the origin of this URL, such as the entry URL of a Source.
     pub fn is_about(&self, entry: &Url) -> bool {
         let origin = entry.origin();
         self.activity.is_some() && self.objects.iter().any(|object| object.origin() == origin)
     }
 
-    /// From where it says that it comes: the origin, scheme, host and port, of the system that says so, else of the actor.
+    /// Its claimed origin (scheme, host and port): that of the sending system, else of the actor.
     pub fn speaks_from(&self) -> Option<url::Origin> {
         let named = self.origin.as_ref().or(self.actor.as_ref())?;
         Some(Url::parse(named).ok()?.origin()).filter(url::Origin::is_tuple)
     }
 }
 
-/// What an activity is about.
+/// The objects of an activity.
 fn objects<'a>(document: &Document<'a>, activity: &Node<'a>) -> Vec<Url> {
     let mut found = Vec::new();
     let mut take = |item: &Item<'_>| {
@@ -133,7 +134,7 @@ fn objects<'a>(document: &Document<'a>, activity: &Node<'a>) -> Vec<Url> {
             Item::Text(_) => None,
         };
         match inner.filter(|inner| Activity::of(&inner.types()).is_some()) {
-            // The name of an activity is no resource.
+            // The id of an activity is no resource.
             Some(inner) => inner.values(&object).for_each(|item| take(&item)),
             None => take(&item),
         }

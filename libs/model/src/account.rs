@@ -1,4 +1,4 @@
-//! Why something was done to a resource, and what was tried in vain before: what makes a change log a story.
+//! Why something was done to a resource, and which attempts failed before: the history in a change log.
 
 use jiff::Timestamp;
 use resourcesync::Change;
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Failure, ProblemReason};
 
-/// Failed attempts that are kept of one resource and one run, at most: the last ones.
+/// The most failed attempts that are kept of one resource and one run: the last ones.
 const KEPT: usize = 8;
-/// Bytes of an attempt's words that are kept.
+/// Bytes of an attempt's message that are kept.
 const WORDS: usize = 240;
 
-/// How it came to what happened to a resource. Bounded, whatever the Source does.
+/// Why an event of a resource happened. Bounded in size.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Account {
-    /// Why it was planned.
+    /// The reason of its plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
-    /// The change that the document told of; absent in Resource Lists.
+    /// The change that the document stated; absent in Resource Lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
-    /// The moment of which the document spoke.
+    /// The time that the document's entry refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// Attempts of the same run that failed before, the last ones.
+    /// Failed attempts of the same run, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Attempt>,
 }
@@ -32,25 +32,26 @@ pub struct Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// Nothing was held of it.
+    /// No version of it was stored.
     New,
-    /// Another digest was declared than that of what was held.
+    /// The declared digest differs from the stored version's.
     OtherDigest,
-    /// Another length was declared than that of what was held.
+    /// The declared length differs from the stored version's.
     OtherLength,
-    /// Another last modification was declared than before.
+    /// The declared last modification differs from the earlier one.
     OtherLastmod,
-    /// Nothing was declared that could be compared with what was held.
+    /// Nothing was declared that could be compared with the stored version.
     NothingToCompare,
     /// It was a problem before.
     Problem,
-    /// What was held was not to be relied on.
+    /// The stored version was not to be relied on.
     Mend,
     /// The Source says it deleted it.
     Deleted,
-    /// The Source says it deleted it, and nobody could tell whether that was before what was held, so the server was asked.
+    /// The Source says it deleted it, but it was unclear whether that was before the stored version. So the
+    /// server was asked.
     DeletedPerhaps,
-    /// Its Source's lists do not name it any more.
+    /// Its Source's lists omit it now.
     Absent,
 }
 
@@ -59,28 +60,28 @@ pub enum Why {
 pub struct Attempt {
     /// When it was settled.
     pub at: Timestamp,
-    /// Why.
+    /// The reason.
     pub reason: ProblemReason,
-    /// The same in words, cut where they are many.
+    /// The message, shortened if it is long.
     pub message: String,
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What was declared.
+    /// The declared value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What the bytes gave.
+    /// The computed value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computed: Option<String>,
 }
 
 impl Account {
-    /// Of a plan.
+    /// For a plan with this reason.
     pub fn of(why: Why) -> Self {
         Self { why: Some(why), ..Self::default() }
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,59 +1,60 @@
-//! Audits: what is held, compared with what a Source's documents say (RS-32).
+//! Audits: compare the catalog with a Source's documents (RS-32).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an audit counted. Each resource that is wanted counts once; documents and gaps apart.
+/// Counts of an audit. Each resource counts once; documents and gaps are counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditCounts {
-    /// Resources held.
+    /// Resources stored.
     pub held: u64,
-    /// Held as declared: a declared digest is that of what is held, and so is the length.
+    /// Stored and matching: digest and length are as declared.
     pub agreeing: u64,
-    /// Held, listed, and nothing declared contradicts it; but no digest that is declared could be compared.
+    /// Stored and listed without contradiction, but without a declared digest that could be compared.
     pub without_fixity: u64,
-    /// What is known here is of a later moment than the documents speak of: held, or deleted since.
+    /// The catalog is newer than the documents: the resource was stored, or deleted, since.
     pub newer: u64,
-    /// Listed and not held.
+    /// Listed and not stored.
     pub missing: u64,
-    /// Held in an earlier version than the Source tells of.
+    /// Stored in an earlier version than the listed one.
     pub stale: u64,
-    /// Held, and what is held contradicts what is declared of this very version, or its own record.
+    /// Stored, but the stored version contradicts the declaration of this very version, or its own record.
     pub differing: u64,
-    /// Held, and listed no more, or deleted by the Source.
+    /// Stored, but no longer listed, or deleted by the Source.
     pub extra: u64,
-    /// Those of the extra whose absence was noted before: they are kept until a later list confirms it.
+    /// Those of the extra whose absence was recorded before: they are kept until a later list confirms it.
     pub extra_noted: u64,
-    /// Held and not listed, where a list was not read whole, so that this says nothing.
+    /// Stored and not listed, but a list was not read to its end, so that this proves nothing.
     pub unjudged: u64,
-    /// Documents that were not read to their end, and sets of which none tells all resources.
+    /// Documents that were not read to their end, and sets without a complete list.
     pub unread: u64,
-    /// Times of which no Change List tells, between a list and the changes that follow it.
+    /// Intervals that no Change List covers, between a list and the changes that follow it.
     pub gaps: u64,
-    /// Resources that are not as the Source tells, and about which nothing is to be done by the operator's word. They count nowhere else.
+    /// Resources that differ from the Source, but whose problem the operator ignores. They count nowhere
+    /// else.
     pub ignored: u64,
-    /// Differences that were queued to be put right.
+    /// Differences that were queued for repair.
     pub queued: u64,
 }
 
-/// How a resource differs.
+/// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
-    /// Listed and not held.
+    /// Listed and not stored.
     Missing,
-    /// Held in an earlier version.
+    /// Stored in an earlier version.
     Stale,
-    /// Held, and not what is declared of this very version.
+    /// Stored, and not as declared of this very version.
     Differing,
-    /// Held, and not what the Source has any more.
+    /// Stored, and no longer at the Source.
     Extra,
 }
 
 impl AuditCounts {
-    /// Resources that differ.
+    /// The number of resources that differ.
     pub fn differences(&self) -> u64 {
         self.missing + self.stale + self.differing + self.extra
     }
@@ -78,7 +79,7 @@ impl AuditCounts {
         }
     }
 
-    /// How many differ so.
+    /// How many differ in this way.
     pub fn of(&self, kind: DifferenceKind) -> u64 {
         match kind {
             DifferenceKind::Missing => self.missing,

@@ -1,11 +1,11 @@
-//! Where the time comes from, so that tests decide it.
+//! Clocks, so that tests control the time.
 
 use std::fmt::Debug;
 use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time. Every stage asks a clock it was given, never the system.
+/// A clock. Every stage uses the clock it was given, never the system's.
 pub trait Clock: Debug + Send + Sync {
     /// The present instant.
     fn now(&self) -> Timestamp;
@@ -15,7 +15,7 @@ pub trait Clock: Debug + Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// A clock that stands still until it is moved.
+/// A clock that stands still until a test moves it.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 
@@ -26,7 +26,7 @@ impl Clock for SystemClock {
 }
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// A clock that shows `start`.
     pub fn new(start: Timestamp) -> Self {
         Self(Mutex::new(start))
     }

@@ -1,4 +1,4 @@
-//! How counts are said to people.
+//! Counts in texts for people.
 
 /// A count with commas between the thousands.
 pub fn count(n: u64) -> String {
@@ -13,17 +13,17 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// A count with the word for what is counted, or with more of the sentence: `counted(n, "resource is", "resources are")`.
+/// A count with a noun, or with more of the sentence: `counted(n, "resource is", "resources are")`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), plural(n, one, many))
 }
 
-/// The words that go with a count which is said elsewhere.
+/// The singular or plural for a count that is printed elsewhere.
 pub fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
     if n == 1 { one } else { many }
 }
 
-/// A length in bytes, digit by digit: people compare such numbers.
+/// A length in bytes, with all digits, since people compare such numbers.
 pub fn bytes(length: u64) -> String {
     format!("{length} {}", plural(length, "byte", "bytes"))
 }

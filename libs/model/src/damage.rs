@@ -1,35 +1,35 @@
-//! Damage: stored bytes that are not what they were when they were stored.
+//! Damage: stored bytes that differ from those that were stored.
 
 use fixity::Sha256;
 use serde::{Deserialize, Serialize};
 
-/// What was found where a bitstream is stored.
+/// The bytes found at a bitstream's location.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DamageFound {
-    /// Whether there is anything at all under the key.
+    /// Whether the object exists.
     pub is_there: bool,
-    /// How many bytes there are of the bitstream, as far as they can be told apart from what lies beside it.
+    /// The length of the bitstream, as far as it can be told apart from its neighbours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Their digest; none where they cannot be inflated.
+    /// Their digest; none if they cannot be inflated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
 }
 
-/// A bitstream that is not what it was when it was stored.
+/// A damaged bitstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
-    /// The key of the object that it lies in.
+    /// The key of its object.
     pub key: String,
-    /// Where it begins there, in bytes.
+    /// Its offset in the object, in bytes.
     pub offset: u64,
-    /// The length that it had.
+    /// The expected length.
     pub expected_length: u64,
-    /// The digest that it had.
+    /// The expected digest.
     pub expected_sha256: Sha256,
-    /// What is there now.
+    /// The bytes found.
     pub found: DamageFound,
-    /// Where the damaged object was put.
+    /// The key of the damaged object in quarantine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What finding out what a Source offers has given, so that it need not be found out anew in each run.
+//! The result of discovery, stored so that not every run repeats it.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{SetId, Validators};
 
-/// What was found when a Source was last asked what it offers.
+/// The result of the last discovery of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiscoveryRecord {
-    /// The way in that was given.
+    /// The entry URL.
     pub entry: String,
-    /// When the look began.
+    /// When discovery began.
     pub looked_up_at: Timestamp,
-    /// The sets that were found, in their order. What each offers stands in its own record.
+    /// The sets that were found, in order. The capabilities of each are in its own record.
     pub sets: Vec<SetId>,
-    /// Documents that should have been read and were not: as long as there are any, each run looks again.
+    /// Documents that could not be read: while there are any, each run repeats discovery.
     #[serde(default)]
     pub failures: u64,
-    /// The documents on the way, as far as a "not modified" can be trusted to stand for them.
+    /// The documents on the path to the sets, as far as a 304 can be trusted to confirm them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<KnownDocument>,
 }
 
-/// What a document on the way to the sets said.
+/// A document on the path to the sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownDocument {
-    /// The URL that was asked for.
+    /// The requested URL.
     pub url: String,
     /// The URL that answered, after redirects.
     pub answered_by: String,
-    /// What to recognise this version by.
+    /// The validators of this version.
     pub validators: Validators,
-    /// What it says of itself.
+    /// Its top-level metadata.
     pub header: Header,
     /// Its entries; none of a list of resources, of which only the head is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<KnownEntry>,
-    /// Tolerances that reading it needed, counted by name.
+    /// Quirks found in it, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
 }
@@ -47,9 +47,9 @@ pub struct KnownDocument {
 /// An entry of such a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownEntry {
-    /// Where it leads.
+    /// The linked URL.
     pub uri: String,
-    /// What it says is there.
+    /// The declared capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Capability>,
     /// The hubs that push it.

@@ -1,16 +1,17 @@
-//! Texts of Sources, servers and senders, as a person may be shown them.
+//! Texts of Sources, servers and senders, made safe for display.
 
 use std::borrow::Cow;
 
 use resourcesync::steers_display;
 
-/// A text without what would command a display: such characters become U+FFFD. Line ends are among them, so what was one
-/// line stays one. The one cleaner for whatever is printed.
+/// A text without control characters, which could command a terminal: they become U+FFFD. Line ends are among
+/// them, so one line stays one. All printed text goes through here.
 pub fn displayed(text: &str) -> Cow<'_, str> {
     clean(text, |_| false)
 }
 
-/// The same for a text of several lines, whose line ends stay. What stands in a line has to be [`displayed`] before.
+/// The same for a text of several lines, whose line ends stay. Each part of a line has to be [`displayed`]
+/// before.
 pub fn displayed_lines(text: &str) -> Cow<'_, str> {
     clean(text, |character| character == '\n')
 }

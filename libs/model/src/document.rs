@@ -1,4 +1,4 @@
-//! What is known of a Source's documents.
+//! Records of a Source's documents.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RunId, SetId};
 
-/// What a server gave to tell whether something has changed since.
+/// A server's values for conditional requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Validators {
     /// The `ETag` header.
@@ -19,30 +19,30 @@ pub struct Validators {
     pub last_modified: Option<String>,
 }
 
-/// A document of the Source: where it stands in the tree, and how far it is processed.
+/// A document of the Source: its place in the tree, and how far it is processed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentRecord {
     /// The set it belongs to.
     pub set: SetId,
-    /// What it is read as.
+    /// The capability it is read as.
     pub capability: Capability,
-    /// The index that names it, if any.
+    /// The index that lists it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The run that last asked for it.
+    /// The run that last requested it.
     pub run: RunId,
-    /// How far that run has come with it.
+    /// The progress of that run with it.
     pub state: DocumentState,
     /// Its root element; known once it was read (RS-1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Root>,
-    /// Validators of the version that was read whole.
+    /// Validators of the version that was read to its end.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
     /// `at` of its top-level metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// The last instant that `at` can mean: the end of its second, or day.
+    /// The latest instant that `at` can mean: the end of its second, or day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_latest: Option<Timestamp>,
     /// `from` of its top-level metadata.
@@ -51,65 +51,65 @@ pub struct DocumentRecord {
     /// `until`: present when the document is closed (RS-5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// The last instant that `until` can mean: the end of its second, or day.
+    /// The latest instant that `until` can mean: the end of its second, or day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_latest: Option<Timestamp>,
-    /// The earliest change that the version read whole tells of, as far as its entries say when.
+    /// The earliest change in the version that was read to its end, as far as its entries state times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_change: Option<Timestamp>,
-    /// The latest change that the version read whole tells of.
+    /// The latest change in the version that was read to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_change: Option<Timestamp>,
-    /// Changes before this moment fell off the end of the document, maybe unseen: it has no `from`, and the changes that
-    /// it told of before are not in it any more.
+    /// Changes before this time were dropped from the document, maybe unread: it has no `from`, and the
+    /// changes that it listed before are gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen_before: Option<Timestamp>,
-    /// Entries it had when it was last read whole.
+    /// Entries it had when it was last read to its end.
     #[serde(default)]
     pub entries: u64,
     /// Entries among them that could not be read.
     #[serde(default)]
     pub bad: u64,
-    /// Entries among them that lead to other documents, as all those of an index do.
+    /// Entries among them that link to other documents, as all those of an index do.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub documents: u64,
-    /// Entries among them that lead to packages.
+    /// Entries among them that link to packages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packages: u64,
-    /// Entries of the manifests of all these packages, once every one of them is settled.
+    /// Entries of the manifests of all these packages, once all packages are settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpacked: Option<u64>,
-    /// Whether something about it casts doubt on what it does not say: nothing is concluded from absence.
+    /// Whether the document is unreliable, so that nothing is concluded from what it omits.
     #[serde(default)]
     pub doubtful: bool,
-    /// Tolerances that reading it needed, counted by name.
+    /// Quirks found in it, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
 }
 
-/// How far a run has come with a document.
+/// The progress of a run with a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum DocumentState {
     /// To be read.
     Queued,
-    /// Being read: this many entries of the version with these validators are planned.
+    /// Being read: the entries planned so far, and the validators of their version.
     Reading {
         /// Entries planned.
         planned: u64,
         /// The version they belong to.
         version: Validators,
-        /// The changes that they told of.
+        /// The times of the changes that they state.
         #[serde(default)]
         told: Told,
     },
-    /// Read to its end, or unchanged since it last was.
+    /// Read to its end, or unchanged since.
     Done,
-    /// Given up in this run; a problem record says why.
+    /// Failed in this run; a problem record has the reason.
     Failed,
 }
 
-/// The changes that entries tell of, as far as they say when.
+/// The times of the changes that entries state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Told {
     /// The earliest.
@@ -121,17 +121,17 @@ pub struct Told {
 }
 
 impl DocumentRecord {
-    /// Whether its entries lead to other documents: an index, whatever its root element.
+    /// Whether its entries link to other documents: an index, whatever its root element.
     pub fn leads_to_documents(&self) -> bool {
         self.root == Some(Root::SitemapIndex) || self.documents > 0
     }
 
-    /// Whether everything it tells of is known: it was read to its end, and so were the packages it names.
+    /// Whether all of it is known: it was read to its end, and so were the packages that it lists.
     pub fn is_read_whole(&self) -> bool {
         self.state == DocumentState::Done && (self.packages == 0 || self.unpacked.is_some())
     }
 
-    /// Whether it tells of changes: a Change List or a Change Dump.
+    /// Whether it lists changes: a Change List or a Change Dump.
     pub fn tells_changes(&self) -> bool {
         self.capability.tells_changes()
     }
@@ -144,7 +144,7 @@ impl Told {
         self.latest = self.latest.max(Some(time));
     }
 
-    /// Adds what other entries tell of.
+    /// Adds the changes of other entries.
     pub fn merge(&mut self, other: Self) {
         other.oldest.into_iter().chain(other.latest).for_each(|time| self.add(time));
     }
@@ -155,7 +155,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Validators {
-    /// Whether the server gave nothing.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }

@@ -1,19 +1,19 @@
-//! Messages of the fleet that nobody could work on, as they are kept for a person to look at.
+//! Dead letters of the fleet, as they are kept for inspection by an operator.
 
 use serde::{Deserialize, Serialize};
 
 use crate::RunId;
 
-/// What is kept of a message that was given up.
+/// A dead letter, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenUp {
-    /// The run that met it; the next run that ends without it settles it.
+    /// The run that found it; the next run that ends without it resolves it.
     pub run: RunId,
-    /// The queue it lay in.
+    /// Its queue.
     pub queue: String,
-    /// Why it was given up.
+    /// The reason.
     pub why: String,
-    /// How often it was handed out.
+    /// How often it was delivered.
     pub attempts: u32,
     /// The length of its payload, in bytes.
     pub length: u64,
@@ -21,7 +21,7 @@ pub struct GivenUp {
     pub payload: KeptPayload,
 }
 
-/// The beginning of a payload, as readable as it can be.
+/// The beginning of a payload, readable if possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeptPayload {
@@ -39,7 +39,7 @@ impl KeptPayload {
         }
     }
 
-    /// The same, cut to at most so many bytes of text; what is left can still be read.
+    /// The same, cut to at most this many bytes of text; the rest stays valid text or base64.
     #[must_use]
     pub fn cut_to(self, bytes: usize) -> Self {
         match self {
@@ -47,7 +47,7 @@ impl KeptPayload {
                 text.truncate(text.floor_char_boundary(bytes));
                 Self::Text(text)
             }
-            // Base64 is read four letters at a time.
+            // Base64 is decoded four letters at a time.
             Self::Base64(mut text) => {
                 text.truncate(bytes / 4 * 4);
                 Self::Base64(text)

@@ -1,27 +1,28 @@
-//! The site that a Source is entered at, and whether resources are of it.
+//! The site of a Source's entry URL, and whether resources belong to it.
 
 use url::Url;
 
 use crate::same_site_hosts;
 
-/// The site of a Source's entry. What a Source lists of other sites is foreign to it: only they can vouch for that.
+/// The site of a Source's entry. Listed resources of other sites are foreign: only those sites can vouch for
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeSite(String);
 
 impl HomeSite {
-    /// The site of a Source that is entered at `entry`.
+    /// The site of a Source with this entry URL.
     pub fn of(entry: &Url) -> Self {
         Self(entry.host_str().unwrap_or_default().to_owned())
     }
 
-    /// The same of an entry that was kept as a text. What is no URL is no site's.
+    /// The same for an entry URL in text form. A text that is no URL has no site.
     pub fn of_text(entry: &str) -> Self {
         Url::parse(entry).map_or_else(|_| Self(String::new()), |entry| Self::of(&entry))
     }
 
-    /// Whether a URI is one of another site. What is no URL names none.
+    /// Whether a URI belongs to another site. A text that is no URL belongs to none.
     pub fn is_foreign(&self, uri: &str) -> bool {
-        // Nearly all are of the very host, which is seen much quicker than a URL is parsed.
+        // Nearly all are of the very host, which is checked much faster than a URL is parsed.
         if usual_host(uri) == Some(self.0.as_str()) {
             return false;
         }
@@ -30,7 +31,7 @@ impl HomeSite {
     }
 }
 
-/// The host of a URI that has no name or password, as it is written.
+/// The host of a URI without user and password, as written.
 fn usual_host(uri: &str) -> Option<&str> {
     let rest = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))?;
     let end = rest.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\' | b'@'));

@@ -1,4 +1,4 @@
-//! Names that must not be mixed up.
+//! Identifiers, each of a type of its own, so that they cannot be mixed up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::text;
 
-/// Why a text is not an identifier.
+/// Why a text is no identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}: {why}")]
 pub struct IdError {
@@ -20,16 +20,17 @@ pub struct IdError {
     why: &'static str,
 }
 
-/// A Source, as Thresher names it: part of keys and of message subjects.
+/// The id of a Source: part of keys and of message subjects.
 ///
-/// At most 80 characters of `a-z`, `0-9` and `-`; derived from the URL the operator gave. A clone shares the text.
+/// At most 80 characters of `a-z`, `0-9` and `-`; derived from the entry URL. A clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SourceId(Arc<str>);
 
 text::serialize!(SourceId);
 
-/// A set of resources of a Source: the URI of its Capability List, or of the bare document that stands for one. A clone shares the text.
+/// A set of resources of a Source: the URI of its Capability List, or of the document that stands for it. A
+/// clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SetId(Arc<str>);
@@ -47,12 +48,12 @@ macro_rules! ulid_id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// A new one, never given before.
+            /// A new, unique one.
             pub fn fresh() -> Self {
                 Self(Ulid::new())
             }
 
-            /// When it was given, by the clock of whoever gave it, to the millisecond.
+            /// When it was issued, by the clock of the issuer, in milliseconds.
             pub fn given_at(&self) -> Timestamp {
                 let millis = i64::try_from(self.0.timestamp_ms()).ok();
                 millis.and_then(|millis| Timestamp::from_millisecond(millis).ok()).unwrap_or(Timestamp::MAX)
@@ -80,7 +81,7 @@ macro_rules! ulid_id {
 }
 
 ulid_id!(
-    /// One run: from the operator's word (or the schedule's) until no pending record is left.
+    /// One run: from the operator's request (or the schedule's) until no pending record is left.
     RunId, "run id"
 );
 ulid_id!(
@@ -88,23 +89,23 @@ ulid_id!(
     JobId, "job id"
 );
 ulid_id!(
-    /// One pack. Each delivery of a job names a new one, so nothing is ever overwritten.
+    /// One pack. Each delivery of a job uses a new one, so nothing is ever overwritten.
     PackId, "pack id"
 );
 ulid_id!(
-    /// One upload of a dump's package, or the index that was made of one. A package that is received anew, perhaps in another
-    /// version, gets a new one, so nothing is ever overwritten.
+    /// One upload of a dump's package, or the index of one. A package that is received again, perhaps in
+    /// another version, gets a new one, so nothing is ever overwritten.
     PackageId, "package id"
 );
 ulid_id!(
-    /// One damaged object that was set aside.
+    /// One damaged object in quarantine.
     DamageId, "damage id"
 );
 
 impl SourceId {
     const LONGEST: usize = 80;
 
-    /// The id of the Source that is entered at `url`: its host and a digest of the whole URL.
+    /// The id of the Source with this entry URL: its host and a digest of the whole URL.
     pub fn of_entry(url: &Url) -> Self {
         let host = url.host_str().unwrap_or("local").to_ascii_lowercase();
         let slug: String =
@@ -155,7 +156,7 @@ impl fmt::Display for SourceId {
 }
 
 impl SetId {
-    /// The set that `uri` stands for.
+    /// The set of this URI.
     pub fn new(uri: impl Into<Arc<str>>) -> Self {
         Self(uri.into())
     }

@@ -1,4 +1,4 @@
-//! Jobs: what services ask of each other.
+//! Jobs: messages with work for other services.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::{
 /// Resources of one origin, to be fetched one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchJob {
-    /// Its name.
+    /// The id of the job.
     pub id: JobId,
     /// The Source they belong to.
     pub source: SourceId,
-    /// The run that asks.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin.
     pub lane: Lane,
-    /// How the Source is asked.
+    /// The Source's request settings.
     #[serde(default, skip_serializing_if = "Terms::is_empty")]
     pub terms: Terms,
-    /// What to fetch, in this order.
+    /// The resources, in this order.
     pub items: Vec<FetchItem>,
 }
 
@@ -34,33 +34,34 @@ pub struct FetchJob {
 pub struct FetchItem {
     /// The resource.
     pub uri: ResourceUri,
-    /// The plan it belongs to.
+    /// The number of its plan.
     pub seq: Seq,
-    /// What was declared; its algorithms are computed while the bytes pass.
+    /// What was declared; its digest algorithms are computed as the bytes pass.
     #[serde(default)]
     pub declaration: Declaration,
-    /// The last moment of which the listing speaks ([`Listing::latest`](crate::Listing::latest)).
+    /// The latest time that the listing refers to ([`Listing::latest`](crate::Listing::latest)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_until: Option<Timestamp>,
-    /// What the server gave with the version that is held, where nothing declared decides.
+    /// The validators of the stored version, for a declaration that decides nothing.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub held: Validators,
-    /// What the store has of these bytes is not to be relied on: what comes is written even where an object of this name lies already.
+    /// The stored bytes are not to be relied on: the received ones are written even where an object of this
+    /// name exists.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
-    /// The media type of the version that is held, where nothing declared decides.
+    /// The media type of the stored version, for a declaration that decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_type: Option<String>,
 }
 
-/// Fetched resources, to be judged.
+/// Fetched resources, to be verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyJob {
-    /// The name of the job they were fetched by.
+    /// The id of the fetch job.
     pub id: JobId,
     /// The Source they belong to.
     pub source: SourceId,
-    /// The run that asks.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin they come from.
     pub lane: Lane,
@@ -72,67 +73,68 @@ pub struct VerifyJob {
     pub elapsed_ms: u64,
 }
 
-/// What became of one item of a fetch job.
+/// The result of one item of a fetch job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetched {
     /// The resource.
     pub uri: ResourceUri,
-    /// The plan it belongs to.
+    /// The number of its plan.
     pub seq: Seq,
     /// What was declared.
     #[serde(default)]
     pub declaration: Declaration,
-    /// The last moment of which the listing speaks ([`Listing::latest`](crate::Listing::latest)).
+    /// The latest time that the listing refers to ([`Listing::latest`](crate::Listing::latest)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_until: Option<Timestamp>,
-    /// What came of it.
+    /// The result.
     pub result: FetchedResult,
 }
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "a failure is rare, and only a few strings larger")]
 pub enum FetchedResult {
-    /// Received whole and stored; not judged yet.
+    /// Received completely and stored; not verified yet.
     Stored(Arc<StoredBitstream>),
-    /// Received in an earlier run and kept as a candidate; nobody looked at its bytes since.
+    /// Received in an earlier run and kept as a candidate; its bytes were not read since.
     Kept(Arc<StoredBitstream>),
-    /// The server says that the held version is the current one.
+    /// The server says that the stored version is the current one.
     NotModified,
-    /// Not reached before the job's time was over.
+    /// Not fetched within the job's time.
     Deferred,
     /// Not received.
     Failed(Failure),
 }
 
-/// A stored bitstream that nobody judged yet.
+/// A stored bitstream that is not verified yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBitstream {
-    /// Where it lies.
+    /// Its location.
     pub location: Location,
     /// Length and digests, computed as the bytes passed.
     pub computed: Computed,
     /// The media type the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The Content-Encoding of the bytes as they are stored, in lower case; absent where they are not encoded.
+    /// The Content-Encoding of the stored bytes, in lower case; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// The server's validators.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
-    /// When the bytes were last modified, as far as the server's `Last-Modified` can be believed (RFC 9110, 8.8.2).
+    /// When the bytes were last modified, as far as the server's `Last-Modified` is credible (RFC 9110,
+    /// 8.8.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Timestamp>,
-    /// The URL the bytes came from, where redirects led elsewhere.
+    /// The URL of the bytes, if redirects led elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
 }
 
 impl StoredBitstream {
-    /// Whether these bytes are certainly of a later version than the one a listing speaks of, whose last moment is given. Where
-    /// either side gives no time, nothing is certain.
+    /// Whether these bytes are certainly newer than the listed version, whose latest time is given. Without a
+    /// time on either side, nothing is certain.
     pub fn is_newer_than(&self, listed_until: Option<Timestamp>) -> bool {
         self.modified.zip(listed_until).is_some_and(|(modified, listed)| modified > listed)
     }

@@ -1,4 +1,4 @@
-//! Lanes: one per origin, since politeness is owed to an origin.
+//! Lanes: one per origin, since request limits apply to an origin.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use url::Url;
 use crate::text;
 use crate::uri::is_usual;
 
-/// Why something is not a lane.
+/// Why a URL or text has no lane.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no origin of the form scheme://host:port")]
 pub struct LaneError(String);
@@ -25,7 +25,7 @@ impl Lane {
     /// The lane of a URL.
     ///
     /// # Errors
-    /// When the URL has no host, so that no server could be asked.
+    /// When the URL has no host, so that no server can be reached.
     pub fn of(url: &Url) -> Result<Self, LaneError> {
         match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => Ok(Self::at(url.scheme(), host, port)),
@@ -33,7 +33,7 @@ impl Lane {
         }
     }
 
-    /// The lane of a URI of the usual kind, of whose origin no parser would make anything else; none of any other.
+    /// The lane of a URI of the usual kind, which every parser reads in the same way; none for any other.
     pub(crate) fn of_usual(uri: &str) -> Option<Self> {
         let (scheme, rest) = uri.split_once("://").filter(|_| is_usual(uri))?;
         let authority = rest.split(['/', '?', '#']).next()?;
@@ -45,7 +45,7 @@ impl Lane {
         Some(Self::at(scheme, host, port))
     }
 
-    /// Asked for with each plan and each request: its room is made once.
+    /// Called for each plan and each request, so it allocates only once.
     fn at(scheme: &str, host: &str, port: u16) -> Self {
         let mut lane = String::with_capacity(scheme.len() + host.len() + "://:65535".len());
         write!(lane, "{scheme}://{host}:{port}").expect("a text takes what is written");
@@ -57,7 +57,7 @@ impl Lane {
         &self.0
     }
 
-    /// The host, written as a parsed URL has it.
+    /// The host, as in a parsed URL.
     pub fn host(&self) -> &str {
         let authority = self.0.split_once("://").map_or(self.0.as_str(), |(_, authority)| authority);
         authority.rsplit_once(':').map_or(authority, |(host, _port)| host)
@@ -77,7 +77,7 @@ impl Lane {
         token
     }
 
-    /// The lane of a [`token`](Self::token); none where it is the token of no lane.
+    /// The lane of a [`token`](Self::token); none for any other text.
     pub fn from_token(token: &str) -> Option<Self> {
         let mut text = Vec::with_capacity(token.len());
         let mut bytes = token.bytes();
@@ -108,7 +108,8 @@ impl TryFrom<String> for Lane {
     }
 }
 
-/// Whether a text is an origin as lanes are written, with its port: no parser would make anything else of it. Each record has one.
+/// Whether a text is a normalized origin with its port, which every parser reads in the same way. Each record
+/// has one.
 fn is_written_out(text: &str) -> bool {
     let Some((_, authority)) = text.split_once("://") else { return false };
     let Some((_, port)) = authority.split_once(':') else { return false };

@@ -1,4 +1,4 @@
-//! Where a bitstream lies.
+//! Locations of bitstreams.
 
 use fixity::Sha256;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PackId, PackageId, SourceId};
 
-/// Where a verified bitstream lies in the store. What lies there never changes.
+/// The location of a verified bitstream in the store. Its bytes never change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", try_from = "Read")]
 pub enum Location {
@@ -21,20 +21,21 @@ pub enum Location {
         source: SourceId,
         /// The pack.
         pack: PackId,
-        /// Where the member's stored bytes begin, in bytes from the start of the pack.
+        /// Offset of the member's stored bytes, from the start of the pack.
         offset: u64,
         /// How many bytes are stored.
         stored_length: u64,
         /// How they are stored.
         method: Method,
     },
-    /// A member of a dump's package, adopted where it lies (`packages/<source>/<package>`).
+    /// A member of a dump's package, used in place (`packages/<source>/<package>`).
     Package {
         /// The Source whose package it is.
         source: SourceId,
         /// The package.
         package: PackageId,
-        /// Where the member's stored bytes begin, in bytes from the start of the package. 0 in the location of a whole package.
+        /// Offset of the member's stored bytes, from the start of the package. 0 in the location of a whole
+        /// package.
         offset: u64,
         /// How many bytes are stored.
         stored_length: u64,
@@ -43,28 +44,28 @@ pub enum Location {
     },
 }
 
-/// The part of an archive that a member's stored bytes take.
+/// The range of a member's stored bytes in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Where they begin, in bytes from the start of the archive.
+    /// Their offset from the start of the archive.
     pub offset: u64,
-    /// How many they are.
+    /// Their number.
     pub stored_length: u64,
     /// How they are stored.
     pub method: Method,
 }
 
-/// A pack that was mostly dead: what was alive in it lies in others now.
+/// A compacted pack: its live bitstreams were moved to other packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewrittenPack {
     /// The pack.
     pub pack: PackId,
-    /// When the records began to point elsewhere.
+    /// When the records began to point to the other packs.
     pub at: Timestamp,
 }
 
 impl Location {
-    /// The part of its object that a bitstream takes; none for one that has an object of its own.
+    /// The range of a bitstream in its object; none for one with an object of its own.
     pub fn span(&self) -> Option<Span> {
         match *self {
             Self::Object { .. } => None,
@@ -80,14 +81,14 @@ impl Location {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// As they are.
+    /// Uncompressed.
     Stored,
-    /// By deflate (RFC 1951), without any frame around it.
+    /// Deflate (RFC 1951), without any frame around it.
     Deflated,
 }
 
-/// A location as it is read. Serde's own way to read an enum whose kind stands among its fields sets everything aside first and then reads it
-/// again, and each resource has a location.
+/// The decoded form of a location. Serde's own decoder of such an enum would first buffer all fields and then
+/// decode them again, and each resource has a location.
 #[derive(Deserialize)]
 struct Read {
     kind: Kind,

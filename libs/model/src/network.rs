@@ -1,4 +1,4 @@
-//! Networks: addresses that an operator allows Sources to lead to.
+//! Networks: addresses that an operator allows for a Source.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ pub struct Network(IpNet);
 pub struct NetworkError(String);
 
 impl Network {
-    /// Whether an address is one of it. An IPv4 address written as IPv6 counts as that IPv4 address.
+    /// Whether an address belongs to it. An IPv4 address written as IPv6 counts as that IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }

@@ -1,4 +1,4 @@
-//! What a hub delivered: kept as it came, for the owner of the Source to read.
+//! Change Notifications as delivered by a hub, stored for the owner of the Source.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::wire::Message;
 use crate::{SetId, SourceId};
 
-/// A Change Notification as it was delivered. Its signature was right; nobody has read it yet.
+/// A Change Notification as delivered. Its signature is valid; its content is not parsed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The Source that it is about.
+    /// The Source that it concerns.
     pub source: SourceId,
-    /// The set whose channel it came by.
+    /// The set of its topic.
     pub set: SetId,
-    /// The channel.
+    /// The topic.
     pub topic: String,
     /// The name of the subscription.
     pub subscription: String,
-    /// When it came.
+    /// When it was received.
     pub received_at: Timestamp,
     /// The payload, to the byte; at most [`MOST_BYTES`](Self::MOST_BYTES).
     #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
@@ -25,7 +25,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The longest payload that a message has room for, in bytes.
+    /// The longest payload that fits into a message, in bytes.
     pub const MOST_BYTES: usize = 750 * 1024;
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes: what the pipeline says of each resource at its end.
+//! Outcomes: the pipeline's result for each resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::{
     StoredBitstream, size,
 };
 
-/// What came of one job's resources.
+/// The outcomes of one job's resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
-    /// The name of the job.
+    /// The id of the job.
     pub id: JobId,
     /// The Source they belong to.
     pub source: SourceId,
-    /// The run that asked.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin they come from.
     pub lane: Lane,
@@ -31,95 +31,98 @@ pub struct Outcomes {
     pub elapsed_ms: u64,
 }
 
-/// What came of one resource.
+/// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The resource.
     pub uri: ResourceUri,
-    /// The plan it belongs to.
+    /// The number of its plan.
     pub seq: Seq,
-    /// The end of it.
+    /// The result.
     pub result: OutcomeResult,
 }
 
-/// The end of one resource's way.
+/// The result of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "a failure is rare, and only a few strings larger")]
 pub enum OutcomeResult {
-    /// Stored, judged, and fit to be served.
+    /// Stored, verified, and fit to be served.
     Verified {
         /// The bitstream.
         stored: Arc<StoredBitstream>,
-        /// How much was proved.
+        /// How far it was verified.
         assurance: Assurance,
     },
-    /// What is held is what the Source has.
+    /// The stored version is the Source's current one.
     NotModified,
-    /// Not tried.
+    /// Not attempted.
     Deferred,
-    /// Not fetched, or not what was declared.
+    /// Not fetched, or not as declared.
     Failed(Failure),
 }
 
-/// A failure, and the one question it answers: try again, or not?
+/// A failure, and whether to retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The class of the failure.
     pub reason: ProblemReason,
-    /// What happened, in words a person understands.
+    /// What happened, in words for an operator.
     pub message: String,
-    /// Whether another attempt makes sense.
+    /// Whether to retry.
     pub disposition: Disposition,
-    /// What was seen.
+    /// The evidence.
     #[serde(default)]
     pub evidence: Evidence,
 }
 
-/// Whether another attempt makes sense.
+/// Whether to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disposition {
-    /// Try again; not before this time has passed, where the server asked for it.
+    /// Retry, but not before the time that the server requested, if any.
     Retry {
-        /// The wait the server asked for.
+        /// The wait that the server requested.
         after: Option<SignedDuration>,
     },
-    /// Another attempt would end the same way.
+    /// A retry would end the same way.
     Refuse,
 }
 
-/// What was seen when something failed.
+/// Evidence of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// The URL that answered, after redirects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
-    /// The URLs that sent the request on to it, in order.
+    /// The URLs that redirected to it, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redirects: Vec<String>,
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Headers of the answer that matter, by their names in small letters: Content-Type, Content-Length, ETag, Last-Modified and Retry-After.
+    /// Response headers that matter, by their lower-case names: Content-Type, Content-Length, ETag,
+    /// Last-Modified and Retry-After.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The `User-Agent` that was sent, where a bot defence answered: its operator needs it to let the harvester in.
+    /// The `User-Agent` that was sent, if a bot defence answered: its operator needs it to admit the
+    /// harvester.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// What the Source declared.
+    /// The declared value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What the bytes gave.
+    /// The computed value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computed: Option<String>,
-    /// What was received instead: a later version than the one listed. Kept, and not served until a list declares it.
+    /// The candidate that was received instead: a later version than the listed one. Kept, and not served
+    /// until a list declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
-    /// What was found where the bytes are stored, when they were read again.
+    /// What a later read found at the location of the bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<Box<Damage>>,
-    /// The message that nobody could work on, where the problem is one of it.
+    /// The dead letter, when the problem is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<Box<GivenUp>>,
 }

@@ -1,4 +1,4 @@
-//! Packages: the parts of a dump, from the entry that names one to the bitstreams that are adopted from it.
+//! Packages of dumps, from their entry to the bitstreams inside them.
 
 use std::collections::BTreeMap;
 
@@ -13,49 +13,51 @@ use crate::{
     SourceId, StoredBitstream, Terms, Validators,
 };
 
-/// A package that a dump names (RS-33). Keyed by its URI.
+/// A package that a dump lists (RS-33). Keyed by its URI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageRecord {
-    /// The plan's number: what comes of an earlier plan does not settle this one. It also names the upload of the package, so that
-    /// whoever goes on with a broken one finds how far it came.
+    /// The plan's number: an outcome of an earlier plan does not settle this one. It also names the upload of
+    /// the package, so that another worker can resume an interrupted upload.
     pub seq: Seq,
-    /// The run that last asked for it.
+    /// The run that last requested it.
     pub run: RunId,
-    /// The dump that names it.
+    /// The dump that lists it.
     pub document: String,
     /// The set it belongs to.
     pub set: SetId,
-    /// What the dump is read as: a Resource Dump or a Change Dump.
+    /// The capability of the dump: a Resource Dump or a Change Dump.
     pub capability: Capability,
     /// What the dump declares of the package itself.
     #[serde(default)]
     pub declaration: Declaration,
-    /// What the dump says of the package beside that: its `at`, `completed`, `from` and `until`.
+    /// The dump's metadata of the package: its `at`, `completed`, `from` and `until`.
     #[serde(default)]
     pub metadata: Metadata,
-    /// Its place among the packages of its dump, from 0.
+    /// Its index among the packages of its dump, from 0.
     pub position: u64,
-    /// How many entries of its dump name it: more than one is a mistake of the Source.
+    /// How many entries of its dump list it: more than one is a mistake of the Source.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub named: u64,
-    /// Where a copy of its manifest is, if the dump says (`rel="contents"`).
+    /// The URL of a copy of its manifest, if the dump states one (`rel="contents"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<String>,
-    /// How far it has come.
+    /// Its progress.
     pub state: PackageState,
     /// The version whose slices are all settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<SettledPackage>,
-    /// Attempts made in this run, since something came of one.
+    /// Attempts in this run, since the last one that made progress.
     #[serde(default)]
     pub attempts: u32,
-    /// Not to be tried before.
+    /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
-    /// The job that was sent to open it, until it has ended: whoever owns the Source next waits for what it says.
+    /// The job that was sent to open it, until the job has ended. The next owner of the Source waits for its
+    /// outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// Whether a run gave it up while it was received, and what had come by then is kept under its `seq`, for the next run to go on with.
+    /// Whether a run gave it up while it was being received. The bytes that came are kept under its `seq`, so
+    /// that the next run can resume.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
@@ -68,7 +70,7 @@ fn is_once(times: &u64) -> bool {
     *times == 1
 }
 
-/// How far a package has come.
+/// The progress of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 #[expect(
@@ -78,62 +80,63 @@ fn is_once(times: &u64) -> bool {
 pub enum PackageState {
     /// To be fetched.
     Wanted,
-    /// Received whole; not opened yet.
+    /// Received completely; not opened yet.
     Stored {
-        /// Where it lies.
+        /// Its location.
         stored: StoredBitstream,
     },
-    /// Its manifest was read; its slices are being worked.
+    /// Its manifest was read; its slices are being unpacked.
     Opened {
-        /// Where it lies.
+        /// Its location.
         stored: StoredBitstream,
-        /// What was found in it.
+        /// Its contents.
         contents: Contents,
         /// Slices that are settled.
         done: SliceSet,
     },
-    /// Every slice is settled, or nothing in it was wanted.
+    /// Every slice is settled, or nothing in it was needed.
     Done,
-    /// Given up in this run; a problem record says why.
+    /// Failed in this run; a problem record has the reason.
     Failed,
 }
 
-/// A version of a package that needs no other look.
+/// A version of a package that is completely settled.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SettledPackage {
-    /// What its dump declared of it.
+    /// What its dump declared.
     #[serde(default)]
     pub declaration: Declaration,
-    /// What the server gave with it.
+    /// The server's validators.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
     /// Its digest, when it was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
-    /// Where it lies as a whole, when it was received. What nothing points into is collected all the same.
+    /// Its location as a whole, when it was received. gc removes it all the same if nothing points into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
     /// Entries of its manifest.
     pub entries: u64,
 }
 
-/// What an opened package holds.
+/// The contents of an opened package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// What its manifest says of itself.
+    /// The manifest's own metadata.
     pub manifest: ManifestHeader,
-    /// Entries of the manifest, those that cannot be read and those that a later one of the same resource overtakes included.
+    /// Entries of the manifest, including unreadable and superseded ones.
     pub entries: u64,
-    /// Entries among them that a later one of the same resource overtakes: only the last version is unpacked.
+    /// Superseded entries: a later one of the same resource exists, and only the last version is unpacked.
     #[serde(default)]
     pub overtaken: u64,
-    /// How many slices there are.
+    /// The number of slices.
     pub slices: u32,
-    /// The index of the slices, where they are worked one by one. None for a package that can only be read from its beginning: its
-    /// slices are worked by the job that opens it.
+    /// The index of the slices, if they are unpacked one by one. None for a package that can only be read
+    /// from its start: the job that opens it also unpacks its slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<PackageId>,
-    /// Members that no entry of the manifest names. Where a package is read from its beginning, its last slice tells of them.
+    /// Members without an entry in the manifest. For a package that is read from its start, the outcome of
+    /// its last slice has them.
     #[serde(default)]
     pub unlisted: u64,
     /// The names of the first few of them.
@@ -141,30 +144,30 @@ pub struct Contents {
     pub unlisted_names: Vec<String>,
 }
 
-/// What a manifest says of itself (RS-33).
+/// The metadata of a manifest (RS-33).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ManifestHeader {
-    /// What it says it is.
+    /// Its capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Capability>,
     /// When the snapshot began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Datetime>,
-    /// When it was finished.
+    /// When the snapshot was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<Datetime>,
-    /// Where the interval of its changes begins.
+    /// The start of the interval of its changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Datetime>,
-    /// Where that interval ends.
+    /// The end of that interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Datetime>,
-    /// Tolerances that reading it needed, counted by name.
+    /// Quirks found in it, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
 }
 
-/// Numbers of slices, kept as runs `[first, end)` in their order.
+/// A set of slice numbers, stored as runs `[first, end)` in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SliceSet(Vec<(u32, u32)>);
@@ -172,43 +175,43 @@ pub struct SliceSet(Vec<(u32, u32)>);
 /// A package of a dump, to be fetched into the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageJob {
-    /// Its name.
+    /// The id of the job.
     pub id: JobId,
     /// The Source it belongs to.
     pub source: SourceId,
-    /// The run that asks.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin.
     pub lane: Lane,
-    /// How the Source is asked.
+    /// The Source's request settings.
     #[serde(default, skip_serializing_if = "Terms::is_empty")]
     pub terms: Terms,
     /// The package's URI.
     pub uri: ResourceUri,
-    /// The plan it belongs to, and the name of its upload.
+    /// The number of its plan, and the name of its upload.
     pub seq: Seq,
-    /// What was declared of it; its algorithms are computed while the bytes pass.
+    /// What was declared; its digest algorithms are computed as the bytes pass.
     #[serde(default)]
     pub declaration: Declaration,
-    /// What the server gave with the version that is known already.
+    /// The validators of the version that is already known.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub held: Validators,
 }
 
-/// What came of a job about a package; its Source's owner settles it.
+/// The outcome of a job for a package; the Source's owner settles it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageOutcome {
-    /// The name of the job.
+    /// The id of the job.
     pub id: JobId,
     /// The Source it belongs to.
     pub source: SourceId,
-    /// The run that asked.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin.
     pub lane: Lane,
     /// The package's URI.
     pub uri: ResourceUri,
-    /// The plan it belongs to.
+    /// The number of its plan.
     pub seq: Seq,
     /// Requests made for it.
     #[serde(default)]
@@ -216,49 +219,51 @@ pub struct PackageOutcome {
     /// Time taken, in milliseconds.
     #[serde(default)]
     pub elapsed_ms: u64,
-    /// What came of it.
+    /// The result.
     pub result: PackageResult,
 }
 
-/// What came of a job about a package.
+/// The result of a job for a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageResult {
-    /// Received whole and stored; not judged yet.
+    /// Received completely and stored; not verified yet.
     Stored(StoredBitstream),
     /// The server says that the known version is the current one.
     NotModified,
-    /// Not received to its end in the job's time. What came is kept, and the next job goes on behind it.
+    /// Not received completely within the job's time. The received bytes are kept, and the next job resumes
+    /// behind them.
     Deferred {
         /// Bytes that are kept.
         received: u64,
     },
-    /// Judged, and its manifest read.
+    /// Verified, and its manifest read.
     Opened(Contents),
-    /// What the entries of one slice came to.
+    /// The outcomes of the entries of one slice.
     Slice {
-        /// Which slice.
+        /// The number of the slice.
         number: u32,
         /// One for each of its entries.
         items: Vec<MemberOutcome>,
-        /// Members that no entry of the manifest names, told with the last slice of a package that is read from its beginning.
+        /// Members without an entry in the manifest, reported with the last slice of a package that is read
+        /// from its start.
         #[serde(default, skip_serializing_if = "is_zero")]
         unlisted: u64,
         /// The names of the first few of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unlisted_names: Vec<String>,
     },
-    /// Somebody else had begun to unpack it from its beginning, and did not come to the end. What was said of it so far stands; a
-    /// job that begins behind what is settled by then does the rest.
+    /// Another worker unpacked it from the start, and did not reach the end. The outcomes reported so far
+    /// stay valid; a job that starts behind the settled ones does the rest.
     Interrupted {
-        /// Slices at the beginning that were settled when the job was sent.
+        /// Slices at the start that were settled when the job was sent.
         settled: u32,
     },
-    /// Not received, not what was declared, or not to be read.
+    /// Not received, not as declared, or unreadable.
     Failed(Failure),
 }
 
-/// An entry of a manifest, as it is read from it. What it asks for is decided by the owner of the Source.
+/// An entry of a manifest, as parsed. The owner of the Source decides about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestEntry {
     /// The resource's URI, as written.
@@ -275,31 +280,31 @@ pub struct ManifestEntry {
     pub column: u64,
 }
 
-/// What one entry of a manifest came to.
+/// The outcome of one entry of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberOutcome {
     /// The entry.
     pub entry: ManifestEntry,
-    /// What its member came to.
+    /// The result for its member.
     pub result: MemberResult,
 }
 
-/// What the member that an entry names came to.
+/// The result for the member that an entry names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberResult {
-    /// Judged against what the entry declares, and fit to be served.
+    /// Verified against the entry's declaration, and fit to be served.
     Verified {
         /// The bitstream, in the package or in a pack.
         stored: StoredBitstream,
-        /// How much was proved.
+        /// How far it was verified.
         assurance: Assurance,
     },
-    /// The entry names no member, as that of a deletion does.
+    /// The entry names no member, like that of a deletion.
     NoMember,
-    /// The member is not there, not what was declared, or not to be read.
+    /// The member is missing, not as declared, or unreadable.
     Failed(Failure),
-    /// The entry itself cannot be read: in words, why.
+    /// The entry itself is unreadable: the reason as text.
     BadEntry(String),
 }
 
@@ -337,7 +342,7 @@ impl SliceSet {
         self.0.is_empty()
     }
 
-    /// Those below `all` that it does not hold, in their order.
+    /// The numbers below `all` that it lacks, in order.
     pub fn missing(&self, all: u32) -> impl Iterator<Item = u32> + '_ {
         (0..all).filter(|number| !self.contains(*number))
     }

@@ -1,55 +1,56 @@
-//! Work that is not done yet.
+//! Pending records: work that is not done yet.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{Account, Declaration, Lane, Listing, Seq, StoredBitstream};
 
-/// What is to be done with a resource. Keyed by its URI, so a later change overwrites an earlier one.
+/// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Read")]
 pub struct PendingRecord {
     /// The plan's number: an outcome of an earlier plan does not settle this one.
     pub seq: Seq,
-    /// What to do.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
     /// What the Source declared.
     pub declaration: Declaration,
-    /// The entry that asks for it.
+    /// The entry that caused it.
     pub listing: Listing,
-    /// Attempts made in this run.
+    /// Attempts in this run.
     pub attempts: u32,
-    /// Not to be tried before.
+    /// The earliest time of the next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
-    /// What was received earlier and was not what was declared then. Where it is what is declared now, it is judged instead of
-    /// being fetched again.
+    /// A candidate that was received earlier and did not match then. If it matches the present declaration,
+    /// it is verified instead of being fetched again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
-    /// What is held is not to be relied on: what comes replaces it, even if it is the same bytes.
+    /// The stored bytes are not to be relied on: the received ones replace them, even if they are equal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
-    /// Why it is planned, and what was tried in vain in this run.
+    /// Why it is planned, and the failed attempts of this run.
     #[serde(skip_serializing_if = "Account::is_empty")]
     pub account: Account,
 }
 
-/// What to do with a resource.
+/// The action for a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Action {
     /// Fetch and verify it.
     Fetch {
-        /// The origin to ask.
+        /// Its origin.
         lane: Lane,
     },
     /// Remove it, as the Source did.
     Delete,
 }
 
-/// A record as it is read: all fields at one level. Serde's own way to read fields of an enum beside those of a struct sets everything aside
-/// first and then reads it again, and millions of these records are read.
+/// The decoded form of a record, with all fields at one level. Serde's own decoder of an enum's fields beside
+/// those of a struct would first buffer everything and then decode it again, and millions of these records
+/// are read.
 #[derive(Deserialize)]
 struct Read {
     seq: Seq,

@@ -1,4 +1,4 @@
-//! Problems: what could not be done, why, and when it is tried again.
+//! Problems: recorded failures, with a reason and the time of the next retry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Declaration, Evidence, Listing};
 
-/// What a problem is about.
+/// The subject of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "subject", content = "uri")]
 pub enum Subject {
@@ -16,9 +16,9 @@ pub enum Subject {
     Resource(String),
     /// A document of the Source, by its URI.
     Document(String),
-    /// An entry of a document that names no resource we could keep: `<document>#<line>:<column>`.
+    /// An entry of a document that names no usable resource: `<document>#<line>:<column>`.
     Entry(String),
-    /// A message of ours that nobody could work on, by its name.
+    /// A dead letter, by the name of its message.
     Message(String),
 }
 
@@ -30,9 +30,9 @@ pub enum ProblemReason {
     HttpClientError,
     /// The server answered with a 5xx status.
     HttpServerError,
-    /// The server asked for patience: 429, or 503 with `Retry-After`.
+    /// The server requested a pause: 429, or 503 with `Retry-After`.
     Throttled,
-    /// A status that is neither an answer nor an error (an unexpected 1xx or 3xx).
+    /// A status that is neither success nor an error (an unexpected 1xx or 3xx).
     HttpUnexpected,
     /// The host name has no address.
     Dns,
@@ -44,55 +44,57 @@ pub enum ProblemReason {
     Timeout,
     /// The answer broke off.
     Interrupted,
-    /// More redirects than allowed, or one that leads nowhere.
+    /// More redirects than allowed, or one without a usable target.
     Redirect,
     /// A URI that cannot be fetched.
     BadUri,
-    /// An address that only the operator may let us reach: private, loopback, link-local and the like.
+    /// An address that needs the operator's permission: private, loopback, link-local and the like.
     RefusedAddress,
-    /// A port of another service than HTTP, which no browser asks at either.
+    /// A port of another service than HTTP, which browsers refuse, too.
     RefusedPort,
-    /// The origin's `robots.txt` disallows it, and we were told to keep to that.
+    /// The origin's `robots.txt` disallows it, and the configuration obeys it.
     Disallowed,
-    /// A bot defence answered in the place of the content.
+    /// A bot defence answered in place of the content.
     Challenged,
-    /// A form to log in came in the place of the content.
+    /// A login form answered in place of the content.
     LoginPage,
-    /// An HTML page came where another media type was declared or held before.
+    /// An HTML page came where another media type was declared or stored before.
     UnexpectedHtml,
     /// The bytes have another digest than declared.
     DigestMismatch,
     /// The bytes have another length than declared.
     LengthMismatch,
-    /// Not what was declared, and certainly a later version: it has changed again since it was listed.
+    /// Not as declared, and certainly a later version: it has changed again since it was listed.
     ChangedAgain,
     /// Larger than allowed.
     TooLarge,
-    /// The body came more slowly than allowed.
+    /// The body was slower than allowed.
     TooSlow,
-    /// A document or entry that cannot be understood.
+    /// A document or entry that cannot be parsed.
     Malformed,
     /// A document that ends too early.
     Truncated,
     /// Not the kind of document that was expected.
     WrongKind,
-    /// A package that is made to do harm, or looks so: readers would not agree on what it holds, or it goes beyond the limits.
+    /// A package that is hostile, or looks so: readers would disagree about its contents, or it exceeds the
+    /// limits.
     HostilePackage,
-    /// Part of what the Source offers could not be found out, so it was not harvested.
+    /// Part of what the Source offers could not be discovered, so it was not harvested.
     Discovery,
-    /// A change document does not join on to what is synchronized.
+    /// A change document leaves a gap after what is synchronized.
     Gap,
-    /// More deletions than the operator allows without a word.
+    /// More deletions than the operator allows without approval.
     Guard,
-    /// A list does not name more of what is held than the operator allows to be deleted without a word. All of it is kept.
+    /// A list omits more stored resources than the operator allows to be deleted without approval. All of
+    /// them are kept.
     NotListed,
-    /// The stored bytes are not there.
+    /// The stored bytes are missing.
     MissingBytes,
-    /// The stored bytes are not those that were stored, or not all of them.
+    /// The stored bytes are damaged, or incomplete.
     DamagedBytes,
-    /// A message of ours that could not be worked on, whatever was tried.
+    /// A message that no retry could process.
     Poison,
-    /// More indexes one above the other than a run reads.
+    /// More levels of indexes than a run reads.
     LimitIndexLevels,
     /// More documents than a run reads.
     LimitDocuments,
@@ -104,53 +106,54 @@ pub enum ProblemReason {
     LimitInflation,
 }
 
-/// A problem: one for each resource, document, entry or message, visible until it is settled.
+/// A problem: one per resource, document, entry or message, open until it is resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProblemRecord {
-    /// Why.
+    /// The reason.
     pub reason: ProblemReason,
-    /// What happened and what to do, in words.
+    /// What happened and what to do, as text.
     pub message: String,
     /// First seen.
     pub first_seen: Timestamp,
     /// Last seen.
     pub last_seen: Timestamp,
-    /// Attempts made, all runs together.
+    /// Attempts in all runs.
     pub attempts: u32,
-    /// Whether another attempt may end otherwise. What would end the same way is tried again all the same, by the next run.
+    /// Whether a retry may end differently. The next run retries the others all the same.
     pub retry: bool,
-    /// Not to be tried again before: the server asked for that time.
+    /// The earliest time of the next retry, as the server requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
-    /// The operator's word that nothing is to be done about it.
+    /// The operator's decision to ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
-    /// What was seen.
+    /// The evidence.
     #[serde(default)]
     pub evidence: Evidence,
     /// What was declared of the resource, so that it can be queued again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<Declaration>,
-    /// The entry that asked for it.
+    /// The entry that caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
-    /// What is held of the resource is not to be relied on, and is to be replaced even by the same bytes.
+    /// The stored bytes are not to be relied on, and are replaced even by equal ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
 }
 
-/// The operator's word that nothing is to be done about a problem.
+/// The operator's decision to ignore a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ignored {
-    /// Why, in the operator's words.
+    /// The operator's note.
     pub note: String,
-    /// Since when.
+    /// The time of the decision.
     pub at: Timestamp,
 }
 
 impl ProblemRecord {
-    /// Whether what an entry says of the resource is the version that failed: an entry of another one is a reason to look again, whatever
-    /// the operator said of this one. A change of a later moment tells of another version even where nothing is declared.
+    /// Whether an entry is about the version that failed. An entry of another version is a reason to retry,
+    /// even if the operator ignores this one. A later change means another version, even if nothing is
+    /// declared.
     pub fn is_about(&self, declaration: &Declaration, listing: &Listing) -> bool {
         let Some(known) = &self.listing else { return false };
         let is_later = listing.change.is_some()
@@ -161,8 +164,9 @@ impl ProblemRecord {
         self.declaration.as_ref() == Some(declaration) && !is_later
     }
 
-    /// The operator's word, as far as it holds for what is seen of the same subject now: it was given about these words of a gap, of the
-    /// guard, or of a list that lacks much, and about this reason of anything else.
+    /// The operator's decision to ignore, if it applies to the present failure of the same subject. For a
+    /// gap, the deletion guard or a list that omits much it applies to the same message; for anything else to
+    /// the same reason.
     pub fn still_ignored(&self, reason: ProblemReason, message: &str) -> Option<Ignored> {
         let by_words = matches!(reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed);
         let is_same = self.reason == reason && (!by_words || self.message == message);
@@ -258,7 +262,7 @@ impl ProblemReason {
     }
 }
 
-/// A name that no reason has.
+/// A name without a reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{given} is no reason of a problem; the reasons are: {}", ProblemReason::ALL.map(ProblemReason::as_str).join(", "))]
 pub struct UnknownReason {
@@ -281,10 +285,10 @@ impl fmt::Display for ProblemReason {
 }
 
 impl Subject {
-    /// The kinds of things that problems are about, by their stable names.
+    /// The kinds of subjects, by their stable names.
     pub const KINDS: [&str; 4] = ["resource", "document", "entry", "message"];
 
-    /// What of this kind has this URI (or name, or place); nothing where there is no such kind.
+    /// The subject of this kind with this URI (or name, or position); None for an unknown kind.
     pub fn of(kind: &str, uri: String) -> Option<Self> {
         Some(match kind {
             "resource" => Self::Resource(uri),

@@ -1,4 +1,4 @@
-//! What the catalog knows of a resource.
+//! The catalog's records of a resource.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{Account, Location, ProblemReason, ResourceUri, RunId, SetId, Validat
 /// What a Source declares of a resource's bitstream (RS-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Declaration {
-    /// Digests we can judge.
+    /// Digests with supported algorithms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<Digest>,
-    /// Digest values kept as written because we cannot judge them.
+    /// Digests with unsupported algorithms, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<String>,
     /// Length in bytes.
@@ -24,15 +24,15 @@ pub struct Declaration {
     /// Media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The Content-Encoding that length and digests were taken with.
+    /// The Content-Encoding that length and digests refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The resource's last modification, as the Source gives it.
+    /// The resource's last modification, as the Source states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lastmod: Option<Timestamp>,
 }
 
-/// Which document spoke of the resource, and of which moment.
+/// The document that listed the resource, and the time it refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The document's URI.
@@ -42,90 +42,92 @@ pub struct Listing {
     /// The kind of change; absent in Resource Lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
-    /// When the change happened, where the Source says so (`datetime`, in 1.0 `lastmod`; RS-7).
+    /// When the change happened, if stated (`datetime`, in 1.0 `lastmod`; RS-7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_time: Option<Timestamp>,
-    /// The moment up to which this entry speaks: the change's time, or the list's `at` (RS-4).
-    /// An entry that speaks of an earlier moment is not applied over a later one.
+    /// The time that this entry refers to: the change's time, or the list's `at` (RS-4). An entry with an
+    /// earlier time is not applied over a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// The last instant that any of the entry's moments can mean: its `lastmod`, its change, the list's `at` and `completed`.
-    /// A version modified after it is certainly not the one declared.
+    /// The latest instant that any of the entry's times can mean: its `lastmod`, its change, the list's `at`
+    /// and `completed`. A version modified after it is certainly not the declared one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<Timestamp>,
 }
 
-/// A Content-Encoding as it is kept with bytes: in lower case. None for the absence of any, which is `identity`
-/// (RFC 9110, section 8.4.1).
+/// A Content-Encoding as it is stored: in lower case. None for `identity`, the absence of any (RFC 9110,
+/// section 8.4.1).
 pub fn content_coding(declared: &str) -> Option<String> {
     let coding = declared.trim().to_ascii_lowercase();
     (!coding.is_empty() && coding != "identity").then_some(coding)
 }
 
-/// A bitstream that was judged and may be served.
+/// A verified bitstream that may be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bitstream {
-    /// Where it lies.
+    /// Its location.
     pub location: Location,
-    /// Its length and digests, computed as it was received; sha-256 is always among them.
+    /// Its length and digests, computed while it was received; sha-256 is always among them.
     pub computed: Computed,
-    /// How much the Source let us prove.
+    /// How far it was verified.
     pub assurance: Assurance,
     /// The media type the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The Content-Encoding of the bytes as they are stored, in lower case; absent where they are not encoded.
+    /// The Content-Encoding of the stored bytes, in lower case; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// The server's validators, for conditional requests.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
-    /// The URL the bytes came from, where redirects led elsewhere; without what is secret in it.
+    /// The URL of the bytes, if redirects led elsewhere; without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
-    /// When it was stored and judged.
+    /// When it was stored and verified.
     pub stored_at: Timestamp,
 }
 
-/// How much the Source let us prove of a bitstream.
+/// How far a bitstream could be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assurance {
-    /// A declared digest agrees with the bytes.
+    /// A declared digest matches the bytes.
     Digest,
-    /// Only a declared length agrees with the bytes.
+    /// Only a declared length matches the bytes.
     Length,
     /// Nothing was declared; the response was complete.
     None,
 }
 
-/// What the catalog knows of one resource.
+/// The catalog's record of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceRecord {
     /// The verified bitstream; absent in a tombstone (a resource that was deleted).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitstream: Option<Bitstream>,
-    /// What was declared of it.
+    /// Its declaration.
     #[serde(default)]
     pub declaration: Declaration,
-    /// The entry that brought it to this state.
+    /// The entry that led to this state.
     pub listing: Listing,
     /// The sets that list it.
     pub sets: Vec<SetId>,
-    /// In a tombstone: what was held, for as long as its bytes are kept.
+    /// In a tombstone: the deleted version, while its bytes are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted: Option<Bitstream>,
-    /// In a tombstone: when the bytes of what was held were given up, some time after the deletion. It cannot be restored any more.
+    /// In a tombstone: when the bytes of the deleted version were removed, some time after the deletion. It
+    /// cannot be restored any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<Timestamp>,
-    /// A Resource List that was read whole did not name it any more.
+    /// A Resource List that was read to its end omitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<Absence>,
     /// When this record was written.
     pub settled_at: Timestamp,
 }
 
-/// What is held of a resource: the few fields of its [`ResourceRecord`] that a comparison of all resources needs.
+/// The stored version of a resource: the few fields of its [`ResourceRecord`] that a comparison of all
+/// resources needs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Holding {
     /// The verified bitstream; absent in a tombstone.
@@ -133,12 +135,12 @@ pub struct Holding {
     pub bitstream: Option<HeldBitstream>,
     /// The sets that list it.
     pub sets: Vec<SetId>,
-    /// The first sighting of its absence.
+    /// The first list that omitted it.
     #[serde(default)]
     pub absent: Option<Absence>,
 }
 
-/// Where a bitstream lies, and what it is.
+/// Location, length and digests of a bitstream.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct HeldBitstream {
     /// As in [`Bitstream`].
@@ -147,45 +149,45 @@ pub struct HeldBitstream {
     pub computed: Computed,
 }
 
-/// The first sighting of a resource's absence. Alone it deletes nothing.
+/// The first list that omitted a resource. It alone deletes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
-    /// The list that does not name it.
+    /// The list.
     pub document: String,
-    /// The list's `at`: only a list of a later moment confirms the absence.
+    /// The list's `at`: only a list with a later time confirms the absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// When that was seen.
+    /// When it was found.
     pub seen_at: Timestamp,
 }
 
-/// One line of a Source's change log: what happened to a resource here.
+/// One line of a Source's change log: an event of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeLogEntry {
     /// The resource.
     pub uri: ResourceUri,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: ChangeEvent,
-    /// When it was settled here.
+    /// When it was settled.
     pub at: Timestamp,
-    /// The run that did it.
+    /// The run that settled it.
     pub run: RunId,
-    /// The document that asked for it.
+    /// The document that caused it.
     pub document: Arc<str>,
-    /// Where the bitstream lies that it held before and does not any more. Somebody may be reading it still.
+    /// Location of the bitstream that it stored before and dropped. A reader may still use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freed: Option<Location>,
-    /// Where versions lie that were kept and are not any more: the same holds for them.
+    /// Locations of kept versions that were dropped. A reader may still use them, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freed_versions: Vec<Location>,
-    /// How it came to this.
+    /// Why it happened.
     #[serde(default, skip_serializing_if = "Account::is_empty")]
     pub account: Account,
 }
 
 impl ChangeLogEntry {
-    /// A line that frees nothing, and has no account.
+    /// A line without freed locations and without an account.
     #[must_use]
     pub fn new(uri: ResourceUri, event: ChangeEvent, at: Timestamp, run: RunId, document: Arc<str>) -> Self {
         Self {
@@ -201,7 +203,7 @@ impl ChangeLogEntry {
     }
 }
 
-/// What happened to a resource.
+/// An event of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum ChangeEvent {
@@ -210,16 +212,16 @@ pub enum ChangeEvent {
         /// The content's digest.
         sha256: fixity::Sha256,
     },
-    /// Stored anew over an earlier version.
+    /// A new version was stored over an earlier one.
     Updated {
         /// The content's digest.
         sha256: fixity::Sha256,
-        /// The version before.
+        /// The digest of the earlier version.
         before: fixity::Sha256,
     },
     /// The Source deleted it.
     Deleted {
-        /// It did not say so: the resource was absent from its list.
+        /// Whether it was absent from its list, and not reported as deleted.
         #[serde(default)]
         absent: bool,
     },
@@ -228,47 +230,47 @@ pub enum ChangeEvent {
         /// The content's digest.
         sha256: fixity::Sha256,
     },
-    /// What was held of it was damaged, missing, or not what its record says, and was replaced.
+    /// The stored version was damaged, missing, or not as recorded, and was replaced.
     Healed {
-        /// The digest of what is held now, which was verified.
+        /// The digest of the new version, which was verified.
         sha256: fixity::Sha256,
-        /// The digest in the record before. The same where only the bytes were at fault.
+        /// The digest in the earlier record. The same if only the bytes were damaged.
         before: fixity::Sha256,
     },
-    /// What is held is what the Source has, after attempts that failed.
+    /// The stored version is the Source's current one, after failed attempts.
     Confirmed {
         /// The content's digest.
         sha256: fixity::Sha256,
     },
-    /// The operator said that nothing is to be done about its problem.
+    /// The operator ignores its problem.
     Ignored {
-        /// Why.
+        /// The note.
         note: String,
     },
-    /// The operator had its problem queued again.
+    /// The operator queued its problem for a retry.
     Retried,
-    /// An earlier version that was kept was found damaged or missing, and its bytes were given up.
+    /// A kept version was found damaged or missing, and its bytes were discarded.
     VersionLost {
-        /// The digest that it had.
+        /// The expected digest.
         sha256: fixity::Sha256,
-        /// From when on it was held.
+        /// The start of its time as the stored version.
         from: Timestamp,
-        /// Until when.
+        /// The end of that time.
         until: Timestamp,
-        /// What was found in its place.
+        /// The diagnosis of the stored bytes.
         message: String,
     },
-    /// It could not be brought in step.
+    /// It could not be brought in sync.
     Problem {
-        /// Why.
+        /// The reason.
         reason: ProblemReason,
-        /// The same in words.
+        /// The message.
         message: String,
     },
 }
 
 impl ResourceRecord {
-    /// Whether a bitstream is held.
+    /// Whether a bitstream is stored.
     pub fn is_present(&self) -> bool {
         self.bitstream.is_some()
     }

@@ -4,66 +4,66 @@ use jiff::{SignedDuration, Timestamp};
 use resourcesync::Capability;
 use serde::{Deserialize, Serialize};
 
-/// A set of resources, and how far it is synchronized.
+/// A set of resources, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SetRecord {
-    /// What the set offers, in the Capability List's order.
+    /// Its capabilities, in the Capability List's order.
     pub capabilities: Vec<CapabilityLink>,
-    /// Whether it may offer more than that: its Capability List was cut short, or has an entry that cannot be used. What such a
-    /// set's lists do not name may stand in one that nobody found.
+    /// Whether it may offer more than that: its Capability List was truncated, or has an unusable entry. A
+    /// resource missing from the lists of such a set may be in a list that was not found.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
-    /// `at` of the last Resource List that was read whole: every change up to it is in it (RS-4).
+    /// `at` of the last Resource List that was read to its end: it includes every change until then (RS-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_at: Option<Timestamp>,
     /// Whether a baseline was ever completed.
     #[serde(default)]
     pub has_baseline: bool,
-    /// Whether resources of it may be held although no baseline was ever completed: a run that could not read all of
-    /// one has stored some, or its changes were followed.
+    /// Whether resources of it may be stored although no baseline was ever completed: a run that could not
+    /// read all of one stored some, or its changes were followed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partly_held: bool,
     /// The latest change that is settled or recorded as a problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synchronized_to: Option<Timestamp>,
-    /// What only another look at everything that the set has can settle, although its changes are followed.
+    /// Work that needs a full rescan of the set, although its changes are followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
-    /// Changes that lists told of although a hub should have, and has not yet.
+    /// Missed changes: in lists, but not yet from a hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<Untold>,
 }
 
 impl SetRecord {
-    /// Whether resources of it may be held, so that what its lists do not name can be absent.
+    /// Whether resources of it may be stored, so that resources that its lists omit can be absent.
     pub fn may_be_held(&self) -> bool {
         self.has_baseline || self.partly_held
     }
 }
 
-/// Changes that lists told of before any notification did.
+/// Changes that a list had before any notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untold {
-    /// How many.
+    /// Their number.
     pub changes: u64,
-    /// When the first of them was made.
+    /// The time of the first one.
     pub oldest: Timestamp,
-    /// When the last one was.
+    /// The time of the last one.
     pub latest: Timestamp,
 }
 
-/// What waits for another look at the Resource Lists, or dumps, of a set.
+/// Work that waits for a rescan of a set's Resource Lists or dumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Since when something waits.
+    /// Since when it waits.
     pub since: Timestamp,
-    /// When it was last looked for it.
+    /// The last rescan for it.
     pub looked_at: Timestamp,
-    /// Lists were read and could not be compared with what is held, so what they do not name was not even noted. They count as unread: a
-    /// server's word that they are as they were says nothing.
+    /// Lists were read, but could not be compared with the catalog, so that not even absences were recorded.
+    /// They count as unread: a 304 says nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncompared: bool,
-    /// More was absent than might be deleted without a word: so many percent might be.
+    /// More resources were absent than may be deleted without approval: the limit, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded_percent: Option<u8>,
 }
@@ -71,11 +71,11 @@ pub struct Waiting {
 /// One capability of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityLink {
-    /// What it is.
+    /// The capability.
     pub capability: Capability,
-    /// The document's URI; of notifications, the channel.
+    /// The document's URI; for notifications, the topic.
     pub uri: String,
-    /// The hubs that push it, of notifications (CN-1).
+    /// For notifications: their hubs (CN-1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hubs: Vec<String>,
 }
@@ -87,23 +87,23 @@ impl CapabilityLink {
     }
 }
 
-/// The time before something is looked for again, when it has been waited for this long: none while that is a short time.
+/// The time until the next rescan for something that has waited this long: zero while that is short.
 pub fn wait_again(waited: SignedDuration) -> SignedDuration {
     if waited < SHORT { SignedDuration::ZERO } else { waited.min(LONGEST) }
 }
 
-/// A wait that is none.
+/// A short wait, which needs no pause.
 const SHORT: SignedDuration = SignedDuration::from_hours(1);
-/// The longest time between two looks for the same thing.
+/// The longest time between two rescans for the same thing.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 impl Waiting {
-    /// Whether it is time for another look: an hour after the first one, then when as much time has passed again as something has
-    /// waited by then, and at least once a week. So a set of which something waits for ever is not read whole in each run.
+    /// Whether a rescan is due. The first one is due after an hour, each next one when the wait has doubled,
+    /// and at least one per week. So work that waits for ever does not cause a full read in each run.
     pub fn is_due(&self, now: Timestamp) -> bool {
         let wait = wait_again(self.looked_at.duration_since(self.since)).max(SHORT);
         let since_then = now.duration_since(self.looked_at);
-        // A clock that was put back says nothing.
+        // A clock that was set back proves nothing.
         since_then >= wait || since_then.is_negative()
     }
 }

@@ -1,13 +1,15 @@
-//! Sites: whether two hosts belong to one owner, as far as their names tell.
+//! Sites: whether two hosts have one owner, judged by their names.
 
 use std::net::Ipv4Addr;
 
 use url::Url;
 
-/// The registrable domain of a host: its public suffix and the label before it (`example.co.uk` of `a.b.example.co.uk`).
+/// The registrable domain of a host: its public suffix and the label before it (`example.co.uk` of
+/// `a.b.example.co.uk`).
 ///
-/// None for an address, for a name of one label such as `localhost`, and for a public suffix itself. Suffixes under
-/// which providers give names to others (`github.io`) count as public. `host` is written as a parsed URL has it.
+/// None for an address, for a name of one label such as `localhost`, and for a public suffix itself. Suffixes
+/// under which providers give names to others (`github.io`) count as public. `host` is written as in a parsed
+/// URL.
 pub fn registrable_domain(host: &str) -> Option<&str> {
     let host = without_last_dot(host);
     if is_address(host) {
@@ -16,7 +18,7 @@ pub fn registrable_domain(host: &str) -> Option<&str> {
     psl::domain_str(host)
 }
 
-/// Whether both URLs are of the same site: of the same host, or of hosts with the same registrable domain.
+/// Whether both URLs belong to the same site: to the same host, or to hosts with the same registrable domain.
 ///
 /// Scheme and port do not matter. URLs without a host belong to no site.
 pub fn same_site(one: &Url, other: &Url) -> bool {
@@ -26,13 +28,13 @@ pub fn same_site(one: &Url, other: &Url) -> bool {
     }
 }
 
-/// [`same_site`] of two hosts, each written as a parsed URL has it.
+/// [`same_site`] of two hosts, each written as in a parsed URL.
 pub fn same_site_hosts(one: &str, other: &str) -> bool {
     let (one, other) = (without_last_dot(one), without_last_dot(other));
     one == other || registrable_domain(one).is_some_and(|domain| registrable_domain(other) == Some(domain))
 }
 
-/// The dot that ends a full name is no part of it.
+/// A full name's final dot is no part of it.
 fn without_last_dot(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }

@@ -1,8 +1,8 @@
-//! How long messages are on the wire at most, told without writing them: a message that stays within a process is only weighed, and
-//! most are far from any limit.
+//! An upper bound of a message's length on the wire, without encoding it. A message that stays within a
+//! process is only measured, and most are far below any limit.
 //!
-//! Each constant shows what stands around the values, with the longest numbers and moments there are. Failures are few, and are
-//! written to be measured.
+//! Each constant is the encoding around the values, with the longest numbers and times. Failures are few, and
+//! are encoded to be measured.
 
 use std::io;
 
@@ -119,18 +119,19 @@ fn optional(value: &Option<String>) -> usize {
     value.as_deref().map_or(0, text)
 }
 
-/// A text in its quotes, gone through once. Pieces are so short that what a piece adds fits a byte: many bytes are looked at by one instruction.
+/// A quoted text, in one pass. Chunks are so short that the extra bytes of a chunk fit into a byte: the
+/// compiler can vectorize the count.
 fn text(text: &str) -> usize {
     let escapes = |piece: &[u8]| piece.iter().map(|byte| escape(*byte)).sum::<u8>();
     2 + text.len() + text.as_bytes().chunks(32).map(|piece| usize::from(escapes(piece))).sum::<usize>()
 }
 
-/// How many bytes more than itself a byte takes in JSON: of what is escaped, control characters take six bytes at most, quotes and backslashes two.
+/// The extra bytes of a byte in JSON. Control characters take at most six bytes, quotes and backslashes two.
 fn escape(byte: u8) -> u8 {
     5 * u8::from(byte < 0x20) + u8::from(byte == b'"' || byte == b'\\')
 }
 
-/// How long a value is on the wire, to the byte: it is written, and kept nowhere.
+/// The exact length of a value on the wire: it is encoded, but not stored.
 pub(crate) fn written(value: &impl Serialize) -> usize {
     struct Length(usize);
 
@@ -146,7 +147,7 @@ pub(crate) fn written(value: &impl Serialize) -> usize {
     }
 
     let mut length = Length(0);
-    // As for a message: nothing of ours fails to be written.
+    // As for a message: encoding our types cannot fail.
     serde_json::to_writer(&mut length, value).expect("messages serialise to JSON");
     length.0
 }

@@ -1,4 +1,4 @@
-//! How a resource stands, by all that is known of it.
+//! The state of a resource, by its records.
 
 use std::fmt;
 
@@ -6,22 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PendingRecord, ProblemRecord, ResourceRecord};
 
-/// How a resource stands.
+/// The state of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Held, and as far as is known the current version.
+    /// Stored, and as far as is known the current version.
     Present,
     /// The Source deleted it.
     Deleted,
-    /// To be fetched; what is held, if anything, is an earlier version.
+    /// To be fetched; a stored version, if any, is an earlier one.
     Pending,
-    /// Could not be brought in step; its story says why.
+    /// Could not be brought in sync; its history has the reason.
     Problem,
 }
 
 impl Standing {
-    /// By what is known of it. Work that is still to be done comes before what hindered it so far, and both before what is held: an earlier version.
+    /// The state by its records. Pending wins over problem, and both over a stored version, which is an
+    /// earlier one.
     pub fn of(
         record: Option<&ResourceRecord>,
         pending: Option<&PendingRecord>,
@@ -35,7 +36,7 @@ impl Standing {
         }
     }
 
-    /// As it is written.
+    /// Its name in texts and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Present => "present",

@@ -1,4 +1,4 @@
-//! What holds for the requests of one Source.
+//! Request settings of one Source.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
@@ -6,40 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Lane, Network, Robots};
 
-/// What holds for the requests of one Source, as its operator wants it. What is left out is as whoever sends them is configured.
+/// Request settings of one Source, as its operator configured them. A setting left out takes the default of
+/// the process that sends the request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Terms {
-    /// Requests in a second to one origin, of the whole fleet.
+    /// Requests per second to one origin, of the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<NonZeroU32>,
-    /// What is made of robots.txt.
+    /// How robots.txt is obeyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots: Option<Robots>,
-    /// Whom the Source's operator can turn to, for the `User-Agent`.
+    /// The contact in the `User-Agent`, for the Source's operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// The name of a credential in the configuration of whoever sends requests; never the credential itself.
+    /// The name of a credential in the configuration of the process that sends requests; never the credential
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
-    /// Networks that are not public and may be reached for this Source, beside those that the service itself allows.
+    /// Networks that are not public and may be reached for this Source, beside those that the service itself
+    /// allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_networks: Vec<Network>,
-    /// The origin of the Source's entry. To other sites its invitation does not extend.
+    /// The origin of the Source's entry. Its invitation does not extend to other sites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Lane>,
-    /// Requests open at one origin at the same time, of the whole fleet.
+    /// Concurrent requests to one origin, of the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_origin: Option<NonZeroU16>,
-    /// The most bytes of a resource that is taken.
+    /// The most bytes of a resource that are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_bytes: Option<NonZeroU64>,
-    /// Whether HTML is taken also where another media type was declared or held before.
+    /// Whether HTML is also accepted where another media type was declared or stored before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accept_html: bool,
 }
 
 impl Terms {
-    /// Whether nothing is said.
+    /// Whether no setting is given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,6 +1,6 @@
-//! Names that are written as their text.
+//! Serializes identifiers as text.
 
-/// Serialises a name as its text. Serde's `into = "String"` would make a copy of it first, millions of times.
+/// Serializes an identifier as its text. Serde's `into = "String"` would first copy it, millions of times.
 macro_rules! serialize {
     ($name:ty) => {
         impl serde::Serialize for $name {

@@ -5,47 +5,47 @@ use serde::{Deserialize, Serialize};
 use crate::wire::Message;
 use crate::{Declaration, JobId, Lane, PackageId, ResourceUri, RunId, Seq, SourceId, StoredBitstream};
 
-/// A package of a dump that was fetched, to be read: its manifest, or one slice of it.
+/// A fetched package of a dump, to be read: its manifest, or one slice of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnpackJob {
-    /// Its name.
+    /// The id of the job.
     pub id: JobId,
     /// The Source it belongs to.
     pub source: SourceId,
-    /// The run that asks.
+    /// The run that sent it.
     pub run: RunId,
     /// The origin it comes from.
     pub lane: Lane,
     /// The package's URI.
     pub uri: ResourceUri,
-    /// The plan it belongs to.
+    /// The number of its plan.
     pub seq: Seq,
     /// What was declared of it.
     #[serde(default)]
     pub declaration: Declaration,
-    /// Where it lies.
+    /// Its location.
     pub stored: StoredBitstream,
-    /// What is to be done with it.
+    /// The task.
     #[serde(default)]
     pub task: UnpackTask,
 }
 
-/// What is to be done with a package.
+/// A task for a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "task")]
 pub enum UnpackTask {
-    /// Judge it, read its manifest, and divide it into slices. A package that can only be read from its beginning is unpacked
-    /// at once.
+    /// Verify it, read its manifest, and divide it into slices. A package that can only be read from its
+    /// start is unpacked at once.
     Open {
-        /// Slices at the beginning that are settled already, so that they are not stored again.
+        /// Slices at the start that are settled already, so that they are not stored again.
         #[serde(default)]
         settled: u32,
     },
     /// Check the members of one slice.
     Slice {
-        /// The index that was made when the package was opened.
+        /// The index that was written when the package was opened.
         index: PackageId,
-        /// Which of its slices.
+        /// The number of the slice.
         number: u32,
     },
 }

@@ -10,13 +10,13 @@ use url::Url;
 
 use crate::{Lane, LaneError, text};
 
-/// Why a URI cannot name a resource we harvest.
+/// Why a URI cannot name a resource to harvest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
     /// Not an absolute URI.
     #[error("{0:?} is not an absolute URI")]
     NotAbsolute(String),
-    /// A scheme we do not fetch.
+    /// An unsupported scheme.
     #[error("{uri:?} has the scheme {scheme:?}; only http and https are harvested")]
     Scheme {
         /// The URI.
@@ -29,8 +29,9 @@ pub enum UriError {
     TooLong(usize),
 }
 
-/// The URI of a resource: absolute, `http` or `https`, and kept exactly as the Source writes it,
-/// since that text is the resource's identity in every later document. A clone shares the text: on its way a resource is named many times.
+/// The URI of a resource: absolute, `http` or `https`, and stored exactly as the Source writes it, since that
+/// text is the resource's identity in every later document. A clone shares the text, because a URI is copied
+/// many times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ResourceUri(Arc<str>);
@@ -46,7 +47,7 @@ impl ResourceUri {
         &self.0
     }
 
-    /// The lane of the origin that is asked for it.
+    /// The lane of its origin.
     ///
     /// # Errors
     /// When it has no host.
@@ -87,7 +88,8 @@ impl TryFrom<String> for ResourceUri {
     }
 }
 
-/// Whether a text is the usual kind of URI, which no parser refuses. To see that is much quicker than to parse it, where millions are read.
+/// Whether a text is a URI of the usual kind, which every parser accepts. This check is much faster than
+/// parsing, where millions are read.
 pub(crate) fn is_usual(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         return false;
@@ -102,7 +104,7 @@ pub(crate) fn is_usual(text: &str) -> bool {
             && !label.starts_with("xn--")
             && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
-    // What ends in a number is an address.
+    // A host that ends in a number is an address.
     let is_name = host.split('.').all(is_label)
         && !host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();

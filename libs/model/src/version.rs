@@ -1,56 +1,58 @@
-//! Versions of a resource that were held once.
+//! Earlier versions of a resource.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bitstream, Declaration, Listing, Location};
 
-/// A version that was held until another one took its place, or the resource was deleted.
+/// A version that was stored until another one replaced it, or the resource was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// Its bytes.
     pub bitstream: Bitstream,
-    /// What was declared of it.
+    /// Its declaration.
     #[serde(default)]
     pub declaration: Declaration,
-    /// The entry that brought it.
+    /// The entry that led to it.
     pub listing: Listing,
-    /// From when on it was held.
+    /// The start of its time as the stored version.
     pub from: Timestamp,
-    /// Until when: the moment itself belongs to what came after it.
+    /// The end of that time: the moment itself belongs to the next version.
     pub until: Timestamp,
-    /// When its bytes were found damaged or missing and were given up. What it was and when is known still.
+    /// When its bytes were found damaged or missing and were discarded. The rest of its record stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Timestamp>,
 }
 
-/// The versions of one resource that are kept beside the one that is held now.
+/// The kept versions of one resource, beside the stored one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Versions {
     /// The oldest first.
     pub kept: Vec<Version>,
-    /// Since when the version is held that is held now, where that is later than it was stored: it was deleted in between, and restored.
+    /// Since when the stored version is current, if that is later than it was stored: it was deleted in
+    /// between, and restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
 
 impl Versions {
-    /// Since when the present version is held.
+    /// Since when the stored version is current.
     pub fn since(&self, present: &Bitstream) -> Timestamp {
         self.since.unwrap_or(present.stored_at).max(present.stored_at)
     }
 
-    /// Adds a version that has ended, and lets go of the oldest beyond the last `keep`. Gives back where those lie that were let go of.
+    /// Adds a version that has ended, and drops the oldest beyond the last `keep`. Returns the locations of
+    /// dropped ones.
     pub fn end(&mut self, version: Version, keep: u32) -> Vec<Location> {
         self.since = None;
         self.kept.push(version);
         let beyond = self.kept.len().saturating_sub(keep as usize);
         let gone: Vec<Location> = self.kept.drain(..beyond).map(|old| old.bitstream.location).collect();
-        // A version that came back lies where it did.
+        // A version that came back keeps its location.
         gone.into_iter().filter(|at| self.kept.iter().all(|kept| kept.bitstream.location != *at)).collect()
     }
 
-    /// The version that was held at a moment, of those that are kept.
+    /// The kept version that was stored at a moment.
     pub fn at(&self, moment: Timestamp) -> Option<&Version> {
         self.kept.iter().rev().find(|version| version.from <= moment && moment < version.until)
     }
@@ -98,7 +100,7 @@ mod tests {
         assert!(versions.end(version("b", 10, 20), 2).is_empty());
         let gone = versions.end(version("c", 20, 30), 2);
         assert_eq!(gone, [version("a", 0, 10).bitstream.location]);
-        // Fewer are to be kept from now on.
+        // Fewer versions are to be kept from now on.
         assert_eq!(versions.end(version("d", 30, 40), 1).len(), 2);
         assert_eq!(versions.kept.len(), 1);
         assert_eq!(versions.end(version("e", 40, 50), 0).len(), 2);

@@ -1,4 +1,4 @@
-//! Messages on the wire: JSON that says what it is and of which version.
+//! Messages on the wire: JSON with their kind and version.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,37 +12,38 @@ use crate::size;
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name on the wire.
     const KIND: &'static str;
-    /// Its version. A change that an older reader would misunderstand raises it.
+    /// Its version. It rises with a change that an older reader would misunderstand.
     const VERSION: u16;
 
-    /// No less than the bytes it takes on the wire, and not many more, where that is told sooner than it is written: room for so many is
-    /// made before, and what stays within a process need not be written to be weighed.
+    /// An upper bound of the bytes on the wire, not much too high, if it is cheaper to compute than to
+    /// encode. It sizes the buffer, and a message that stays within a process need not be encoded to be
+    /// measured.
     fn size(&self) -> Option<usize> {
         None
     }
 }
 
-/// Why bytes are not the message that was expected. All of them are poison: a retry would end the same way.
+/// Why bytes are not the expected message. All of them are poison: a retry would end the same way.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// No envelope around it, or fields missing.
+    /// It has no envelope, or fields are missing.
     #[error("not a {kind} message: {source}")]
     Malformed {
-        /// What was expected.
+        /// The expected kind.
         kind: &'static str,
-        /// What the parser says.
+        /// The parser's error.
         source: serde_json::Error,
     },
     /// Another kind, or a version from a later release.
     #[error("expected a {kind} message of version {version} or older, found {found} {found_version}")]
     Unexpected {
-        /// What was expected.
+        /// The expected kind.
         kind: &'static str,
-        /// The newest version understood here.
+        /// The newest version of this release.
         version: u16,
-        /// The kind it says it is.
+        /// The kind in the message.
         found: String,
-        /// The version it says it has.
+        /// The version in the message.
         found_version: u16,
     },
 }
@@ -54,7 +55,7 @@ struct EnvelopeOut<'a, T> {
     body: &'a T,
 }
 
-/// What a message says of itself, and its body where that is the one expected.
+/// The kind and version of a message, and its body if they are the expected ones.
 struct Envelope<T> {
     kind: String,
     version: u16,
@@ -76,24 +77,25 @@ struct EnvelopeBody<T> {
     body: T,
 }
 
-/// Room that is made for a message of which nobody knows how long it is.
+/// Initial capacity for a message of unknown length.
 const USUAL: usize = 256;
 
 /// The message as bytes.
 pub fn encode<T: Message>(message: &T) -> Vec<u8> {
     let envelope = EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message };
     let mut bytes = Vec::with_capacity(message.size().unwrap_or(USUAL));
-    // Our messages are structs of strings, numbers and lists: no map with non-text keys, no failing Serialize.
+    // Our messages are structs of strings, numbers and lists: no maps with other keys than text, and no
+    // failing `Serialize`.
     serde_json::to_writer(&mut bytes, &envelope).expect("messages serialise to JSON");
     bytes
 }
 
-/// How many bytes [`encode`] would give. It takes about as long, and no memory.
+/// How many bytes [`encode`] would return. It takes about as long, and no memory.
 pub fn length<T: Message>(message: &T) -> usize {
     size::written(&EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message })
 }
 
-/// The message in `bytes`.
+/// Decodes the message in `bytes`.
 ///
 /// # Errors
 /// [`WireError`] when it is another message, a newer version, or none at all.
@@ -106,12 +108,12 @@ pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, WireError> {
     }
     match body {
         Some(body) => Ok(body),
-        // It stands before what it is, or nowhere.
+        // The body comes before its kind, or there is no kind.
         None => serde_json::from_slice(bytes).map_err(malformed).map(|EnvelopeBody { body }| body),
     }
 }
 
-/// Reads the body as it passes, which comes last in what [`encode`] writes: messages are long, and each is read once only.
+/// Decodes the body in one pass; [`encode`] writes it last. Messages are long, and each is read only once.
 impl<'de, T: Message> Deserialize<'de> for Envelope<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields<T>(PhantomData<T>);

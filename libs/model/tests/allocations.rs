@@ -1,5 +1,5 @@
-//! How often names and messages allocate when they are cloned: on its way a resource is named, and handed on, many times. A count, not a time, so that it
-//! is the same wherever the tests run.
+//! Allocations when identifiers and messages are cloned, which happens many times per resource. A count, not
+//! a time, so that it is the same wherever the tests run.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! Messages on the wire stay as they are: each file of `tests/golden` is a message as it travels. `<kind>.v<version>.json` is what
-//! is sent today; `<kind>.v<version>-<what>.json` was sent once, and is still read. Whoever changes a message on purpose keeps the
-//! file of before under such a name and writes today's anew: `WRITE_GOLDEN=1 cargo test -p model --test golden`.
+//! Messages on the wire stay as they are: each file of `tests/golden` is a message as sent.
+//! `<kind>.v<version>.json` is sent today; `<kind>.v<version>-<what>.json` was sent by an earlier version,
+//! and is still read. To change a message on purpose, keep the earlier file under such a name and write
+//! today's anew: `WRITE_GOLDEN=1 cargo test -p model --test golden`.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Reads whatever archives it is given, and says of each what came of it: members read and refused, or why the whole is refused.
+//! Reads the given archives, and prints the result of each: members read and refused, or why the whole is
+//! refused.
 //!
 //! ```sh
 //! cargo run --release -p packages --example try_archives -- FILE…
@@ -19,7 +20,8 @@ use packages::{
     Blocks, Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, Scope, range_reader, sniff,
 };
 
-/// A file read by ranges. A service would not read it on a thread of the runtime; here nobody else waits.
+/// A file read by ranges. A service would not read it on a thread of the runtime; this example has no other
+/// tasks.
 struct FileAt {
     file: File,
     length: u64,
@@ -110,7 +112,7 @@ async fn read(path: &str, outcome: &mut Outcome) -> Result<Packaging, PackageErr
     let length = source.len().min(SNIFF_BYTES as u64) as usize;
     let first = source.read_at(0, length).await.map_err(PackageError::from_io)?;
     let packaging = match (sniff(&first), path.ends_with(".zip")) {
-        // What follows a program is a ZIP by its end.
+        // A ZIP behind a program is recognized by its end.
         (Err(PackageError::NotAnArchive { .. }), true) => Packaging::Zip,
         (sniffed, _) => sniffed?,
     };

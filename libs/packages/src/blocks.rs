@@ -1,4 +1,4 @@
-//! Many small reads of one neighbourhood, answered from a few large ones.
+//! Serves many small reads of one region from a few large ones.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,18 +12,19 @@ use tokio::task::JoinHandle;
 use crate::ReadAt;
 use crate::read_at::exactly;
 
-/// A package read in whole blocks, of which the last few are kept: what makes a hundred thousand small members, visited in the order in which they
-/// lie, cost one read per block instead of two per member.
+/// A package read in whole blocks, of which the last few are cached. A hundred thousand small members,
+/// visited in the order of their offsets, then cost one read per block instead of two per member.
 ///
-/// The block after the one in use is read meanwhile, on a task of its own. At most [`HELD`](Self::HELD) blocks are held or under way. Reads as
-/// long as a block or longer go straight through, so large members keep their own [`ReadAhead`](crate::ReadAhead). Reads take turns: each
-/// walker has a `Blocks` of its own.
+/// The block after the current one is read meanwhile, on a task of its own. At most [`HELD`](Self::HELD)
+/// blocks are cached or being read. Reads as long as a block or longer bypass the cache, so large members
+/// keep their own [`ReadAhead`](crate::ReadAhead). Reads are serialized: each reader of a package has a
+/// `Blocks` of its own.
 pub struct Blocks<R> {
     source: R,
-    /// What is read in blocks; the first begins where this does.
+    /// The range that is read in blocks; the first block begins at its start.
     part: Range<u64>,
     block: u64,
-    /// The youngest last.
+    /// The newest last.
     slots: Mutex<VecDeque<Slot>>,
 }
 
@@ -46,29 +47,30 @@ impl Drop for State {
 }
 
 impl<R> Blocks<R> {
-    /// Blocks that are held or under way at any moment, at most: the one before, the one in use, and the next.
+    /// The most blocks that are cached or being read: the previous, the current and the next.
     pub const HELD: usize = 3;
 }
 
 impl<R: ReadAt + Clone + 'static> Blocks<R> {
-    /// Reads `source` in blocks of `block` bytes; 4 MiB suits an object store. `source` is cloned for each block: hand in an `Arc`.
+    /// Reads `source` in blocks of `block` bytes; 4 MiB suits an object store. `source` is cloned for each
+    /// block: pass an `Arc`.
     pub fn new(source: R, block: usize) -> Self {
         let whole = 0..source.len();
         Self::within(source, whole, block)
     }
 
-    /// The same, of a part of it: nothing that lies outside is read for a block. What is asked for there goes straight through.
+    /// The same, for a part of it: no block includes bytes outside. Reads outside bypass the cache.
     pub fn within(source: R, part: Range<u64>, block: usize) -> Self {
         let part = part.start..part.end.min(source.len());
         Self { source, part, block: block.max(1) as u64, slots: Mutex::default() }
     }
 
-    /// Where a block begins.
+    /// The offset of a block.
     fn start(&self, number: u64) -> u64 {
         self.part.start.saturating_add(number.saturating_mul(self.block))
     }
 
-    /// Sends for a block, unless it is there, on its way, or behind the end.
+    /// Requests a block, unless it is cached, being read, or behind the end.
     fn send_for(&self, slots: &mut VecDeque<Slot>, number: u64) {
         let start = self.start(number);
         if start >= self.part.end || slots.iter().any(|slot| slot.number == number) {
@@ -91,7 +93,8 @@ impl<R: ReadAt + Clone + 'static> Blocks<R> {
         if let State::Here(bytes) = &slots[at].state {
             return Ok(bytes.clone());
         }
-        // The one in use must not be the oldest when the next is sent for. Beside them there is room for one more.
+        // The current block must not be evicted when the next is requested. There is room for one more beside
+        // them.
         let Some(mut slot) = slots.remove(at) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         slots.drain(..slots.len().saturating_sub(Self::HELD - 2));
         self.send_for(slots, number + 1);

@@ -1,15 +1,16 @@
-//! Why a package, or a member of it, is not read.
+//! Errors of a package, or of one of its members.
 
 use std::fmt;
 use std::io;
 
-/// Which member is spoken of, and where.
+/// A member, and its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The member's name, without control characters and cut to a line; `None` when a member is read by its recorded place.
+    /// The member's name, without control characters and cut to a line; `None` when a member is read by its
+    /// recorded offset.
     pub name: Option<String>,
-    /// Where its header begins, or its data when it is read by its recorded place; in bytes from the start of the package (of
-    /// the tar itself, where that is compressed).
+    /// The offset of its header, or of its data when it is read by its recorded offset; in bytes from the
+    /// start of the package (of the tar itself, if that is compressed).
     pub offset: u64,
 }
 
@@ -28,31 +29,31 @@ impl fmt::Display for Place {
     }
 }
 
-/// What an error is an error of.
+/// The scope of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// The store: the bytes could not be had. Worth another try.
+    /// The store: the bytes could not be read. A retry may succeed.
     Store,
-    /// The whole package: its structure cannot be trusted, so no member of it can. Another try gives the same.
+    /// The whole package: its structure, and so all its members, cannot be trusted. A retry gives the same.
     Package,
-    /// One member. The others are not touched by it. Another try gives the same.
+    /// One member; the others are not affected. A retry gives the same.
     Member,
 }
 
 macro_rules! errors {
     ($($(#[doc = $doc:literal])+ $name:ident $kebab:literal $scope:ident $message:literal
         { $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty),* $(,)? })+) => {
-        /// Why a package, or a member of it, is not read: what happened, where, and what to do.
+        /// Why a package, or a member of it, cannot be read: what happened, where, and what to do.
         #[derive(Debug, thiserror::Error)]
         pub enum PackageError {
-            /// The bytes could not be had from the store.
+            /// The bytes could not be read from the store.
             #[error("{length} bytes at byte {offset} of the package could not be read: {source}; try again")]
             Read {
-                /// Where the range begins.
+                /// The start of the range.
                 offset: u64,
-                /// The length of the range; 0 where a stream is read.
+                /// The length of the range; 0 for a stream.
                 length: u64,
-                /// Why.
+                /// The cause.
                 source: io::Error,
             },
             $(
@@ -66,7 +67,7 @@ macro_rules! errors {
             /// The names of all of them.
             pub const NAMES: &[&str] = &["read", $($kebab),+];
 
-            /// Its name, for counters and records: lower case, with hyphens, never changed once given.
+            /// Its name, for counters and records: lower case, with hyphens, and stable.
             pub fn name(&self) -> &'static str {
                 match self {
                     Self::Read { .. } => "read",
@@ -74,7 +75,7 @@ macro_rules! errors {
                 }
             }
 
-            /// What it is an error of.
+            /// Its scope.
             pub fn scope(&self) -> Scope {
                 match self {
                     Self::Read { .. } => Scope::Store,
@@ -86,7 +87,7 @@ macro_rules! errors {
 }
 
 errors! {
-    /// The bytes are those of no archive that is read here.
+    /// The bytes belong to no supported archive format.
     NotAnArchive "not-an-archive" Package
     "this is no ZIP and no tar, plain or in gzip, xz or zstd, but {looks_like}; see what the Source serves under this URL"
     {
@@ -97,34 +98,34 @@ errors! {
     Truncated "truncated" Package
     "the package ends at byte {length}, before {what}; it was cut off: fetch it again, or tell the Source"
     {
-        /// How long it is.
+        /// Its length.
         length: u64,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     }
-    /// The archive goes over several files.
+    /// The archive spans several files.
     MultiDisk "multi-disk" Package
     "the archive is a part of one that goes over several files ({what} at byte {offset}); the Source must offer it in one piece"
     {
-        /// What tells so.
+        /// The evidence.
         what: &'static str,
-        /// Where.
+        /// The offset.
         offset: u64,
     }
-    /// A ZIP has two end records, either of which may be meant.
+    /// A ZIP with two possible end records.
     AmbiguousEnd "ambiguous-end" Package
     "the archive has two ends, at bytes {first} and {second}, and readers would not agree on what it holds; tell the Source"
     {
-        /// Where the one lies.
+        /// The offset of the first.
         first: u64,
-        /// Where the other lies.
+        /// The offset of the second.
         second: u64,
     }
     /// The records at the end of a ZIP do not fit it, or each other.
     BadEnd "bad-end" Package
     "the end record at byte {offset} cannot be right: {what}; the archive is damaged, or made to mislead: tell the Source"
     {
-        /// Where the record lies.
+        /// The offset of the record.
         offset: u64,
         /// What is wrong.
         what: &'static str,
@@ -133,16 +134,16 @@ errors! {
     BadDirectory "bad-directory" Package
     "the central directory is malformed at byte {offset}: {what}; the archive is damaged, or made to mislead: tell the Source"
     {
-        /// Where the record lies.
+        /// The offset of the record.
         offset: u64,
         /// What is wrong.
         what: &'static str,
     }
-    /// A ZIP's directory holds another number of members than its end record says.
+    /// A ZIP's directory has another number of members than its end record declares.
     WrongCount "wrong-count" Package
     "the central directory holds {found} members where its end record says {declared}; the archive is damaged: tell the Source"
     {
-        /// As the end record says.
+        /// As declared.
         declared: u64,
         /// As found.
         found: u64,
@@ -151,22 +152,22 @@ errors! {
     Overlap "overlap" Package
     "{place} runs to byte {end}, into {into} at byte {next}: members that share bytes are how small archives inflate without end; tell the Source"
     {
-        /// The member that runs too far.
+        /// The member that is too long.
         place: Place,
-        /// Where it ends.
+        /// Its end.
         end: u64,
-        /// What it runs into.
+        /// The part that it overlaps.
         into: String,
-        /// Where that begins.
+        /// The start of that part.
         next: u64,
     }
-    /// What stands before a member contradicts the directory.
+    /// A member's own header contradicts the directory.
     HeaderContradicts "header-contradicts" Package
     "the header of {place} says {field} {header} where the directory says {directory}: readers would not agree on what it is; tell the Source"
     {
         /// The member.
         place: Place,
-        /// What they differ in.
+        /// The field that differs.
         field: &'static str,
         /// As in the member's own header.
         header: String,
@@ -198,7 +199,7 @@ errors! {
         /// The limit.
         limit: u64,
     }
-    /// More bytes once inflated than the limit for a package.
+    /// More inflated bytes than the limit for a package.
     TooManyBytes "too-many-bytes" Package
     "the package inflates to {bytes} bytes or more, and the limit is {limit}; raise it if this Source is to be trusted"
     {
@@ -213,54 +214,54 @@ errors! {
     {
         /// Compressed bytes read so far.
         stored: u64,
-        /// What they have become so far.
+        /// Inflated bytes so far.
         inflated: u64,
         /// The limit.
         limit: u64,
     }
-    /// A header of a tar is malformed, or contradicts what extends it.
+    /// A header of a tar is malformed, or contradicts its extension.
     BadHeader "bad-header" Package
     "the tar header at byte {offset} cannot be right: {what}; the archive is damaged, or made to mislead: tell the Source"
     {
-        /// Where the header begins, in bytes from the start of the tar.
+        /// The offset of the header, in bytes from the start of the tar.
         offset: u64,
         /// What is wrong.
         what: &'static str,
     }
-    /// What a tar says of its next member is longer than the limit.
+    /// The extensions of a tar member are longer than the limit.
     ExtensionTooLarge "extension-too-large" Package
     "the tar records at byte {offset}, which extend the next header, have {bytes} bytes, and the limit is {limit}; tell the Source"
     {
-        /// Where the record begins, in bytes from the start of the tar.
+        /// The offset of the record, in bytes from the start of the tar.
         offset: u64,
         /// As declared.
         bytes: u64,
         /// The limit.
         limit: u64,
     }
-    /// A tar goes on after its end.
+    /// A tar continues behind its end.
     TrailingBytes "trailing-bytes" Package
     "the tar ends at byte {offset}, and more follows, which would go unread; the Source must offer one archive"
     {
-        /// Where it ends, in bytes from the start of the tar.
+        /// The offset of its end, in bytes from the start of the tar.
         offset: u64,
     }
     /// Compressed bytes that cannot be inflated, or fail their check.
     BadCompression "bad-compression" Package
     "the {format} around the tar is damaged after byte {offset} of the tar: {why}; fetch it again, or tell the Source"
     {
-        /// What it is compressed with.
+        /// The compression format.
         format: &'static str,
-        /// How much of the tar had come, in bytes.
+        /// Bytes of the tar that were inflated before.
         offset: u64,
-        /// What the decoder says.
+        /// The decoder's message.
         why: String,
     }
-    /// A decoder that would take more memory than the limit.
+    /// A decoder that needs more memory than the limit.
     DecoderTooLarge "decoder-too-large" Package
     "to inflate the {format} around the tar takes more than {limit} bytes of memory; raise the limit if this Source is to be trusted"
     {
-        /// What it is compressed with.
+        /// The compression format.
         format: &'static str,
         /// The limit.
         limit: u64,
@@ -269,7 +270,7 @@ errors! {
     NoManifest "no-manifest" Package
     "there is no manifest.xml among the {members} members; the package is no ResourceSync dump: tell the Source"
     {
-        /// How many were looked at.
+        /// How many members were checked.
         members: u64,
     }
     /// Several members that may be the manifest.
@@ -288,7 +289,7 @@ errors! {
         /// The member.
         place: Place,
     }
-    /// A compression method that is not read.
+    /// An unsupported compression method.
     UnknownMethod "unknown-method" Member
     "{place} is compressed by method {method}; only stored (0) and deflate (8) are read: tell the Source"
     {
@@ -310,7 +311,7 @@ errors! {
     {
         /// The member.
         place: Place,
-        /// How long it is.
+        /// Its length.
         bytes: u64,
         /// The limit.
         limit: u64,
@@ -343,7 +344,7 @@ errors! {
         /// The member.
         place: Place,
     }
-    /// A type of tar member that nobody knows.
+    /// An unknown type of tar member.
     UnknownType "unknown-type" Member
     "{place} is of the tar type {typeflag:?}, which is not read; tell the Source"
     {
@@ -352,7 +353,7 @@ errors! {
         /// The type.
         typeflag: char,
     }
-    /// More bytes once inflated than the limit for a member.
+    /// More inflated bytes than the limit for a member.
     MemberTooLarge "member-too-large" Member
     "{place} has {bytes} bytes, and the limit is {limit}; raise it if this Source is to be trusted"
     {
@@ -376,7 +377,7 @@ errors! {
         /// The limit.
         limit: u64,
     }
-    /// Bytes that have another CRC-32 than declared.
+    /// Bytes with another CRC-32 than declared.
     WrongCrc "wrong-crc" Member
     "{place} has the CRC-32 {computed:08x}, not {declared:08x} as declared; it is damaged: fetch the package again, or tell the Source"
     {
@@ -404,7 +405,7 @@ errors! {
     {
         /// The member.
         place: Place,
-        /// How much had come.
+        /// Bytes that were inflated before.
         inflated: u64,
         /// What is wrong.
         why: String,
@@ -412,7 +413,8 @@ errors! {
 }
 
 impl PackageError {
-    /// The error inside one that came through an [`AsyncRead`](tokio::io::AsyncRead) of this crate; any other is [`Read`](Self::Read).
+    /// The error inside an I/O error of this crate's [`AsyncRead`](tokio::io::AsyncRead); any other becomes
+    /// [`Read`](Self::Read).
     pub fn from_io(error: io::Error) -> Self {
         error.downcast::<Self>().unwrap_or_else(|source| Self::Read { offset: 0, length: 0, source })
     }

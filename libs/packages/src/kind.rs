@@ -1,20 +1,20 @@
 use std::fmt;
 
-/// What an archive says a member is. Only files are read.
+/// The kind of a member, by the archive. Only files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A file.
     File,
     /// A folder.
     Folder,
-    /// A symbolic or hard link. Where it leads is never looked at.
+    /// A symbolic or hard link. Its target is never read.
     Link,
     /// A device, a pipe or a socket.
     Device,
 }
 
 impl Kind {
-    /// The kind that the file type bits of a Unix `mode` tell; without any, a file.
+    /// The kind by the file type bits of a Unix `mode`; without any, a file.
     pub(crate) fn of_unix_mode(mode: u32) -> Self {
         match mode & 0o170_000 {
             0o120_000 => Self::Link,

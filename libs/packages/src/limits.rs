@@ -1,6 +1,6 @@
-/// How much a package may hold before it is refused, and how much memory its reading may take.
+/// Limits of a package, and of the memory for reading it.
 ///
-/// Packages come from strangers, so each limit is enforced before what it limits is stored or inflated.
+/// Packages come from third parties, so each limit is checked before anything is stored or inflated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Members of one package. More refuse the package.
@@ -9,21 +9,22 @@ pub struct Limits {
     pub directory_bytes: u64,
     /// Bytes of one member's name. A longer one refuses the member.
     pub name_bytes: usize,
-    /// Bytes of the records that go before one tar member (its long name, its PAX records), together. More refuse the package.
+    /// Total bytes of the records before one tar member (its long name, its PAX records). More refuse the
+    /// package.
     pub extension_bytes: u64,
-    /// Bytes of one member once inflated. More refuse the member.
+    /// Inflated bytes of one member. More refuse the member.
     pub member_bytes: u64,
-    /// Bytes of all members once inflated. More refuse the package.
+    /// Inflated bytes of all members. More refuse the package.
     pub inflated_bytes_total: u64,
-    /// How many times larger than its stored bytes a ZIP member may be, or a compressed tar as a whole, once it is larger
-    /// than [`ratio_floor_bytes`](Self::ratio_floor_bytes).
+    /// How many times larger than its stored bytes a ZIP member may be, or a compressed tar as a whole, once
+    /// it is larger than [`ratio_floor_bytes`](Self::ratio_floor_bytes).
     ///
-    /// Deflate itself ends at 1 : 1,032 and archives that are made to do harm go right up to it. What honest repositories hold
-    /// (XML, logs, tables) stays under 1 : 100.
+    /// Deflate itself reaches at most 1 : 1,032, and hostile archives come close to that. The contents of
+    /// honest repositories (XML, logs, tables) stay under 1 : 100.
     pub ratio: u64,
     /// Bytes below which no ratio is too high: a small file of zeros is harmless.
     pub ratio_floor_bytes: u64,
-    /// Bytes that the decoder of xz or zstd may take. `xz -9` asks for 65 MiB, `zstd --ultra --long` for 128 MiB.
+    /// Bytes that the decoder of xz or zstd may use. `xz -9` needs 65 MiB, `zstd --ultra --long` 128 MiB.
     pub decoder_bytes: u64,
 }
 

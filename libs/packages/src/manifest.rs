@@ -1,16 +1,16 @@
-//! Where the manifest lies: at the top, by the specification (RS-33), and elsewhere in practice.
+//! Finds the manifest: at the top, by the specification (RS-33), and elsewhere in practice.
 
 use crate::PackageError;
 use crate::name::shown;
 
-/// Where a manifest lies that is not `manifest.xml` at the top.
+/// The place of a manifest that is not `manifest.xml` at the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OddPlace {
-    /// At the top, but written otherwise: `/manifest.xml`, `./manifest.xml`, `Manifest.xml`.
+    /// At the top, but spelt differently: `/manifest.xml`, `./manifest.xml`, `Manifest.xml`.
     Spelling,
     /// In a folder, as the only one of its name.
     Folder {
-        /// The folder, with its slash at the end. The manifest's paths may be meant from here on.
+        /// The folder, with its slash at the end. The manifest's paths may be relative to it.
         prefix: String,
     },
 }
@@ -18,15 +18,15 @@ pub enum OddPlace {
 /// The manifest of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Which member it is, counted from 0 in the order of the archive.
+    /// The index of the member, counted from 0 in the order of the archive.
     pub index: u64,
     /// The member's name.
     pub name: String,
-    /// Where it lies, if not where it should.
+    /// Its place, if it is not the specified one.
     pub odd: Option<OddPlace>,
 }
 
-/// Finds the manifest among names that pass by. It holds a few names, however many pass.
+/// Finds the manifest among names as they are read. It stores a few names only.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestFinder {
     seen: u64,
@@ -50,7 +50,7 @@ impl ManifestFinder {
         self.see_at(index, name);
     }
 
-    /// Takes the name of the member `index`: for callers that leave some members out.
+    /// Takes the name of the member `index`: for callers that skip some members.
     pub fn see_at(&mut self, index: u64, name: &str) {
         self.seen += 1;
         let manifest = |odd| Manifest { index, name: name.to_owned(), odd };
@@ -73,7 +73,8 @@ impl ManifestFinder {
         }
     }
 
-    /// The manifest: at the top as it should be; or else the only one there in another spelling; or else the only one in any folder.
+    /// The manifest: at the top as specified; or else the only one there in another spelling; or else the
+    /// only one in any folder.
     ///
     /// # Errors
     /// [`PackageError::NoManifest`] and [`PackageError::AmbiguousManifest`].

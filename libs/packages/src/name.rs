@@ -1,27 +1,27 @@
-//! Names of members: how they are written, what is odd about them, and how a manifest's `path` finds them.
+//! Names of members: their encoding, their oddities, and how a manifest's `path` finds them.
 
 use std::borrow::Cow;
 
-/// What is odd about a member's name.
+/// An oddity of a member's name.
 ///
-/// None of these is dangerous here: a name is looked up, never opened as a file. A member with an odd name is used only when
-/// the manifest names exactly the same string.
+/// None of these is dangerous here: a name is looked up, never opened as a file. A member with an odd name is
+/// used only if the manifest has exactly the same string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameOddity {
     /// A segment is `..`, so a careless tool would write outside its folder.
     ParentFolder,
     /// It begins with `/` or with a drive letter.
     Absolute,
-    /// It holds a `\`, which some systems take for `/`.
+    /// It holds a `\`, which some systems read as `/`.
     Backslash,
     /// It holds a control character, such as NUL, where other readers may end it.
     Control,
-    /// It is no UTF-8, and is read as code page 437.
+    /// It is not UTF-8, and is read as code page 437.
     NotUtf8,
 }
 
 impl NameOddity {
-    /// Everything that is odd about `name`.
+    /// All oddities of `name`.
     pub fn of(name: &[u8]) -> Vec<Self> {
         let drive = matches!(name, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
         let has = |found: bool, oddity| found.then_some(oddity);
@@ -41,19 +41,20 @@ impl NameOddity {
     }
 }
 
-/// How a manifest's `path` and the name of its member agree.
+/// How a manifest's `path` matches the name of its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathMatch {
     /// The very same string.
     Exact,
-    /// The same but for the slash at the beginning, which the specification writes in `path` and archives do not write in names.
+    /// The same except for the leading slash, which the specification writes in `path` and archives do not
+    /// write in names.
     LeadingSlash,
 }
 
-/// The names that the member of a manifest's `path` may have: the very string, the string without
-/// its slash at the beginning, or with one.
+/// The possible member names of a manifest's `path`: the same string, the string without its leading slash,
+/// or with one.
 ///
-/// Nothing else is tried: `..` is not resolved, `\` is not `/`, and letters keep their case.
+/// Nothing else is tried: `..` is not resolved, `\` is not `/`, and case matters.
 pub fn path_candidates(path: &str) -> [(Cow<'_, str>, PathMatch); 2] {
     let other = match path.strip_prefix('/') {
         Some(relative) => Cow::Borrowed(relative),
@@ -62,7 +63,8 @@ pub fn path_candidates(path: &str) -> [(Cow<'_, str>, PathMatch); 2] {
     [(Cow::Borrowed(path), PathMatch::Exact), (other, PathMatch::LeadingSlash)]
 }
 
-/// `name` as text: UTF-8, or else code page 437, which is what ZIP's own specification falls back to (APPNOTE, appendix D).
+/// `name` as text: UTF-8, or else code page 437, the fallback of ZIP's own specification (APPNOTE, appendix
+/// D).
 pub(crate) fn text(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(text) => Cow::Borrowed(text),
@@ -70,7 +72,7 @@ pub(crate) fn text(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// `text` in code page 437, where it can be written so and is not the same bytes anyway.
+/// `text` in code page 437, if that exists and differs from its UTF-8.
 pub(crate) fn to_cp437(text: &str) -> Option<Vec<u8>> {
     if text.is_ascii() {
         return None;
@@ -82,7 +84,7 @@ pub(crate) fn to_cp437(text: &str) -> Option<Vec<u8>> {
     text.chars().map(byte).collect()
 }
 
-/// `name` for a message: no control characters, and not longer than a line.
+/// `name` for a message: without control characters, and at most a line long.
 pub(crate) fn shown(name: &[u8]) -> String {
     const LONGEST: usize = 200;
     let text = text(name);

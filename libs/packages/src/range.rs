@@ -1,4 +1,4 @@
-//! A range of a package as a stream, with a bounded number of reads under way.
+//! A range of a package as a stream, with a bounded number of concurrent reads.
 
 use std::io;
 use std::ops::Range;
@@ -14,28 +14,29 @@ use tokio_util::io::StreamReader;
 use crate::ReadAt;
 use crate::read_at::exactly;
 
-/// How a long range is cut into reads. At most `chunk * reads` bytes of it are held.
+/// How a long range is split into reads. At most `chunk * reads` bytes of it are held in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAhead {
     /// Bytes of one read.
     pub chunk: usize,
-    /// Reads under way at once, or answered and not yet taken.
+    /// Concurrent reads, including completed ones that were not consumed yet.
     pub reads: usize,
 }
 
 impl Default for ReadAhead {
-    /// Four reads of 1 MiB: enough to hide the answering time of an object store.
+    /// Four reads of 1 MiB: enough to hide the latency of an object store.
     fn default() -> Self {
         Self { chunk: 1 << 20, reads: 4 }
     }
 }
 
-/// The bytes of `range` in order, as chunks. Reads go on only while the stream is polled, `ahead.reads` at a time.
+/// The bytes of `range` in order, as chunks. Reads continue only while the stream is polled, `ahead.reads` at
+/// a time.
 ///
-/// `source` is cloned for every read: hand in a reference, or an `Arc`.
+/// `source` is cloned for every read: pass a reference, or an `Arc`.
 ///
 /// # Errors
-/// Those of [`ReadAt::read_at`]; and a read that gives another number of bytes than was asked for.
+/// Those of [`ReadAt::read_at`]; and a read that returns another number of bytes than requested.
 pub fn range_stream<'a, R: ReadAt + Clone + 'a>(
     source: R,
     range: Range<u64>,
@@ -83,7 +84,7 @@ impl AsyncBufRead for RangeReader<'_> {
     }
 }
 
-/// Chunks in, one [`AsyncRead`] out.
+/// Turns chunks into one [`AsyncRead`].
 pub(crate) fn reader_of<'a>(
     chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'a,
 ) -> impl AsyncBufRead + Send + Unpin + 'a {

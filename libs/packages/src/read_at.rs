@@ -1,4 +1,4 @@
-//! The one way to the bytes of a package.
+//! Access to the bytes of a package.
 
 use std::io;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use crate::PackageError;
 
-/// A package whose bytes can be read by ranges: an object in a store, a file, or bytes in memory.
+/// A package with random access: an object in a store, a file, or bytes in memory.
 ///
-/// What is read must not change meanwhile; packages in a store never do. Readers of this crate never ask beyond
-/// [`len`](Self::len), and never for more than a few MiB at once.
+/// Its bytes must not change meanwhile; packages in a store never do. Readers of this crate never read beyond
+/// [`len`](Self::len), and never more than a few MiB at once.
 #[async_trait]
 pub trait ReadAt: Send + Sync {
     /// The length of the package, in bytes.
@@ -25,7 +25,7 @@ pub trait ReadAt: Send + Sync {
     /// The `length` bytes from `offset` on: exactly as many, or an error.
     ///
     /// # Errors
-    /// Whatever keeps them from being read. It comes back as [`PackageError::Read`], which is worth another try.
+    /// Whatever prevents the read. It is reported as [`PackageError::Read`], which may be retried.
     async fn read_at(&self, offset: u64, length: usize) -> io::Result<Bytes>;
 }
 
@@ -64,7 +64,7 @@ impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
     }
 }
 
-/// The bytes of a range that is known to lie inside; a reader that answers with fewer or more has failed.
+/// The bytes of a range that is known to be inside; a reader that returns fewer or more has failed.
 pub(crate) async fn read_exactly(
     source: &dyn ReadAt,
     offset: u64,
@@ -74,7 +74,7 @@ pub(crate) async fn read_exactly(
     read.map_err(|source| PackageError::Read { offset, length: length as u64, source })
 }
 
-/// `bytes` if they are as many as were asked for.
+/// Checks the length of `bytes`.
 pub(crate) fn exactly(bytes: Bytes, length: usize) -> io::Result<Bytes> {
     if bytes.len() == length {
         return Ok(bytes);

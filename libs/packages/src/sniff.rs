@@ -1,25 +1,25 @@
-//! What a package is, told from its first bytes: neither its URL nor its media type is to be relied on.
+//! The kind of a package, by its first bytes: its URL and its media type are not reliable.
 
 use std::fmt;
 
 use crate::PackageError;
 
-/// How many of the first bytes [`sniff`] looks at: one tar header. Fewer will do for all but a plain tar.
+/// How many of the first bytes [`sniff`] reads: one tar header. Fewer are enough for all but a plain tar.
 pub const SNIFF_BYTES: usize = 512;
 
-/// What a package is.
+/// The kind of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packaging {
     /// A ZIP, which is read by ranges.
     Zip,
-    /// A tar, which is read in one go. Whether compressed bytes hold a tar is seen when they are read.
+    /// A tar, which is read in one pass. Whether compressed bytes contain a tar turns out during reading.
     Tar(Compression),
 }
 
-/// What is around a tar.
+/// The compression of a tar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compression {
-    /// Nothing.
+    /// None.
     Plain,
     /// gzip (RFC 1952).
     Gzip,
@@ -52,12 +52,13 @@ impl fmt::Display for Packaging {
     }
 }
 
-/// What a package is that begins with `first`.
+/// The kind of a package that begins with `first`.
 ///
-/// A ZIP that follows a program (self-extracting) is not recognized; [`zip::Directory::open`](crate::zip::Directory::open) reads it all the same.
+/// A ZIP behind a program (self-extracting) is not recognized;
+/// [`zip::Directory::open`](crate::zip::Directory::open) reads it all the same.
 ///
 /// # Errors
-/// [`PackageError::NotAnArchive`], with what it looks like; [`PackageError::Truncated`] when there is nothing.
+/// [`PackageError::NotAnArchive`], with what it looks like; [`PackageError::Truncated`] when it is empty.
 pub fn sniff(first: &[u8]) -> Result<Packaging, PackageError> {
     let magics: [(&[u8], Packaging); 7] = [
         (b"PK\x03\x04", Packaging::Zip),
@@ -81,12 +82,13 @@ pub fn sniff(first: &[u8]) -> Result<Packaging, PackageError> {
     Err(PackageError::NotAnArchive { looks_like: guess(first) })
 }
 
-/// Whether `block` is a header of a tar: one whose checksum is right, or the zeros of a tar without members.
+/// Whether `block` is a header of a tar: one with a valid checksum, or the zeros of a tar without members.
 fn is_tar_header(block: &[u8; SNIFF_BYTES]) -> bool {
     block.iter().all(|&byte| byte == 0) || checksum_is_right(block)
 }
 
-/// Whether the checksum of a tar header is right: the sum of its bytes, the checksum's own taken for spaces. Old writers summed signed bytes.
+/// Whether the checksum of a tar header is valid: the sum of its bytes, with spaces in place of the checksum.
+/// Old writers summed signed bytes.
 pub(crate) fn checksum_is_right(block: &[u8; SNIFF_BYTES]) -> bool {
     let field = &block[148..156];
     let digits = field.iter().copied().skip_while(|&byte| byte == b' ').take_while(u8::is_ascii_digit);

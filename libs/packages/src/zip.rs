@@ -1,9 +1,9 @@
 //! ZIP packages, read by ranges (APPNOTE 6.3).
 //!
-//! [`Directory::open`] reads the end and the central directory, [`Directory::locate`] checks a member's own header against it and
-//! gives a [`Data`]: where the member's bytes lie, how many they are and how they are stored. With that the member can be read
-//! for ever after, without a directory, by [`MemberReader`]; see there for parts of members. Where the directory is not at hand when a member
-//! is read for the first time, its [`Claim`] does instead.
+//! [`Directory::open`] reads the end and the central directory. [`Directory::locate`] checks a member's own
+//! header against it and returns a [`Data`]: offset, length and method of the member's bytes. With that,
+//! [`MemberReader`] can read the member at any later time without a directory; see there for parts of
+//! members. If the directory is not available when a member is first read, its [`Claim`] is enough.
 
 mod bytes;
 mod claim;

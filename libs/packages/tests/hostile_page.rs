@@ -16,7 +16,7 @@ const TESTS: &[&str] = &[
     include_str!("../src/name.rs"),
 ];
 
-/// What stands between backticks in a column of the tables.
+/// The texts between backticks in a column of the tables.
 fn quoted(column: usize) -> BTreeSet<&'static str> {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| attack"));
     rows.flat_map(|row| row.split('|').nth(column).unwrap_or_default().split('`').skip(1).step_by(2))

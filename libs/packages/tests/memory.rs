@@ -1,4 +1,4 @@
-//! What is held and what is under way stays small, however long the package.
+//! The bytes in memory and the concurrent reads stay few, however long the package is.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn directory_over_the_limit_is_not_read() {
     assert!(package.bytes() <= 129 << 10, "{} of {}", package.bytes(), package.len());
 }
 
-/// Counts what is taken from it.
+/// Counts the bytes that are consumed from it.
 struct Taken<R>(R, Arc<AtomicU64>);
 
 impl<R: AsyncRead + Unpin> AsyncRead for Taken<R> {
@@ -70,7 +70,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Taken<R> {
 
 #[test]
 fn tar_is_read_no_further_ahead_than_a_buffer() {
-    // A member of 4 GiB, of which nothing exists before it is asked for.
+    // A member of 4 GiB, whose bytes are generated on request.
     let begin = Tar::new().raw(&header(b'0', b"big", 4 << 30), b"").0;
     let taken = Arc::<AtomicU64>::default();
     let source = Taken(begin.as_slice().chain(tokio::io::repeat(7)), Arc::clone(&taken));

@@ -1,4 +1,4 @@
-//! What holds of any bytes, and of any honest archive.
+//! Properties of any bytes, and of any honest archive.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn limits() -> Limits {
     Limits { inflated_bytes_total: MOST, ..Limits::default() }
 }
 
-/// Reads whatever can be read; no error may be the store's.
+/// Reads whatever is readable; no error may be the store's.
 fn read_zip(bytes: Vec<u8>) -> Result<Contents, PackageError> {
     let length = bytes.len() as u64;
     let package = Counting::new(Bytes::from(bytes));
@@ -87,7 +87,7 @@ fn contents() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
         .prop_map(|map| map.into_iter().collect())
 }
 
-/// Some bytes of an archive changed.
+/// Changes some bytes of an archive.
 fn changes() -> impl Strategy<Value = Vec<(usize, u8)>> {
     proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)
 }

@@ -8,7 +8,7 @@ use packages::tar::{Entries, Item};
 use packages::{Compression, Limits, ManifestFinder, NameOddity, PackageError, Packaging};
 use tokio::io::AsyncReadExt as _;
 
-/// Everything in a tar: name and content of files, or the name of the refusal.
+/// All files of a tar with name and content, or the name of the refusal.
 fn read(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
     block_on(async {
         let mut entries = Entries::open(tar, &Limits::default()).await?;
@@ -122,7 +122,7 @@ fn ustar_prefix_is_the_beginning_of_the_name() {
     let mut long = header(b'0', b"name", 1);
     long[345..351].copy_from_slice(b"prefix");
     sum(&mut long);
-    // What is there in a GNU header is something else.
+    // A GNU header has another field there.
     let mut gnu = long;
     gnu[257..265].copy_from_slice(b"ustar  \0");
     sum(&mut gnu);

@@ -1,4 +1,4 @@
-//! Tars that lie: each lie is its own refusal, and only what cannot be trusted is refused.
+//! Hostile tars: each kind has its own refusal, and only the untrusted part is refused.
 
 mod common;
 
@@ -12,7 +12,7 @@ use packages::tar::{Entries, Item};
 use packages::{Compression, Limits, PackageError, Scope};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
-/// Names of files and of refusals, in their order.
+/// Names of files and of refusals, in order.
 fn read_under(source: impl AsyncRead + Send, limits: &Limits) -> Result<Vec<String>, PackageError> {
     block_on(async {
         let mut entries = Entries::open(source, limits).await?;
@@ -95,7 +95,7 @@ fn damaged_compression_is_refused_at_its_end_at_the_latest() {
     let tar = Tar::new().file("a", &noise(4, 1_000)).end();
     for compression in [Compression::Gzip, Compression::Xz] {
         let mut whole = compressed(&tar, compression);
-        // The check of gzip stands eight bytes before the end, that of xz further inside.
+        // The checksum of gzip is eight bytes before the end, that of xz further inside.
         let middle = if compression == Compression::Gzip { whole.len() - 6 } else { whole.len() / 2 };
         whole[middle] ^= 0xff;
         refused(&whole, "bad-compression");
@@ -124,13 +124,13 @@ fn size_beyond_everything_is_refused_unread() {
     let mut bad = header(b'0', b"a", 0);
     bad[124..136].copy_from_slice(b"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff");
     sum(&mut bad);
-    // The member is over the limit for one; passing over it finds that the tar ends first.
+    // The member is over the limit for one; skipping it finds that the tar ends first.
     refused(&one().raw(&bad, b"").end(), "truncated");
 }
 
 #[test]
 fn pax_size_that_differs_from_the_header_is_refused() {
-    // A reader that does not heed PAX records sees `hidden` as a member; one that does sees it as content.
+    // A reader that ignores PAX records sees `hidden` as a member; one that reads them sees it as content.
     let hidden = Tar::new().file("hidden", b"hidden").0;
     let smuggling = Tar::new().pax(&[("size", &hidden.len().to_string())]);
     let zero = smuggling.clone().raw(&header(b'0', b"a", 0), &hidden);
@@ -141,7 +141,7 @@ fn pax_size_that_differs_from_the_header_is_refused() {
 
 #[test]
 fn pax_size_is_not_taken_for_the_size_of_a_header_in_between() {
-    // `size` speaks of the file, not of the long name that stands before it.
+    // `size` belongs to the file, not to the long name before it.
     let tar = Tar::new().pax(&[("size", "5")]).long_name("the/name").file("a", b"first").file("b", b"2");
     assert_eq!(read(&tar.end()).unwrap(), ["the/name", "b"]);
 }
@@ -310,7 +310,7 @@ fn decoder_that_wants_too_much_memory_is_refused() {
     let limits = Limits { decoder_bytes: 1 << 16, ..Limits::default() };
     refused_under(&compressed(&tar, Compression::Xz), &limits, "decoder-too-large");
     refused_under(&compressed(&tar, Compression::Zstd), &limits, "decoder-too-large");
-    // A frame of zstd that asks for a window of 2 GiB.
+    // A frame of zstd with a window of 2 GiB.
     refused(b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", "decoder-too-large");
 }
 

@@ -1,4 +1,4 @@
-//! ZIPs as honest tools write them, and honest oddities.
+//! ZIPs of honest tools, and harmless oddities.
 
 mod common;
 
@@ -183,7 +183,7 @@ fn more_members_than_an_old_end_record_can_count_are_read() {
     for number in 0..65_536 + 3 {
         zip = zip.stored(format!("{number}"), b"");
     }
-    // Without ZIP64, the number wraps round to 3.
+    // Without ZIP64, the number wraps around to 3.
     let directory = open(zip.build());
     assert_eq!(directory.len(), 65_539);
     assert_eq!(directory.find("65538").unwrap().index, 65_538);

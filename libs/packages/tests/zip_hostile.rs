@@ -1,4 +1,4 @@
-//! ZIPs that lie: each lie is its own refusal, and only what cannot be trusted is refused.
+//! Hostile ZIPs: each kind has its own refusal, and only the untrusted part is refused.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn refused(bytes: Vec<u8>, name: &str) {
     assert_eq!((error.name(), error.scope()), (name, Scope::Package), "{error}");
 }
 
-/// What comes of reading the member of this name.
+/// The result of reading the member of this name.
 fn read_under(zip: Vec<u8>, name: &str, limits: &Limits) -> Result<Vec<u8>, PackageError> {
     let bytes = Bytes::from(zip);
     block_on(async {
@@ -185,11 +185,11 @@ fn missing_short_and_double_zip64_fields_are_refused() {
 
 #[test]
 fn member_that_overlaps_another_is_refused() {
-    // One header, two names: the classic of 42 KB that become petabytes.
+    // One header, two names: the classic bomb of 42 KB that inflate to petabytes.
     refused(two().but(|part| part.offset = Some(0)).build(), "overlap");
     // A member that begins inside another.
     refused(two().but(|part| part.offset = Some(33)).build(), "overlap");
-    // One that swallows the next.
+    // One that contains the next.
     let swallowing =
         Zip::new().stored("a", b"first").both(|fields| (fields.compressed, fields.size) = (20, 20));
     refused(swallowing.stored("b", b"second").build(), "overlap");
@@ -204,7 +204,7 @@ fn member_that_runs_into_the_directory_is_refused() {
 
 #[test]
 fn member_that_its_own_header_makes_overlap_is_refused() {
-    // The directory knows nothing of the 40 bytes of extra field, by which the data of `bad` moves into `next`.
+    // The directory omits the 40 bytes of extra field that move the data of `bad` into `next`.
     let zip = Zip::new()
         .stored("bad", b"0123456789")
         .but(|part| {
@@ -229,7 +229,7 @@ fn more_members_than_the_limit_are_refused() {
     assert_eq!(open_under(two().build(), &limits).unwrap().len(), 2);
     let three = two().stored("c", b"");
     assert_eq!(open_under(three.build(), &limits).unwrap_err().name(), "too-many-members");
-    // The number declared is not believed either.
+    // The declared number is not trusted, either.
     let lying = three.build_with(|end, _| (end.here, end.members) = (1, 1));
     assert_eq!(open_under(lying, &limits).unwrap_err().name(), "too-many-members");
 }
@@ -367,7 +367,7 @@ fn member_that_inflates_to_more_than_declared_is_stopped_there() {
     let content = vec![b'x'; 1 << 20];
     only_bad_is_refused(&Zip::new().deflated("bad", &content).both(|fields| fields.size -= 1), "wrong-size");
     only_bad_is_refused(&Zip::new().deflated("bad", &content).both(|fields| fields.size = 0), "wrong-size");
-    // Never more than declared is handed out on the way.
+    // Never more than declared is returned before the error.
     let zip = Bytes::from(Zip::new().deflated("bad", &content).both(|fields| fields.size = 70_000).build());
     block_on(async {
         let directory = Directory::open(&zip, &Limits::default()).await.unwrap();

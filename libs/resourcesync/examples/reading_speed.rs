@@ -1,5 +1,5 @@
-//! Measures how fast a document is read, beside the bare events of the XML parser:
-//! `cargo run --release -p resourcesync --example reading_speed -- <document> [reader|events] [rounds]`.
+//! Measures how fast a document is read, compared with the bare events of the XML parser: `cargo run
+//! --release -p resourcesync --example reading_speed -- <document> [reader|events] [rounds]`.
 
 use std::env::args;
 use std::fs::File;
@@ -35,7 +35,7 @@ fn entries(document: impl Read) -> Result<u64, Box<dyn std::error::Error>> {
     Ok(reader.summary().entries)
 }
 
-/// Looks at names only, and at nothing else of them.
+/// Compares element names only.
 fn events(document: impl Read) -> Result<u64, Box<dyn std::error::Error>> {
     let mut parser = quick_xml::Reader::from_reader(BufReader::with_capacity(64 * 1024, document));
     let (mut buffer, mut entries) = (Vec::new(), 0);

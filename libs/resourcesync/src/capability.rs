@@ -6,9 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::quirk::Quirk;
 
-/// The root element: whether a document lists resources (or packages, or documents) or is an index of such lists.
+/// The root element: whether a document lists resources (or packages, or documents) or is an index of such
+/// lists.
 ///
-/// Only the root element tells; neither the URI nor the capability does (RS-1).
+/// Only the root element decides; neither the URI nor the capability does (RS-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Root {
@@ -42,28 +43,28 @@ impl fmt::Display for Root {
     }
 }
 
-/// What a document is, or what the document behind an entry is: the `capability` attribute of `rs:md`.
+/// The kind of a document, or of the document behind an entry: the `capability` attribute of `rs:md`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Capability {
     /// `description`: the Source Description, which lists Capability Lists.
     Description,
-    /// `capabilitylist`: what one set of resources offers.
+    /// `capabilitylist`: the capabilities of one set of resources.
     CapabilityList,
     /// `resourcelist`: a snapshot of the set.
     ResourceList,
-    /// `resourcedump`: packages that hold a snapshot of the set.
+    /// `resourcedump`: packages with a snapshot of the set.
     ResourceDump,
-    /// `resourcedump-manifest`: what one such package holds.
+    /// `resourcedump-manifest`: the contents of one such package.
     ResourceDumpManifest,
     /// `changelist`: the changes of an interval.
     ChangeList,
-    /// `changedump`: packages that hold the changes of an interval.
+    /// `changedump`: packages with the changes of an interval.
     ChangeDump,
-    /// `changedump-manifest`: what one such package holds.
+    /// `changedump-manifest`: the contents of one such package.
     ChangeDumpManifest,
     /// `change-notification`: changes as they are pushed.
     ChangeNotification,
-    /// A name that the specification does not know, as it was written.
+    /// A name that the specification does not know, as written.
     Other(String),
 }
 
@@ -97,7 +98,7 @@ impl Capability {
         matches!(self, Self::ResourceList | Self::ResourceDump | Self::ResourceDumpManifest)
     }
 
-    /// Whether documents of this kind say what one package holds, so that entries need a `path`.
+    /// Whether documents of this kind list the contents of one package, so that entries need a `path`.
     pub fn is_manifest(&self) -> bool {
         matches!(self, Self::ResourceDumpManifest | Self::ChangeDumpManifest)
     }
@@ -112,7 +113,7 @@ impl Capability {
         !self.is_manifest() && !matches!(self, Self::CapabilityList | Self::ChangeNotification)
     }
 
-    /// Reads a name as sources write it: any case, with `index` appended, or without its dash.
+    /// Parses a name as sources write it: in any case, with `index` appended, or without its dash.
     pub(crate) fn read(name: &str) -> (Self, Option<Quirk>) {
         match Self::exact(name) {
             Some(known) => (known, None),
@@ -157,7 +158,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// Names are compared exactly; what is not in the specification becomes [`Capability::Other`].
+/// Names are compared exactly; an unknown one becomes [`Capability::Other`].
 impl FromStr for Capability {
     type Err = Infallible;
 
@@ -179,11 +180,11 @@ impl<'de> Deserialize<'de> for Capability {
     }
 }
 
-/// What happened to a resource: the `change` attribute of `rs:md`.
+/// The change of a resource: the `change` attribute of `rs:md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// The resource came into being.
+    /// The resource was created.
     Created,
     /// The resource has new content.
     Updated,

@@ -12,14 +12,14 @@ mod parse;
 
 use crate::quirk::QuirkSet;
 
-/// A W3C Datetime (RS-3): an instant, and how precisely and in which zone it was written.
+/// A W3C Datetime (RS-3): an instant, with the precision and zone in which it was written.
 ///
-/// **Equality, order and hash go by the instant alone**, because that is what documents are compared by:
-/// `2013-01-03T11:00:00+02:00` equals `2013-01-03T09:00:00Z`, and a date equals midnight UTC of that day.
-/// Ask [`precision`](Self::precision) and [`zone`](Self::zone) where the writing matters.
+/// **Equality, order and hash use the instant alone**, because documents are compared by it:
+/// `2013-01-03T11:00:00+02:00` equals `2013-01-03T09:00:00Z`, and a date equals midnight UTC of that day. Use
+/// [`precision`](Self::precision) and [`zone`](Self::zone) where the writing matters.
 ///
-/// `Display` writes canonical W3C Datetime in the original precision and zone; a time whose zone was missing is written with
-/// `Z`, as it was read.
+/// `Display` writes canonical W3C Datetime in the original precision and zone; a time without zone is written
+/// with `Z`, as it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Datetime {
     instant: Timestamp,
@@ -51,7 +51,7 @@ pub enum Zone {
     Utc,
     /// `±hh:mm`, in seconds ahead of UTC: `+02:00` is 7,200.
     Offset(i32),
-    /// None: of right for a date, of neglect for a time of day. Read as UTC.
+    /// None. A date needs none; a time of day should have one. Read as UTC.
     Missing,
 }
 
@@ -61,7 +61,7 @@ impl Datetime {
         self.instant
     }
 
-    /// How precisely it was written.
+    /// The precision in which it was written.
     pub fn precision(&self) -> Precision {
         self.precision
     }
@@ -71,14 +71,15 @@ impl Datetime {
         self.zone
     }
 
-    /// Reads a W3C Datetime and nothing else: a time of day needs its zone.
+    /// Parses a strict W3C Datetime: a time of day needs its zone.
     pub fn parse(text: &str) -> Result<Self, DatetimeError> {
         let (datetime, quirks) = parse::parse(text)?;
         if quirks.is_empty() { Ok(datetime) } else { Err(DatetimeError::new(text)) }
     }
 
-    /// Reads what sources write for a W3C Datetime, and says what was odd about it: no zone (read as UTC), a blank for the
-    /// `T`, lower case, a zone without colon, second 60 (read as the next second). Surrounding blanks are ignored.
+    /// Parses what sources write for a W3C Datetime, and returns its quirks: no zone (read as UTC), a blank
+    /// for the `T`, lower case, a zone without colon, second 60 (read as the next second). Surrounding blanks
+    /// are ignored.
     pub fn parse_lenient(text: &str) -> Result<(Self, QuirkSet), DatetimeError> {
         match parse::parse_common(text) {
             Some(datetime) => Ok((datetime, QuirkSet::default())),
@@ -106,7 +107,7 @@ impl Datetime {
     }
 }
 
-/// In UTC, with as many decimals as there are.
+/// In UTC, with as many decimals as needed.
 impl From<Timestamp> for Datetime {
     fn from(instant: Timestamp) -> Self {
         let precision =
@@ -115,7 +116,7 @@ impl From<Timestamp> for Datetime {
     }
 }
 
-/// The strict reading.
+/// Strict parsing.
 impl FromStr for Datetime {
     type Err = DatetimeError;
 
@@ -207,7 +208,7 @@ impl DatetimeError {
     }
 }
 
-/// A date and time of day that exist.
+/// A valid date and time of day.
 fn civil(date: (i16, i8, i8), time: (i8, i8, i8, i32)) -> Option<DateTime> {
     let date = Date::new(date.0, date.1, date.2).ok()?;
     let time = Time::new(time.0, time.1, time.2, time.3).ok()?;

@@ -1,15 +1,16 @@
-//! Characters that command a terminal, or that let a text look like another one.
+//! Characters that command a terminal, or that disguise a text as another one.
 
-/// Whether a character commands a display instead of being shown: controls (C0, DEL, C1), line and paragraph separators,
-/// and marks that turn the direction of the text around them.
+/// Whether a character commands a display instead of being shown: controls (C0, DEL, C1), line and paragraph
+/// separators, and marks that change the direction of text.
 ///
-/// No URI has one of them (RFC 3986), so an entry whose `loc` does is bad. Every printer of a Source's text replaces them.
+/// No URI has one of them (RFC 3986), so an entry whose `loc` does is bad. All code that prints a Source's
+/// text replaces them.
 pub fn steers_display(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The first such character of a text. Nearly all texts are printable ASCII, and are passed without a look at characters.
+/// The first such character of a text. Nearly all texts are printable ASCII, and are checked by bytes only.
 pub(crate) fn first_steering(text: &str) -> Option<char> {
     let is_odd = text.bytes().fold(false, |odd, byte| odd | !(b' '..0x7f).contains(&byte));
     if is_odd { text.chars().find(|character| steers_display(*character)) } else { None }

@@ -16,7 +16,7 @@ const PACKAGE_TYPES: [&str; 6] = [
 ];
 const PACKAGE_ENDINGS: [&str; 7] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2"];
 
-/// One `url` or `sitemap`: a resource, a package or a document, and what is said of it.
+/// One `url` or `sitemap`: a resource, a package or a document, with its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The URI, without surrounding whitespace and resolved against the base where it was relative.
@@ -24,10 +24,10 @@ pub struct Entry {
     /// When it was last modified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lastmod: Option<Datetime>,
-    /// The sitemap's own hint how often it changes, as written.
+    /// The sitemap's own `changefreq`, as written.
     #[serde(rename = "changefreq", skip_serializing_if = "Option::is_none")]
     pub change_frequency: Option<String>,
-    /// The sitemap's own weight for search engines, as written.
+    /// The sitemap's own `priority` for search engines, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
     /// The `rs:md`; empty when there is none.
@@ -36,12 +36,12 @@ pub struct Entry {
     /// Every `rs:ln`, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Where the element begins.
+    /// The position of the element.
     pub position: Position,
 }
 
 impl Entry {
-    /// An entry that says nothing but its URI.
+    /// An entry with a URI only.
     pub fn new(loc: impl Into<String>) -> Self {
         Self { loc: loc.into(), ..Self::default() }
     }
@@ -51,14 +51,14 @@ impl Entry {
         self.links.iter().find(|link| link.rel == rel)
     }
 
-    /// The time that is given for a change: `datetime` (1.1), else `lastmod` (1.0), which need not be when it happened;
-    /// [`Interval::of_change`](crate::Interval::of_change) tells that. `None` is never to be filled with a guess (RS-7).
+    /// The time of a change: `datetime` (1.1), else `lastmod` (1.0), which need not be when it happened; see
+    /// [`Interval::of_change`](crate::Interval::of_change). `None` must never be replaced by a guess (RS-7).
     pub fn change_time(&self) -> Option<Datetime> {
         self.metadata.datetime.or(self.lastmod)
     }
 
-    /// Whether it leads to a part of a list of this kind, as the entries of an index do, though it stands in a `urlset`
-    /// ([`Quirk::UrlsetAsIndex`](crate::Quirk::UrlsetAsIndex)).
+    /// Whether it links to a part of a list of this kind, as the entries of an index do, although it is in a
+    /// `urlset` ([`Quirk::UrlsetAsIndex`](crate::Quirk::UrlsetAsIndex)).
     pub fn names_part_of(&self, list: &Capability) -> bool {
         let Metadata { capability, change, at, from, .. } = &self.metadata;
         let is_same_kind = capability.as_ref() == Some(list);
@@ -67,7 +67,7 @@ impl Entry {
         change.is_none() && (is_same_kind || has_own_span) && !self.names_package()
     }
 
-    /// Whether it leads to a package of bitstreams, by its media type or the end of its path.
+    /// Whether it links to a package of bitstreams, by its media type or the end of its path.
     pub fn names_package(&self) -> bool {
         let by_type = self.metadata.media_type.as_deref().is_some_and(|media_type| {
             PACKAGE_TYPES.iter().any(|package| package.eq_ignore_ascii_case(media_type))
@@ -77,28 +77,28 @@ impl Entry {
     }
 }
 
-/// What the reader hands out, one at a time.
+/// An item that the reader returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// An entry that can be used.
+    /// A usable entry.
     Entry(Box<Entry>),
-    /// An entry that cannot; the reading goes on behind it.
+    /// An unusable entry; reading continues behind it.
     Bad(BadEntry),
 }
 
-/// An entry that cannot be used.
+/// An unusable entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BadEntry {
-    /// Where the element begins.
+    /// The position of the element.
     pub position: Position,
-    /// Its URI, when that could be read.
+    /// Its URI, if readable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loc: Option<String>,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: BadReason,
 }
 
-/// Why an entry cannot be used. Serialised as its message.
+/// Why an entry is unusable. Serialised as its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadReason {
     /// There is no `loc`, or it is empty.
@@ -139,7 +139,7 @@ pub enum BadReason {
         /// [`Limits::max_attributes`](crate::Limits::max_attributes).
         limit: usize,
     },
-    /// A value has bytes that are no characters.
+    /// A value has bytes that are not valid text.
     #[error("{field} holds bytes that are not UTF-8 text")]
     NotText {
         /// The attribute or element.
@@ -157,19 +157,19 @@ pub enum BadReason {
         /// The element.
         field: &'static str,
     },
-    /// An attribute is not written as XML wants it.
+    /// An attribute is not well-formed XML.
     #[error("an attribute is not well-formed: {message}")]
     Attribute {
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// The `change` cannot be read, in a document that is about changes.
+    /// The `change` is unreadable, in a document of changes.
     #[error("change \"{value}\" is none of created, updated, deleted")]
     UnreadableChange {
         /// The value, shortened.
         value: String,
     },
-    /// The time of the change cannot be read.
+    /// The time of the change is unreadable.
     #[error("datetime \"{value}\" is no W3C Datetime")]
     UnreadableTime {
         /// The value, shortened.

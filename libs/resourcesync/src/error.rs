@@ -6,7 +6,7 @@ use crate::entry::BadReason;
 use crate::position::Position;
 use crate::quirk::Quirk;
 
-/// Why a document cannot be read, or not further. What was handed out before stays valid.
+/// Why a document cannot be read, or not to its end. Items that were returned before stay valid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReadError {
     /// A web page, most often an error page that was served as 200.
@@ -14,21 +14,21 @@ pub enum ReadError {
         "{position}: this is an HTML page, not a ResourceSync document; check the URL, or what the server answers to it"
     )]
     Html {
-        /// Where the page was recognised.
+        /// The position.
         position: Position,
     },
     /// No XML at all.
     #[error("{position}: this is not XML but {found}; expected a urlset or a sitemapindex")]
     NotXml {
-        /// Where that was seen.
+        /// The position.
         position: Position,
-        /// What is there instead.
+        /// The text that was found instead.
         found: String,
     },
     /// XML in an encoding that sitemaps do not allow.
     #[error("{position}: the document is encoded as {encoding}; sitemaps must be UTF-8")]
     Encoding {
-        /// Where that was seen.
+        /// The position.
         position: Position,
         /// The encoding.
         encoding: &'static str,
@@ -36,7 +36,7 @@ pub enum ReadError {
     /// Not well-formed.
     #[error("{position}: the XML is not well-formed: {message}; nothing after this place can be trusted")]
     Malformed {
-        /// Where the offending piece begins.
+        /// The position of the malformed piece.
         position: Position,
         /// What is wrong.
         message: String,
@@ -44,19 +44,19 @@ pub enum ReadError {
     /// The document ends before its root element does.
     #[error("{position}: the document is cut short; read it again, entries up to here are usable")]
     Truncated {
-        /// Where it ends.
+        /// The position of the end.
         position: Position,
     },
     /// A document type definition, which could define entities.
     #[error("{position}: the document has a DOCTYPE, which is refused as it could define entities")]
     DoctypeRefused {
-        /// Where it stands.
+        /// The position.
         position: Position,
     },
     /// An entity other than XML's own five.
     #[error("{position}: the entity &{name}; is refused; only XML's own and character references are read")]
     EntityRefused {
-        /// Where it stands.
+        /// The position.
         position: Position,
         /// The entity.
         name: String,
@@ -64,9 +64,9 @@ pub enum ReadError {
     /// A limit of [`Limits`](crate::Limits) was reached.
     #[error("{position}: {limit}; raise that limit if this source is to be trusted")]
     Limit {
-        /// Where it was reached.
+        /// The position.
         position: Position,
-        /// Which one.
+        /// The limit.
         limit: LimitKind,
     },
     /// XML, but another kind of document.
@@ -74,7 +74,7 @@ pub enum ReadError {
         "{position}: the root element is <{name}>; expected a urlset or a sitemapindex of the sitemap namespace"
     )]
     UnknownRoot {
-        /// Where the root element begins.
+        /// The position of the root element.
         position: Position,
         /// Its name as written, shortened.
         name: String,
@@ -82,15 +82,15 @@ pub enum ReadError {
     /// The compressed data are damaged.
     #[error("{position}: the gzip data are damaged here: {message}; read the document again")]
     Gzip {
-        /// How far decompression came.
+        /// The position that decompression reached.
         position: Position,
-        /// What the decoder says.
+        /// The decoder's message.
         message: String,
     },
     /// The byte stream failed.
     #[error("{position}: the document could not be read further: {source}")]
     Io {
-        /// How far the reading came.
+        /// The position that reading reached.
         position: Position,
         /// The stream's own error.
         source: Arc<io::Error>,
@@ -98,7 +98,7 @@ pub enum ReadError {
     /// A quirk, in strict mode.
     #[error("{position}: {} ({quirk}), which strict mode refuses", quirk.meaning())]
     Quirk {
-        /// Where the entry (or header) that has it begins.
+        /// The position of the entry (or header) that has it.
         position: Position,
         /// The quirk.
         quirk: Quirk,
@@ -106,15 +106,15 @@ pub enum ReadError {
     /// A bad entry, in strict mode.
     #[error("{position}: {reason}; strict mode refuses that")]
     BadEntry {
-        /// Where it begins.
+        /// The position of the entry.
         position: Position,
-        /// What is wrong with it.
+        /// The reason.
         reason: BadReason,
     },
 }
 
 impl ReadError {
-    /// Where it happened.
+    /// The position of the error.
     pub fn position(&self) -> Position {
         match self {
             Self::Html { position }
@@ -133,13 +133,13 @@ impl ReadError {
         }
     }
 
-    /// Whether reading the document once more may go better: the bytes did not all arrive.
+    /// Whether reading the document again may succeed: not all bytes arrived.
     pub fn may_be_transient(&self) -> bool {
         matches!(self, Self::Truncated { .. } | Self::Gzip { .. } | Self::Io { .. })
     }
 }
 
-/// Which limit ended the reading.
+/// The limit that ended the reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// [`Limits::max_field_bytes`](crate::Limits::max_field_bytes), in the document's own `rs:md` or `rs:ln`.

@@ -4,24 +4,24 @@ use crate::capability::{Capability, Root};
 use crate::datetime::Datetime;
 use crate::link::Link;
 
-/// What a document says of itself: its root element, and the `rs:md` and `rs:ln` directly under it.
+/// A document's own metadata: its root element, and the `rs:md` and `rs:ln` directly under it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The root element.
     pub root: Root,
-    /// What the document is; absent in a plain sitemap.
+    /// Its capability; absent in a plain sitemap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Capability>,
-    /// When the snapshot began; every change up to then is in it (RS-4).
+    /// When the snapshot began; it includes every change until then (RS-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Datetime>,
-    /// When the snapshot was finished.
+    /// When the snapshot was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<Datetime>,
-    /// Where the interval of changes begins.
+    /// The start of the interval of changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Datetime>,
-    /// Where the interval ends; absent while the document is still open (RS-5).
+    /// The end of the interval; absent while the document is still open (RS-5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Datetime>,
     /// The document's own links (RS-23).

@@ -1,7 +1,7 @@
 //! The links in the head of an HTML page, one of the ways from any resource to its Capability List (RS-21).
 //!
-//! A scanner, not a parser: it knows tags, attributes, comments and the elements whose content is no markup. It looks
-//! no further than the head: in a body, anybody who may leave a comment there could lay a link.
+//! A scanner, not a parser: it knows tags, attributes, comments and the elements whose content is no markup.
+//! It reads the head only: in a body, any visitor who may comment could place a link.
 //!
 //! ```
 //! let head = resourcesync::html::scan("<head><link rel=resourcesync href=/capabilitylist.xml></head>");
@@ -11,19 +11,19 @@
 /// `&#x10FFFF;`
 const LONGEST_REFERENCE: usize = 10;
 
-/// What the head of a page says.
+/// The links in the head of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// What relative references are resolved against, where it is not the page's own URL.
+    /// The base of relative references, if it is not the page's own URL.
     pub base: Option<String>,
     /// The targets of its `resourcesync` links, as written.
     pub links: Vec<String>,
 }
 
-/// Elements whose content is text, whatever it looks like.
+/// Elements whose content is text, even if it looks like markup.
 const TEXT_ELEMENTS: [&str; 6] = ["script", "style", "title", "textarea", "template", "xmp"];
 
-/// Scans a page, or as much of its beginning as there is, in one pass.
+/// Scans a page, or the beginning of one, in one pass.
 pub fn scan(page: &str) -> Head {
     let mut head = Head::default();
     let mut rest = page;
@@ -47,7 +47,7 @@ pub fn scan(page: &str) -> Head {
         if matches!(name.as_str(), "body" | "frameset") {
             return head;
         }
-        // A tag that the prefix cuts off says nothing.
+        // A tag that is cut off is ignored.
         let Some((attributes, after)) = attributes(after) else { return head };
         rest = after;
         let value = |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
@@ -70,7 +70,8 @@ fn is_ours(rel: &str) -> bool {
     rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case("resourcesync"))
 }
 
-/// The attributes of a tag up to its end, names in lower case, and what follows; none when the tag does not end.
+/// The attributes of a tag up to its end, names in lower case, and the rest of the page; none when the tag
+/// does not end.
 fn attributes(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut attributes = Vec::new();
     loop {
@@ -113,14 +114,15 @@ fn starts_with(text: &str, lower: &str) -> bool {
     text.as_bytes().get(..lower.len()).is_some_and(|start| start.eq_ignore_ascii_case(lower.as_bytes()))
 }
 
-/// The references that occur in URLs: `&amp;` and its kin, and characters by number. Any other stays as it is.
+/// Resolves the references that occur in URLs: `&amp;` and its kin, and characters by number. All others stay
+/// as they are.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
     while let Some(at) = rest.find('&') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        // No further than the longest reference is long: a value may be nothing but "&".
+        // No further than the longest reference: a value may consist of "&" only.
         let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
         let character = end.and_then(|end| Some((reference(&rest[1..end])?, end)));
         match character {
@@ -139,7 +141,7 @@ fn unescaped(value: &str) -> String {
 }
 
 fn reference(name: &str) -> Option<char> {
-    // A sign is no digit, though the standard library would take one.
+    // A sign is no digit, though the standard library would accept one.
     let number = |digits: &str, radix| {
         let digits = digits.chars().all(|c| c.is_digit(radix)).then_some(digits)?;
         char::from_u32(u32::from_str_radix(digits, radix).ok()?)
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(links(page), ["\u{10ffff}&#+65;&#x110000;&nbsp;&amp&"]);
     }
 
-    /// Were each `&` looked after to the end of the page, this would take minutes.
+    /// If each `&` were searched to the end of the page, this would take minutes.
     #[test]
     fn a_page_of_nothing_but_ampersands_is_read_in_one_pass() {
         let href = "&".repeat(4_000_000);

@@ -1,16 +1,17 @@
-//! When something happened, as far as a document tells: documents name seconds, days and intervals, not moments.
+//! When something happened, as far as a document states it: documents name seconds, days and intervals, not
+//! moments.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::datetime::{Datetime, Precision, Zone};
 use crate::entry::Entry;
 
-/// How far local time can be ahead of UTC, and behind it.
+/// The most that local time can be ahead of UTC, and behind it.
 const EASTERNMOST: SignedDuration = SignedDuration::from_hours(14);
 const WESTERNMOST: SignedDuration = SignedDuration::from_hours(12);
 
-/// The moments at which something may have happened, from the first to the last one, both included. An end of which
-/// nothing is known is open.
+/// The moments at which something may have happened, from the first to the last one, both included. An
+/// unknown end is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     first: Option<Timestamp>,
@@ -21,8 +22,8 @@ impl Interval {
     /// Any moment.
     pub const OPEN: Self = Self { first: None, last: None };
 
-    /// The moments that a time can mean: all of the second, minute or day that it names. One without zone is that of
-    /// any place on Earth.
+    /// The moments that a time can mean: the whole second, minute or day that it names. A time without zone
+    /// may belong to any place on Earth.
     pub fn named_by(time: &Datetime) -> Self {
         let (ahead, behind) = match time.zone() {
             Zone::Missing => (EASTERNMOST, WESTERNMOST),
@@ -34,7 +35,7 @@ impl Interval {
         }
     }
 
-    /// The moments between the `from` and the `until` of a document, as far as it has them.
+    /// The moments between a document's `from` and `until`, as far as it has them.
     pub fn between(from: Option<&Datetime>, until: Option<&Datetime>) -> Self {
         Self {
             first: from.and_then(|from| Self::named_by(from).first),
@@ -42,9 +43,9 @@ impl Interval {
         }
     }
 
-    /// The moments of these at which a resource may have changed whose last modification is `lastmod`. It changed no
-    /// earlier than that, but perhaps later: `lastmod` is no time of a change. Nothing when `lastmod` lies outside, and
-    /// so tells nothing of the change.
+    /// The moments of this interval at which a resource with this `lastmod` may have changed. It changed no
+    /// earlier than `lastmod`, but perhaps later: `lastmod` is no time of a change. None when `lastmod` is
+    /// outside of the interval, and so does not narrow it.
     pub fn since(self, lastmod: &Datetime) -> Option<Self> {
         let named = Self::named_by(lastmod);
         if named.is_before(self) || self.is_before(named) {
@@ -53,11 +54,11 @@ impl Interval {
         Some(Self { first: self.first.max(named.first), last: self.last })
     }
 
-    /// When the change happened that an entry of a change document tells of. `document` is the interval of the
-    /// document, `latest` the latest moment that a time can truly mean.
+    /// When the change of a change document's entry happened. `document` is the interval of the document,
+    /// `latest` the latest moment that a time can truly mean.
     ///
-    /// The entry's `datetime` says it. Without that it is some moment of the document's interval, which `lastmod` may
-    /// narrow down; what it leaves open is told by the order of the entries.
+    /// The entry's `datetime` states it. Without one it is some moment of the document's interval, which
+    /// `lastmod` may narrow. The order of the entries decides the rest.
     pub fn of_change(entry: &Entry, document: Self, latest: Timestamp) -> Self {
         let is_possible = |time: &&Datetime| time.instant() <= latest;
         match &entry.metadata.datetime {
@@ -70,17 +71,17 @@ impl Interval {
         }
     }
 
-    /// Whether all of these moments certainly lie before all of those.
+    /// Whether all of these moments are certainly before all of those.
     pub fn is_before(self, other: Self) -> bool {
         self.last.zip(other.first).is_some_and(|(last, first)| last < first)
     }
 
-    /// The first moment; nothing where it is open.
+    /// The first moment; None if it is open.
     pub fn first(self) -> Option<Timestamp> {
         self.first
     }
 
-    /// The last moment; nothing where it is open.
+    /// The last moment; None if it is open.
     pub fn last(self) -> Option<Timestamp> {
         self.last
     }

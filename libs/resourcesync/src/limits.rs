@@ -1,10 +1,10 @@
 use jiff::Timestamp;
 use url::Url;
 
-/// How much of a document the reader is willing to hold at once.
+/// Limits of what the reader holds in memory at once.
 ///
-/// Documents come from strangers, so each limit is enforced before what it limits is stored. The number of entries is
-/// not limited: the reader holds one at a time.
+/// Documents come from third parties, so each limit is checked before anything is stored. The number of
+/// entries is not limited: the reader holds one at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one text or attribute value, such as a `loc`. A longer one makes its entry bad.
@@ -15,7 +15,8 @@ pub struct Limits {
     pub max_links_per_entry: usize,
     /// Attributes of one element. More make the entry bad, or end the reading.
     pub max_attributes: usize,
-    /// Bytes of one entry, or of the document's own `rs:md` and `rs:ln` together. More make the entry bad, or end the reading.
+    /// Bytes of one entry, or of the document's own `rs:md` and `rs:ln` together. More make the entry bad, or
+    /// end the reading.
     pub max_entry_bytes: u64,
     /// Bytes of one tag, comment or run of text: the parser holds these whole. More end the reading.
     pub max_event_bytes: u64,
@@ -50,26 +51,28 @@ impl Limits {
     }
 }
 
-/// What to do with what the specification does not allow but can still be understood.
+/// What to do with a deviation from the specification that can still be understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Go on, and count it as a [`Quirk`](crate::Quirk); a bad entry comes out as [`Item::Bad`](crate::Item::Bad).
+    /// Continue, and count it as a [`Quirk`](crate::Quirk); a bad entry is returned as
+    /// [`Item::Bad`](crate::Item::Bad).
     #[default]
     Tolerant,
     /// End the reading at the first quirk that breaks the specification, or bad entry.
     Strict,
 }
 
-/// How a document is to be read.
+/// How to read a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How much may be held at once.
+    /// Limits of memory and depth.
     pub limits: Limits,
-    /// What to do with oddities.
+    /// What to do with deviations.
     pub mode: Mode,
-    /// The document's own URI, against which relative references are resolved.
+    /// The document's own URI, the base of relative references.
     pub base: Option<Url>,
-    /// The latest moment that the document's times can truly mean: now, and some minutes for clocks that differ. Later ones are
-    /// counted as [`Quirk::FutureTime`](crate::Quirk::FutureTime). `None`: no time counts as too late.
+    /// The latest moment that the document's times can truly mean: now, plus some minutes for clocks that
+    /// differ. Later ones are counted as [`Quirk::FutureTime`](crate::Quirk::FutureTime). `None`: no time
+    /// counts as too late.
     pub latest: Option<Timestamp>,
 }

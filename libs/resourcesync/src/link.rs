@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::datetime::Datetime;
 
-/// The relations that ResourceSync gives a meaning of its own; all others are IANA's or URIs.
+/// The relations that ResourceSync defines; all others are IANA's or URIs.
 pub mod relation {
     /// To the document one level higher: the Capability List, then the Source Description.
     pub const UP: &str = "up";
@@ -56,7 +56,7 @@ pub mod relation {
         PROFILE,
     ];
 
-    /// The known relation that `rel` is but for its case, when it is not written rightly.
+    /// The known relation that equals `rel` except for its case.
     pub(crate) fn miscased(rel: &str) -> Option<&'static str> {
         if !rel.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return None;
@@ -65,7 +65,7 @@ pub mod relation {
     }
 }
 
-/// A `rs:ln`: where else to go from a document, or from a resource.
+/// A `rs:ln`: a link from a document, or from a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The relation: a registered name (see [`relation`]) or a URI.
@@ -81,13 +81,13 @@ pub struct Link {
     /// The target's media type, `type` in the documents.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The content coding that `length` and `hash` were taken with.
+    /// The content coding that `length` and `hash` refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// When the target was last modified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Datetime>,
-    /// Where the target lies in the package.
+    /// The path of the target in the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The preference among links of one relation: 1 first, 999,999 last and when absent.
@@ -96,7 +96,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that says nothing but its relation and target.
+    /// A link with a relation and target only.
     pub fn new(rel: impl Into<String>, href: impl Into<String>) -> Self {
         Self { rel: rel.into(), href: href.into(), ..Self::default() }
     }

@@ -9,11 +9,11 @@
 /// One link of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkValue {
-    /// What it leads to, as written: it may be relative.
+    /// The target, as written: it may be relative.
     pub target: String,
     /// The relations, as written.
     pub rel: String,
-    /// What the link leads from, where that is not the resource that was asked for.
+    /// The link's context, if it is not the requested resource.
     pub anchor: Option<String>,
 }
 
@@ -24,8 +24,8 @@ impl LinkValue {
     }
 }
 
-/// The links of one `Link` header. What cannot be read is passed over up to the next comma, so any text can be read,
-/// in one pass.
+/// Parses the links of one `Link` header. An unreadable link is skipped up to the next comma, so any text can
+/// be parsed, in one pass.
 pub fn parse(header: &str) -> Vec<LinkValue> {
     let mut rest = header;
     let mut links = Vec::new();
@@ -38,7 +38,7 @@ pub fn parse(header: &str) -> Vec<LinkValue> {
             rest = behind_value(rest);
             continue;
         };
-        // No later link would be closed either; to look for its end once more each time would take for ever.
+        // No later link is closed either, and searching for the end of each would take too long.
         let Some((target, after)) = inner.split_once('>') else { return links };
         let (rel, anchor, after) = parameters(after);
         rest = after;
@@ -46,7 +46,7 @@ pub fn parse(header: &str) -> Vec<LinkValue> {
     }
 }
 
-/// `rel`, `anchor`, and what follows the link. Of several `rel` only the first counts (RFC 8288, 3.3).
+/// `rel`, `anchor`, and the text behind the link. Of several `rel` only the first counts (RFC 8288, 3.3).
 fn parameters(mut rest: &str) -> (Option<String>, Option<String>, &str) {
     let (mut rel, mut anchor) = (None, None);
     loop {
@@ -70,7 +70,7 @@ fn parameters(mut rest: &str) -> (Option<String>, Option<String>, &str) {
     }
 }
 
-/// A token or a quoted string, and what follows it.
+/// A token or a quoted string, and the text behind it.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ',']).unwrap_or(text.len());
@@ -88,7 +88,7 @@ fn value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// What follows the next comma that stands in no quotes.
+/// The text behind the next comma outside of quotes.
 fn behind_value(text: &str) -> &str {
     let mut quoted = false;
     let mut escaped = false;
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(one("</good>; rel=\"never closed").rel, "never closed");
     }
 
-    /// Were the end of each looked for, this would take minutes.
+    /// If the end of each were searched, this would take minutes.
     #[test]
     fn a_header_of_links_that_are_not_closed_is_read_in_one_pass() {
         assert_eq!(parse(&"<,".repeat(2_000_000)), []);

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A place in a document, after decompression.
+/// A position in a document, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Position {
     /// The line, counted from 1.

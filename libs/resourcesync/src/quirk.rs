@@ -3,12 +3,12 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// One row a quirk: variant, name, whether it casts doubt, whether strict mode refuses it, meaning.
+/// One row per quirk: variant, name, whether it casts doubt, whether strict mode refuses it, meaning.
 macro_rules! quirks {
     ($($variant:ident $name:literal $doubt:literal $refused:literal $meaning:literal;)+) => {
-        /// An oddity of a document that the reader understands nevertheless.
+        /// A deviation in a document that the reader tolerates.
         ///
-        /// Names are stable: they stand in catalogs and reports.
+        /// Names are stable: catalogs and reports contain them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Quirk {
             $(#[doc = $meaning] $variant,)+
@@ -33,14 +33,14 @@ macro_rules! quirks {
                 match self { $(Self::$variant => $meaning,)+ }
             }
 
-            /// Whether conclusions from the document are doubtful: that a resource absent from it is gone, or when
-            /// something happened.
+            /// Whether conclusions from the document are doubtful: that a resource missing from it is gone,
+            /// or when something happened.
             pub fn casts_doubt(self) -> bool {
                 match self { $(Self::$variant => $doubt,)+ }
             }
 
-            /// Whether [`Mode::Strict`](crate::Mode::Strict) refuses the document. Some quirks are worth counting though no
-            /// specification forbids them.
+            /// Whether [`Mode::Strict`](crate::Mode::Strict) refuses the document. Some quirks are counted
+            /// though no specification forbids them.
             pub fn is_refused_when_strict(self) -> bool {
                 match self { $(Self::$variant => $refused,)+ }
             }
@@ -135,7 +135,7 @@ impl Serialize for Quirk {
     }
 }
 
-/// Which quirks one value has, without their number.
+/// The set of quirks of one value, without counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuirkSet(u64);
 
@@ -147,12 +147,12 @@ impl QuirkSet {
         self.0 |= 1 << quirk as u32;
     }
 
-    /// Whether the quirk is there.
+    /// Whether the quirk is in the set.
     pub fn contains(self, quirk: Quirk) -> bool {
         self.0 & (1 << quirk as u32) != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -163,7 +163,7 @@ impl QuirkSet {
     }
 }
 
-/// How often each quirk was met. Serialised as a map from name to count.
+/// How often each quirk occurred. Serialised as a map from name to count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quirks(BTreeMap<Quirk, u64>);
 
@@ -173,7 +173,7 @@ impl Quirks {
         self.add_many(quirk, 1);
     }
 
-    /// Counts a quirk `times` more.
+    /// Counts a quirk this many times.
     pub fn add_many(&mut self, quirk: Quirk, times: u64) {
         if times > 0 {
             *self.0.entry(quirk).or_default() += times;
@@ -187,17 +187,17 @@ impl Quirks {
         }
     }
 
-    /// How often a quirk was met.
+    /// How often a quirk occurred.
     pub fn count(&self, quirk: Quirk) -> u64 {
         self.0.get(&quirk).copied().unwrap_or(0)
     }
 
-    /// Whether there was none.
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Every quirk that was met, and how often.
+    /// Every quirk that occurred, and how often.
     pub fn iter(&self) -> impl Iterator<Item = (Quirk, u64)> {
         self.0.iter().map(|(&quirk, &times)| (quirk, times))
     }

@@ -1,4 +1,5 @@
-//! What the specifications say of each quirk: with what force, where, and what a Source changes to keep to it.
+//! What the specifications say about each quirk: how strongly, in which section, and what a Source should
+//! change.
 
 use std::fmt;
 
@@ -7,16 +8,16 @@ use serde::{Serialize, Serializer};
 use crate::quirk::Quirk;
 use crate::section::Section;
 
-/// How strongly a specification speaks against something.
+/// How strongly a specification forbids something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Force {
     /// It breaks a MUST.
     Must,
     /// It goes against a SHOULD.
     Should,
-    /// Nothing forbids it, but the Source would be harvested better without it.
+    /// Not forbidden, but the Source would be harvested better without it.
     Hint,
-    /// Nothing forbids it, and nothing is the worse for it: it is only counted.
+    /// Not forbidden and harmless: it is only counted.
     Allowed,
 }
 
@@ -44,12 +45,12 @@ impl Serialize for Force {
     }
 }
 
-/// What is to be said of an oddity to whoever can change it.
+/// What to report of a deviation to the Source's operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// How strongly the specification speaks against it.
+    /// How strongly the specification forbids it.
     pub force: Force,
-    /// Where.
+    /// The section.
     pub section: Section,
     /// What to change, in one sentence.
     pub advice: &'static str,
@@ -63,12 +64,12 @@ impl Rule {
 }
 
 impl Quirk {
-    /// The section of the specification that it goes against, or that speaks of the matter.
+    /// The section of the specification that it violates, or that is about the subject.
     pub fn section(self) -> Section {
         self.rule().section
     }
 
-    /// How strongly that section speaks against it.
+    /// How strongly that section forbids it.
     pub fn force(self) -> Force {
         self.rule().force
     }

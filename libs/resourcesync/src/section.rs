@@ -2,14 +2,14 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A specification that Sources are held to.
+/// A specification that Sources should follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Specification {
     /// ResourceSync 1.1 (ANSI/NISO Z39.99-2017).
     ResourceSync,
     /// ResourceSync Change Notification 1.0.1.
     ChangeNotification,
-    /// The Sitemaps protocol, on whose format ResourceSync stands.
+    /// The Sitemaps protocol, the base of ResourceSync's format.
     Sitemaps,
     /// XML 1.0.
     Xml,
@@ -30,7 +30,7 @@ pub enum Specification {
 }
 
 impl Specification {
-    /// The name it is quoted by.
+    /// Its name in quotations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ResourceSync => "ResourceSync 1.1",
@@ -54,12 +54,12 @@ impl Serialize for Specification {
     }
 }
 
-/// A section of a specification, as one quotes it to somebody else.
+/// A section of a specification, for quoting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Section {
     /// The specification.
     pub specification: Specification,
-    /// The section's number; absent where the specification numbers none.
+    /// The section's number; absent in a specification without numbers.
     pub number: Option<&'static str>,
     /// The section's title.
     pub name: &'static str,

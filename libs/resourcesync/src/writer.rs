@@ -10,8 +10,8 @@ use crate::{RESOURCESYNC_NAMESPACE, SITEMAP_NAMESPACE};
 
 /// Writes one document, entry by entry.
 ///
-/// Well-formed by construction. It writes what it is given: which attributes a kind of document must have is the caller's
-/// business. Each entry goes to the stream in one `write`, so give it a buffered one.
+/// The output is always well-formed. The caller decides which attributes a kind of document needs. Each entry
+/// goes to the stream in one `write`, so pass a buffered one.
 pub struct Writer<W> {
     out: W,
     root: Root,
@@ -24,7 +24,7 @@ pub enum WriteError {
     /// The stream failed.
     #[error("the document could not be written: {0}")]
     Io(#[from] io::Error),
-    /// A value holds a character that XML has no way to write.
+    /// A value holds a character that XML cannot express.
     #[error("{field} holds the character U+{code:04X}, which XML cannot hold", code = u32::from(*.character))]
     NotText {
         /// The attribute or element.
@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
     /// Writes an entry: a `url`, or a `sitemap` in an index.
     ///
     /// # Errors
-    /// As [`Writer::new`]; of an entry that cannot be written nothing is.
+    /// As [`Writer::new`]; an entry that fails is not written at all.
     pub fn write(&mut self, entry: &Entry) -> Result<(), WriteError> {
         let result = self.entry(entry);
         if result.is_err() {
@@ -73,7 +73,7 @@ impl<W: Write> Writer<W> {
         result
     }
 
-    /// Writes the end of the document and gives back the stream, flushed.
+    /// Writes the end of the document and returns the stream, flushed.
     ///
     /// # Errors
     /// [`WriteError::Io`] when the stream fails.
@@ -159,7 +159,7 @@ impl<W: Write> Writer<W> {
 
     fn escaped(&mut self, field: &'static str, value: impl Display) -> Result<(), WriteError> {
         let mut escape = Escape { out: &mut self.buf, refused: None };
-        // Writing to a string fails only when Escape refuses a character, which it then names.
+        // Writing to a string fails only when Escape refuses a character, which it then reports.
         let _ = write!(escape, "{value}");
         match escape.refused {
             Some(character) => Err(WriteError::NotText { field, character }),
@@ -179,7 +179,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Escapes for attributes and text alike. Line ends and tabs become references, as parsers would make blanks of them.
+/// Escapes for attributes and text alike. Line ends and tabs become references, as parsers would turn them
+/// into blanks.
 struct Escape<'o> {
     out: &'o mut String,
     refused: Option<char>,
@@ -213,9 +214,10 @@ impl fmt::Write for Escape<'_> {
     }
 }
 
-/// Whether a character that begins with this byte may have to be escaped or refused. Few do, and those between them are copied at once.
+/// Whether a character that begins with this byte may need escaping, or be refused. Few do, and the text
+/// between them is copied at once.
 fn begins_special(byte: u8) -> bool {
-    // What may not stand in XML beside control characters begins with 0xef.
+    // Characters that XML forbids begin with 0xef, except for control characters.
     matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..0x20 | 0xef)
 }
 
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn special_characters_are_escaped_and_all_others_kept_wherever_they_stand() {
-        // Of those that share their first byte with what XML cannot hold, too.
+        // Also characters that share their first byte with forbidden ones.
         let entry = Entry::new("http://e/<\u{fb01}&\u{ff21}\"\u{fffd}>\té\n\r\u{1f4da}");
         let text = written(&Header::new(Root::UrlSet, None), &[entry]);
         let loc = "<loc>http://e/&lt;\u{fb01}&amp;\u{ff21}&quot;\u{fffd}&gt;&#9;é&#10;&#13;\u{1f4da}</loc>";

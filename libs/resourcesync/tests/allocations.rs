@@ -1,12 +1,12 @@
-//! How often the reader allocates: for what an entry holds, and for nothing else. Counts, not times, so that they are the same
-//! wherever the tests run.
+//! Allocations of the reader: for an entry's values, and for nothing else. Counts, not times, so that they
+//! are the same wherever the tests run.
 
 use allocation_counter::{AllocationInfo, measure};
 use resourcesync::{Options, Reader};
 
 mod common;
 
-/// As in the Change Lists of which the largest are made.
+/// An entry as in the largest Change Lists.
 fn entry(index: u32) -> String {
     format!(
         "  <url>\n    <loc>http://example.com/resources/{index:08}.html?a=1&amp;b=2</loc>\n    \
@@ -16,7 +16,7 @@ fn entry(index: u32) -> String {
     )
 }
 
-/// What is allocated for each of so many entries, from the second on, and at most at a time for all of them.
+/// Allocations per entry, from the second on, and the most bytes at a time for all of them.
 fn allocations(entries: u32, buffer: usize) -> (f64, AllocationInfo) {
     let document = common::change_list(&(0..entries).map(entry).collect::<String>());
     let mut reader = Reader::with_buffer(document.as_bytes(), Options::default(), buffer).unwrap();

@@ -1,4 +1,5 @@
-//! The specification's own examples: each is read whole, and says what the specification says it says.
+//! The specification's own examples: each is read completely, with the meaning that the specification gives
+//! it.
 
 use resourcesync::{Capability, Change, Item, Mode, Options, Quirk, ReadError, Reader, Root, relation};
 

@@ -1,4 +1,5 @@
-//! What a document must not do to its reader: make it hold much, guess, lose what is good, or give up without saying where.
+//! Hostile documents: they must not make the reader use much memory, guess, lose good entries, or fail
+//! without a position.
 
 mod common;
 
@@ -22,7 +23,7 @@ fn limit(reading: &Reading) -> LimitKind {
     }
 }
 
-/// The reason of the first entry, between two good ones that must survive it.
+/// The reason of the first entry, between two good ones that must be read all the same.
 fn reason(document: impl Fn(&str) -> String, entry: &str) -> BadReason {
     let reading = read(&document(&format!("{GOOD}{entry}{GOOD}")));
     assert!(reading.error.is_none(), "{:?}", reading.error);
@@ -35,7 +36,7 @@ fn in_resource_list(content: &str) -> BadReason {
     reason(resource_list, &format!("<url>{content}</url>"))
 }
 
-/// A head, then one text without end.
+/// A head, then one endless text.
 fn endless(head: &str, repeated: &'static [u8]) -> impl Read {
     struct Repeat(&'static [u8], usize);
     impl Read for Repeat {

@@ -1,15 +1,15 @@
-//! What the reader makes of odd documents that real sources send, one test an oddity, named after its number: every entry that comes
-//! out, the quirks that are counted, and that strict mode refuses them, with the place.
+//! Odd documents of real sources, one test per deviation, named after its number. Each test checks every
+//! entry, the counted quirks, and that strict mode refuses the document, with the position.
 //!
-//! Missing numbers only show across documents or in how a server answers. What a harvest makes of all of them is tested with the
-//! command line, in its own tests of the same names.
+//! Missing numbers only appear across documents or in a server's responses. Harvests of all of them are
+//! tested with the command line, in its own tests of the same names.
 
 mod common;
 
 use common::{NAMESPACES, Reading, change, change_list, gzip, read, read_with, resource_list, urlset};
 use resourcesync::{Capability, Mode, Options, Quirk, ReadError, Zone};
 
-/// Every entry came out and the document's end was reached.
+/// Every entry was returned and the document's end was reached.
 #[track_caller]
 fn whole(document: &str, entries: usize) -> Reading {
     let reading = read(document);
@@ -19,7 +19,7 @@ fn whole(document: &str, entries: usize) -> Reading {
     reading
 }
 
-/// These quirks were counted so often, and no others.
+/// Exactly these quirks were counted, this often.
 #[track_caller]
 fn counted(reading: &Reading, expected: &[(Quirk, u64)]) {
     let mut expected = expected.to_vec();
@@ -27,7 +27,7 @@ fn counted(reading: &Reading, expected: &[(Quirk, u64)]) {
     assert_eq!(reading.summary.quirks.iter().collect::<Vec<_>>(), expected);
 }
 
-/// Strict mode refuses the document for this quirk, and says where.
+/// Strict mode refuses the document for this quirk, with its position.
 #[track_caller]
 fn refused_for(document: &str, quirk: Quirk) {
     let strict = read_with(document.as_bytes(), Options { mode: Mode::Strict, ..Options::default() });

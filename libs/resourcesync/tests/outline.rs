@@ -1,6 +1,6 @@
-//! Entries of the common shape are read straight from the buffer, all others token by token. A buffer of 16 bytes holds no entry
-//! whole, so with it every one is read token by token: here each document is read in both ways, and in between, and everything
-//! that came of it is compared.
+//! Entries in the common shape are read straight from the buffer, all others token by token. With a buffer of
+//! 16 bytes, which no entry fits into, every one is read token by token. These tests read each document in
+//! both ways, and in between, and compare the complete results.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,10 +12,10 @@ use resourcesync::{Header, Item, Limits, Mode, Options, Reader, Summary};
 
 mod common;
 
-/// Holds no entry whole.
+/// Too small for any entry.
 const SMALLEST: usize = 16;
 
-/// Near enough for small documents.
+/// Narrow enough for small documents to reach.
 const NARROW: Limits = Limits {
     max_field_bytes: 32,
     max_depth: 3,
@@ -28,7 +28,7 @@ const NARROW: Limits = Limits {
     inflation_floor_bytes: 8 << 20,
 };
 
-/// Everything there is to know of a reading.
+/// The complete result of a reading.
 #[derive(Debug, PartialEq)]
 struct Reading {
     header: Option<Header>,
@@ -62,7 +62,7 @@ fn read(bytes: impl Read, options: &Options, buffer: usize) -> Reading {
     Reading { header, items, error, summary: reader.summary() }
 }
 
-/// Gives so many bytes at a time, and an error behind the last where it is to fail.
+/// Returns this many bytes at a time, and an error behind the last if it is to fail.
 struct Stream<'b> {
     bytes: &'b [u8],
     amount: usize,
@@ -79,7 +79,7 @@ impl Read for Stream<'_> {
     }
 }
 
-/// The pieces of which documents here are made, the common ones in front.
+/// The pieces of the test documents, the common ones first.
 const CHILDREN: &[&str] = &[
     "<loc>http://e.org/a</loc>",
     "<loc>http://e.org/?a=1&amp;b=2</loc>",
@@ -168,7 +168,7 @@ const HEADERS: &[&str] = &[
     "",
 ];
 
-/// The first of a table most of the time, and with each step of `nine` any of it.
+/// The first items of a table most of the time, and with each step of `nine` any of it.
 fn mostly_first(table: &'static [&'static str], first: usize) -> impl Strategy<Value = &'static str> {
     prop_oneof![9 => select(&table[..first]), 2 => select(table)]
 }
@@ -190,7 +190,7 @@ fn document() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Now and then a byte is another, one too many or the last.
+/// Sometimes a byte is replaced, added, or the last one.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop_oneof![select(b"<>&;\"'/= \nx\x00\xff\xc3".to_vec()), any::<u8>()];
     let change = (any::<prop::sample::Index>(), bytes, 0..8_u8);

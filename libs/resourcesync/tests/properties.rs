@@ -1,5 +1,5 @@
-//! What must hold for any document: writing and reading is identity, it does not matter how the bytes arrive, and nothing
-//! makes the reader panic.
+//! Properties of all documents: writing and reading is identity, the chunks of the bytes do not matter, and
+//! the reader never panics.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,8 @@ use resourcesync::{
     Summary, Writer,
 };
 
-/// Any text that survives trimming: XML's special characters, line ends and characters beyond ASCII included.
+/// Any text that survives trimming, including XML's special characters, line ends and characters beyond
+/// ASCII.
 fn text() -> impl Strategy<Value = String> {
     "[!-~é漢😀]([ -~\n\té漢😀]{0,20}[!-~é漢😀])?"
 }
@@ -110,7 +111,7 @@ fn write(header: &Header, entries: &[Entry]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Everything there is to know of a reading.
+/// The complete result of a reading.
 #[derive(Debug, PartialEq)]
 struct Reading {
     header: Option<Header>,
@@ -133,7 +134,7 @@ fn read(bytes: impl Read) -> Reading {
     Reading { header, items, error, summary: reader.summary() }
 }
 
-/// Gives at most so many bytes at a time, one amount after the other.
+/// Returns at most this many bytes at a time, one amount after the other.
 struct Cut<'b> {
     bytes: &'b [u8],
     amounts: std::iter::Cycle<std::vec::IntoIter<usize>>,
@@ -150,7 +151,7 @@ fn cut(bytes: &[u8], amounts: Vec<usize>) -> Cut<'_> {
     Cut { bytes, amounts: amounts.into_iter().cycle() }
 }
 
-/// Documents as sources send them, some of them odd.
+/// Documents as sources send them, some with quirks.
 const ODD: &[&str] = &[
     include_str!("examples/ex23.xml"),
     include_str!("examples/ex24.xml"),

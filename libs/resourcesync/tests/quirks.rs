@@ -23,12 +23,12 @@ fn changes(times: &[&str]) -> String {
     change_list(&entries)
 }
 
-/// The quirks that a document can have. The one that is left out is told by where the document lies.
+/// The quirks that a document can have. The one that is left out depends on the document's URL.
 fn quirks() -> impl Iterator<Item = Quirk> {
     Quirk::ALL.iter().copied().filter(|&quirk| quirk != Quirk::ManifestElsewhere)
 }
 
-/// The document that has a quirk, and how many entries come out of it.
+/// The document that has a quirk, and the number of its entries.
 fn document(quirk: Quirk) -> (Vec<u8>, usize) {
     let one = resource_list(ONE);
     let sitemap = |uri: &str| one.replace("http://www.sitemaps.org/schemas/sitemap/0.9", uri);

@@ -1,5 +1,5 @@
-//! `docs/QUIRKS.md` and the code say the same. The page is written by this test:
-//! `WRITE_QUIRKS_PAGE=1 cargo test -p resourcesync --test quirks_page`.
+//! `docs/QUIRKS.md` agrees with the code. This test generates the page: `WRITE_QUIRKS_PAGE=1 cargo test -p
+//! resourcesync --test quirks_page`.
 
 use std::fmt::Write;
 

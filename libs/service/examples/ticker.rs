@@ -1,6 +1,6 @@
-//! A service in its frame: it counts ticks, and finishes the one in hand when it is asked to stop.
+//! A service in its frame: it counts ticks, and finishes the current one when it is asked to stop.
 //!
-//! `cargo run -p service --example ticker`, then look at <http://127.0.0.1:9600/metrics>, and press Ctrl-C.
+//! `cargo run -p service --example ticker`, then open <http://127.0.0.1:9600/metrics>, and press Ctrl-C.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The admin port: is it alive, is it ready, what does it count.
+//! The admin port: liveness, readiness, metrics.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -20,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::memory::Memory;
 use crate::{About, Readiness};
 
-/// The media type of the text that Prometheus reads.
+/// The media type of Prometheus' text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics of a service. Cheap to clone.
 ///
-/// Register metrics when the service starts and keep the handles: nobody looks one up while work is done.
+/// Register metrics when the service starts and keep the handles: they are not looked up during work.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
@@ -58,7 +58,7 @@ struct Shared {
 }
 
 impl Metrics {
-    /// No metrics yet but `thresher_build_info`, which says what runs, and the memory it takes.
+    /// No metrics yet but `thresher_build_info`, with name and version, and the process's memory.
     pub fn new(about: About) -> Self {
         let mut registry = Registry::with_prefix("thresher");
         let build = Info::new(vec![("service", about.name), ("version", about.version)]);
@@ -68,12 +68,12 @@ impl Metrics {
         Self { registry: Arc::new(Mutex::new(registry)), memory, shared: Arc::default() }
     }
 
-    /// Says that a part of the process takes at most so many bytes of memory, by its configuration.
+    /// Adds a part of the memory budget, as the configuration sets it.
     pub fn bound_memory(&self, part: &'static str, bytes: u64) {
         self.memory.bound(part, bytes);
     }
 
-    /// Says too whether the service is ready, and which parts it waits for.
+    /// Adds the readiness of the service, and the parts it waits for.
     pub(crate) fn tell_of(&self, readiness: &Readiness) {
         self.register(|registry| registry.register_collector(Box::new(readiness.clone())));
     }
@@ -84,19 +84,20 @@ impl Metrics {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What the services of a process count together: made and registered by the first that asks for it, of each type once.
+    /// Metrics that the services of a process share: created and registered by the first caller, once per
+    /// type.
     pub fn shared<T: Clone + Send + 'static>(&self, make: impl FnOnce(&mut Registry) -> T) -> T {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = shared.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(self.register(make)));
-        // It was put in under its own type.
+        // It was inserted under its own type.
         kept.downcast_ref::<T>().expect("the type is the key").clone()
     }
 
     /// All metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::new();
-        // Writing to a string fails only when a metric's own encoder does; what it wrote so far has no end mark, and is
-        // refused by whoever reads it.
+        // Writing to a string fails only when a metric's own encoder does. The text so far then has no end
+        // mark, and the reader refuses it.
         let _ = self.register(|registry| encode(&mut text, registry));
         text
     }
@@ -129,12 +130,12 @@ impl Admin {
         Ok(Self { listener, address, router })
     }
 
-    /// Where it listens; the port is the real one where the configuration said 0.
+    /// Its address; the port is the real one if the configuration said 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is cancelled.
+    /// Serves until `stop` is cancelled.
     pub async fn serve(self, stop: CancellationToken) {
         let serving = axum::serve(self.listener, self.router).with_graceful_shutdown(stop.cancelled_owned());
         if let Err(error) = serving.await {

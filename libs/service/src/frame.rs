@@ -1,4 +1,4 @@
-//! The frame: what happens around a service from its start to its end.
+//! The frame: runs a service from its start to its end.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -15,42 +15,42 @@ use crate::admin::Admin;
 use crate::config::{self, FrameConfig, Vars};
 use crate::{Metrics, Readiness, telemetry};
 
-/// Stopped when asked to, with all work in hand finished.
+/// Stopped on request, with all work in progress finished.
 const DONE: u8 = 0;
 /// Failed while running, or did not finish in time.
 const FAILED: u8 = 1;
-/// The configuration is wrong: starting it again changes nothing.
+/// The configuration is wrong: a restart changes nothing.
 const MISCONFIGURED: u8 = 2;
 /// Could not start.
 const COULD_NOT_RUN: u8 = 3;
 
-/// What runs.
+/// Name and version of the running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// The name of the service; it leads the names of its variables too.
+    /// The name of the service; it is also the prefix of its variables.
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
 }
 
-/// The configuration of a service, with that of its frame.
+/// The configuration of a service, including that of its frame.
 pub trait ServiceConfig: Debug + DeserializeOwned + Send + 'static {
     /// The part that the frame reads.
     fn frame(&self) -> &FrameConfig;
 }
 
-/// What the frame hands to a service.
+/// What the frame passes to a service.
 #[derive(Debug)]
 pub struct Context<C> {
     /// Its configuration.
     pub config: C,
     /// The environment, for the secrets that the configuration names.
     pub vars: Vars,
-    /// Where its parts say when they are ready.
+    /// Where its parts report their readiness.
     pub readiness: Readiness,
-    /// Where it registers what it counts.
+    /// Where it registers its metrics.
     pub metrics: Metrics,
-    /// Cancelled when it is to stop: take nothing new, finish what is in hand, and return.
+    /// Cancelled to stop it: accept nothing new, finish the work in progress, and return.
     pub stop: CancellationToken,
 }
 
@@ -62,10 +62,10 @@ enum End {
     ToldTwice,
 }
 
-/// A service's whole `main`: reads the configuration, makes a runtime, and [`run`]s.
+/// A service's whole `main`: reads the configuration, creates a runtime, and calls [`run`].
 ///
-/// The exit status is 0 when it stopped as asked, 1 when it failed or did not finish in time, 2 when the configuration is
-/// wrong, 3 when it could not start.
+/// The exit status is 0 when it stopped on request, 1 when it failed or did not finish in time, 2 when the
+/// configuration is wrong, 3 when it could not start.
 pub fn main<C, F>(about: About, serve: impl FnOnce(Context<C>) -> F) -> ExitCode
 where
     C: ServiceConfig,
@@ -82,8 +82,8 @@ where
     }
 }
 
-/// Runs a service: starts the log, opens the admin port, hands over, and waits until the service ends or SIGTERM or SIGINT comes;
-/// then the service drains until its deadline. A second signal does not wait.
+/// Runs a service: starts the log, opens the admin port, calls `serve`, and waits until the service ends or
+/// SIGTERM or SIGINT arrives. Then the service drains until its deadline. A second signal stops it at once.
 pub async fn run<C, F>(about: About, config: C, vars: Vars, serve: impl FnOnce(Context<C>) -> F) -> ExitCode
 where
     C: ServiceConfig,
@@ -114,12 +114,12 @@ where
     let end = until_end(service, &mut signals, &readiness, &stop, frame.drain()).await;
 
     admin_stop.cancel();
-    // Whoever reads metrics slowly does not keep the process.
+    // A slow reader of metrics does not delay the exit.
     let _ = tokio::time::timeout(Duration::from_secs(1), admin).await;
     ExitCode::from(status(end, frame.drain()))
 }
 
-/// Waits for the end of a service, and for the signal that asks for it.
+/// Waits for the end of a service, or for a stop signal.
 async fn until_end(
     mut service: JoinHandle<anyhow::Result<()>>,
     signals: &mut impl Asked,
@@ -174,7 +174,7 @@ fn refuse(about: About, status: u8, error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Who asks a service to stop: signals, or a test.
+/// The source of stop requests: signals, or a test.
 trait Asked {
     async fn next(&mut self) -> &'static str;
 }

@@ -1,4 +1,4 @@
-//! How much memory a process takes, and how much it may.
+//! Memory of a process: its use and its budget.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,19 +9,21 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tikv_jemallocator::Jemalloc;
 
-/// The allocator of every process that has this frame. The stages hand each other what they allocate, so most of it is freed by another thread
-/// than made it; with the C library's allocator threads wait for each other's locks then.
+/// The allocator of every process with this frame. Stages pass allocations to each other, so most memory is
+/// freed on another thread than it was allocated on. With the C library's allocator threads would then wait
+/// for each other's locks.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The process's memory as metrics: what it takes, read when somebody asks, beside what its configuration bounds.
+/// The process's memory as metrics: its resident bytes, read on request, and the budget from its
+/// configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<Vec<(&'static str, u64)>>>);
 
 impl Memory {
-    /// Notes that a part of the process takes at most so many bytes.
+    /// Adds a part of the memory budget.
     pub(crate) fn bound(&self, part: &'static str, bytes: u64) {
-        // A single insertion: what a panicking thread left is whole.
+        // A single insertion: the list is consistent even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((part, bytes));
     }
 }
@@ -47,7 +49,7 @@ impl Collector for Memory {
     }
 }
 
-/// The resident set of this process, where the system tells.
+/// The resident set of this process, if the system reports it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

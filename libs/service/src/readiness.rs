@@ -1,4 +1,4 @@
-//! Readiness: the parts of a service say when they can work.
+//! Readiness: the parts of a service report when they can work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,31 +9,32 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Whether a service is ready: once each of its parts has released its latch, and until it drains. Cheap to clone.
+/// Whether a service is ready: once each of its parts has released its latch, and until it drains. Cheap to
+/// clone.
 ///
-/// A part that takes no latch is not waited for; a service of which no part has taken one is not ready yet.
+/// A part without a latch is not waited for. A service without any latch is not ready yet.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    /// What keeps the service from being ready, in the order in which the latches were taken.
+    /// The latches that keep the service from being ready, in the order in which they were taken.
     held: BTreeMap<u64, Waiting>,
     any: bool,
     draining: bool,
 }
 
-/// What keeps a service from being ready.
+/// A part that keeps a service from being ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// The part of the service that waits.
     pub part: &'static str,
-    /// What it waits for, in words.
+    /// The reason, as text.
     pub reason: String,
 }
 
-/// Keeps a service from being ready until it is released. A latch that is dropped by a part that failed stays closed.
+/// Keeps a service from being ready until it is released. If a failing part drops its latch, it stays closed.
 #[derive(Debug)]
 pub struct Latch {
     readiness: Readiness,
@@ -41,7 +42,7 @@ pub struct Latch {
 }
 
 impl Readiness {
-    /// Nothing is ready until `part` releases the latch; until then, `reason` says what it waits for.
+    /// Keeps the service from being ready until `part` releases the latch; `reason` says what it waits for.
     pub fn latch(&self, part: &'static str, reason: &str) -> Latch {
         let mut state = self.state();
         state.any = true;
@@ -51,12 +52,13 @@ impl Readiness {
         Latch { readiness: self.clone(), number }
     }
 
-    /// From now on nothing new is to be sent here.
+    /// Starts draining: no new work should be sent here.
     pub fn drain(&self) {
         self.state().draining = true;
     }
 
-    /// What keeps the service from being ready, in the order in which the latches were taken. A part may have several.
+    /// The parts that keep the service from being ready, in the order in which their latches were taken. A
+    /// part may have several.
     pub fn waiting_for(&self) -> Vec<Waiting> {
         let state = self.state();
         let mut waiting: Vec<Waiting> = state.held.values().cloned().collect();
@@ -75,7 +77,7 @@ impl Readiness {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is a single assignment or insertion: what a panicking thread left is whole.
+        // Each change is a single assignment or insertion: the state is consistent even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,14 +96,14 @@ impl Latch {
     }
 }
 
-/// `part: reason`, as `/readyz` says it.
+/// `part: reason`, as `/readyz` prints it.
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part, self.reason)
     }
 }
 
-/// What `/readyz` says, for alerts: the reasons stand there, the parts here.
+/// The content of `/readyz` for alerts: the reasons are there, the parts here.
 impl Collector for Readiness {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let waiting_for = self.waiting_for();

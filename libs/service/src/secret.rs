@@ -1,4 +1,4 @@
-//! Secrets: where they come from, and how they stay out of logs.
+//! Secrets: read from their places, and kept out of logs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::config::{ConfigError, Vars};
 
-/// A secret. Its `Debug` and everything else that could be printed hide it.
+/// A secret. Its `Debug` hides it, and it has no other output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// Where a secret comes from. The configuration names the place and never holds the secret itself: `{env: NAME}` or
+/// The place of a secret. The configuration has the place and never the secret itself: `{env: NAME}` or
 /// `{file: /run/secrets/name}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretRef {
@@ -23,12 +23,12 @@ pub enum SecretRef {
 }
 
 impl Secret {
-    /// Keeps `secret`.
+    /// Wraps `secret`.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
-    /// The secret itself: for whom it is meant, and no log.
+    /// The secret itself, for its recipient only: never log it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -44,7 +44,7 @@ impl SecretRef {
     /// Reads the secret.
     ///
     /// # Errors
-    /// [`ConfigError::Secret`] when it is not there, empty, or no text.
+    /// [`ConfigError::Secret`] when it is missing, empty, or not text.
     pub fn read(&self, vars: &Vars) -> Result<Secret, ConfigError> {
         let missing = |why: String| ConfigError::Secret { place: self.to_string(), why };
         let text = match self {
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for SecretRef {
     }
 }
 
-/// By hand, so that no message repeats a secret that somebody wrote here after all.
+/// Implemented by hand, so that no message repeats a secret that was written here by mistake.
 struct RefVisitor;
 
 const PLACES: &str = "where the secret lies, {env: NAME} or {file: PATH}, and not the secret itself";
@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for RefVisitor {
             "file" => SecretRef::File(place.into()),
             _ => return Err(refuse()),
         };
-        // A second key would make it two places.
+        // A second key would mean two places.
         if map.next_key::<String>().ok().flatten().is_some() { Err(refuse()) } else { Ok(found) }
     }
 

@@ -1,6 +1,6 @@
-//! How answers are counted.
+//! Labels of responses in metrics.
 
-/// The class of a status of HTTP (RFC 9110, 15), as labels of metrics have it.
+/// The class of an HTTP status (RFC 9110, 15), as a label of metrics.
 pub fn status_class(status: u16) -> &'static str {
     match status / 100 {
         1 => "1xx",

@@ -1,11 +1,11 @@
-//! The log: one line for each event, on standard error.
+//! The log: one line per event, on standard error.
 
 use std::io::IsTerminal;
 
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
-/// What is logged, and how.
+/// Level and format of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
@@ -19,14 +19,14 @@ pub struct TelemetryConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Words, in colour on a terminal.
+    /// Text, in colour on a terminal.
     #[default]
     Text,
     /// One JSON object a line.
     Json,
 }
 
-/// The level is not one.
+/// The level is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`frame.telemetry.level` {level:?} is no level ({source}): use error, warn, info, debug or trace, or directives such as info,fetcher=debug"
@@ -42,14 +42,14 @@ impl Default for TelemetryConfig {
     }
 }
 
-/// Starts the log of this process. Where one was started before, that one stays: services that share a process share it.
+/// Starts the log of this process. An earlier log stays: services in one process share it.
 ///
 /// # Errors
-/// When the level is not one.
+/// When the level is invalid.
 pub fn init(config: &TelemetryConfig) -> Result<(), LevelError> {
     let filter = filter(&config.level)?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // An error says that a log was started before.
+    // It fails only when a log was started before.
     let _ = match config.format {
         Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
         Format::Json => lines.json().flatten_event(true).try_init(),

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-/// The example `ticker`, its log read line by line.
+/// The example `ticker`, with its log read line by line.
 struct Ticker {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,

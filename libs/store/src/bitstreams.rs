@@ -19,17 +19,18 @@ use crate::{Key, Store, StoreError};
 
 /// The smallest part of a multipart upload; a body up to this size is one request.
 const PART_BYTES: u64 = 8 * 1024 * 1024;
-/// Parts on their way at once, so an upload holds at most this many and one that is being read.
+/// Parts uploaded concurrently. An upload holds at most this many parts and one that is being read.
 const PARTS_IN_FLIGHT: usize = 2;
 /// S3 takes at most 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 
 impl Store {
-    /// Makes a spooled body an object under its digest. One that is there already counts as stored anew: nothing that is found here is about to be
-    /// collected as garbage.
+    /// Stores a spooled body as an object under its digest. The retention of an object that already exists
+    /// starts again, so that gc does not remove it.
     ///
     /// # Errors
-    /// What the store says; [`StoreError::Busy`] when it was removed at this very moment. The same content can always be put again.
+    /// The error of the store; [`StoreError::Busy`] when the object was removed at this very moment. The same
+    /// content can always be put again.
     pub async fn put_bitstream(&self, spooled: Spooled) -> Result<Location, StoreError> {
         let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
         let (key, location) = (Key::Bitstream(sha256), Location::Object { sha256 });
@@ -42,7 +43,8 @@ impl Store {
         Ok(location)
     }
 
-    /// As [`Store::put_bitstream`], but written whatever lies there: an object of the right name and length may have been damaged.
+    /// As [`Store::put_bitstream`], but overwrites an existing object: one of the right name and length may
+    /// be damaged.
     ///
     /// # Errors
     /// As [`Store::put_bitstream`].
@@ -54,7 +56,8 @@ impl Store {
         Ok(location)
     }
 
-    /// Puts a spooled body beside the packages of a Source, under a name that was never given before: an index of one.
+    /// Stores a spooled body next to a Source's packages, under a name that was never used before: the index
+    /// of a package.
     ///
     /// # Errors
     /// As [`Store::put_bitstream`].
@@ -67,11 +70,12 @@ impl Store {
         self.place(&Key::Package { source: source.clone(), package }, spooled).await
     }
 
-    /// The length of an object beside the packages, and its last `bytes` bytes or all that it has; none where there is no such object. They are
-    /// held in memory, so the caller bounds their number.
+    /// Returns the length of an object next to the packages and its last `bytes` bytes, or all of them if it
+    /// has fewer. None when there is no such object. The bytes are held in memory, so the caller bounds their
+    /// number.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn tail_beside_packages(
         &self,
         source: &SourceId,
@@ -90,10 +94,11 @@ impl Store {
         Ok(Some((length, result.bytes().await.map_err(failed)?)))
     }
 
-    /// Removes what lies beside the packages of a Source under this name, if it is still there: an index that nobody needs any more.
+    /// Removes the object of this name that is stored next to a Source's packages, if it exists. Used for
+    /// indexes that are no longer needed.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn remove_beside_packages(
         &self,
         source: &SourceId,
@@ -102,7 +107,7 @@ impl Store {
         self.remove(&Key::Package { source: source.clone(), package }).await
     }
 
-    /// Makes a spooled body the object of this name.
+    /// Stores a spooled body under this key.
     async fn place(&self, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
         match self.on_disk() {
             Some(local) => self.adopt(local, key, spooled).await,
@@ -113,7 +118,7 @@ impl Store {
         }
     }
 
-    /// Makes a body in memory an object under its digest, as [`Store::put_bitstream`].
+    /// Stores a body in memory as an object under its digest, as [`Store::put_bitstream`].
     ///
     /// # Errors
     /// As [`Store::put_bitstream`].
@@ -130,7 +135,7 @@ impl Store {
         Ok(location)
     }
 
-    /// As [`Store::put_small_bitstream`], but written whatever lies there.
+    /// As [`Store::put_small_bitstream`], but overwrites an existing object.
     ///
     /// # Errors
     /// As [`Store::put_bitstream`].
@@ -145,9 +150,9 @@ impl Store {
         Ok(location)
     }
 
-    /// Makes an object young without writing it, where that can be done. Returns whether it was.
+    /// Restarts an object's retention without writing its bytes, where the store can. Returns whether it did.
     async fn touch(&self, key: &Key) -> Result<bool, StoreError> {
-        // S3 knows no such thing: there the same bytes are written once more.
+        // S3 cannot: there the same bytes are written again.
         let Some(local) = self.on_disk() else { return Ok(false) };
         let path = local.objects.path_to_filesystem(&key.path());
         let path = path.map_err(|e| StoreError::of_object(self.root(), key, e))?;
@@ -163,7 +168,7 @@ impl Store {
         blocking("touch a bitstream", touched).await
     }
 
-    /// What was put may be relied on, also if it was about to be collected as garbage.
+    /// Ends a put: afterwards the object is safe from a sweep that is under way.
     async fn settle_put(&self, location: &Location, length: u64, was_there: bool) -> Result<(), StoreError> {
         let swept = self.outwait_sweep().await?;
         if (swept || was_there) && !self.exists(location, length).await? {
@@ -190,7 +195,7 @@ impl Store {
                 self.board().succeeded(true);
                 Ok(())
             }
-            // The spool lies on another file system.
+            // The spool is on another file system.
             Ok(Adopted::Elsewhere(spooled)) => self.upload(key, spooled.file, length).await,
             Err(error) => {
                 self.board().failed_with(&error);
@@ -221,7 +226,8 @@ impl Store {
                 Err(error) => Err(error),
             };
             if let Err(error) = step {
-                // The first failure is what counts; parts that stay behind are the bucket's lifecycle rule's.
+                // The first failure is reported; parts left behind are removed by the bucket's lifecycle
+                // rule.
                 let _ = upload.abort().await;
                 return Err(error);
             }
@@ -229,7 +235,7 @@ impl Store {
         upload.finish().await.map(drop).map_err(failed)
     }
 
-    /// The object's media type, where the store keeps one: a local file system does not, and refuses it.
+    /// The object's media type, where the store records one. A local file system does not, and refuses it.
     pub(crate) fn attributes(&self, key: &Key) -> Attributes {
         match self.on_disk() {
             Some(_) => Attributes::new(),
@@ -237,19 +243,20 @@ impl Store {
         }
     }
 
-    /// Whether the bitstream lies at its location, as far as a HEAD can tell.
+    /// Whether the bitstream is stored at its location, by a HEAD request.
     ///
     /// # Errors
-    /// What the store says; an object that is missing or too short is no error.
+    /// The error of the store; a missing or short object is no error.
     pub async fn exists(&self, location: &Location, length: u64) -> Result<bool, StoreError> {
         let object = self.object_length(location).await?;
         Ok(object.is_some_and(|object| lies_within(location, length, object)))
     }
 
-    /// The length in bytes of the object in which the bitstream is to lie, as a HEAD tells it; none where there is no such object.
+    /// The length in bytes of the object that contains the bitstream, by a HEAD request. None where there is
+    /// no such object.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn object_length(&self, location: &Location) -> Result<Option<u64>, StoreError> {
         let key = Key::of(location);
         match self.objects().head(&key.path()).await {
@@ -262,7 +269,7 @@ impl Store {
     }
 }
 
-/// Whether a bitstream of `length` bytes can lie at its location, where that object has `object` bytes.
+/// Whether a bitstream of `length` bytes fits at its location in an object of `object` bytes.
 pub fn lies_within(location: &Location, length: u64, object: u64) -> bool {
     match location.span() {
         None => object == length,
@@ -304,7 +311,7 @@ fn adopt_file(spooled: Spooled, to: &Path, fsync: bool) -> Result<Adopted, Store
 
 /// The parts of a spool file, one at a time.
 struct Parts {
-    // Absent while a thread has it.
+    // None while a thread uses it.
     file: Option<tempfile::NamedTempFile>,
     part: u64,
 }

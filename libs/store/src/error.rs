@@ -1,4 +1,4 @@
-//! What can go wrong with the store, as decisions.
+//! Errors of the store, by what the caller should do.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use crate::trouble::TroubleKind;
 /// A boxed cause.
 pub type Cause = Box<dyn StdError + Send + Sync + 'static>;
 
-/// Why the store could not do what was asked. Each variant is a decision for the caller.
+/// An error of the store. Each variant is a decision for the caller.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -49,7 +49,7 @@ pub enum StoreError {
         /// What the system said.
         message: String,
     },
-    /// The store did not answer as it should; the same may succeed later.
+    /// The store did not answer properly; the same call may succeed later.
     #[error(
         "{at} cannot be reached: {message}; check that the store is running and reachable, then try again"
     )]
@@ -59,7 +59,7 @@ pub enum StoreError {
         /// What the system said.
         message: String,
     },
-    /// Another worker is at it, or has gone on with it.
+    /// Another worker uses it, or has resumed it.
     #[error("{key} is being written by another worker; it is tried again by itself")]
     Busy {
         /// The object's key.
@@ -88,7 +88,7 @@ pub enum StoreError {
     /// The store's address or credentials are missing or wrong.
     #[error("{0}")]
     Config(String),
-    /// Something stands in the view where a file or directory has to be.
+    /// A foreign file in the view is where a file or directory has to be.
     #[error("{path} {why}; move it away")]
     Blocked {
         /// The path.
@@ -106,10 +106,10 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// What all were told who shared a write.
+    /// The error of a shared write, reported to all who share it.
     #[error(transparent)]
     Shared(Arc<StoreError>),
-    /// Anything else the store's client says.
+    /// Any other error of the store's client.
     #[error(
         "the store failed at {at}: {source}; settle what it complains of, then run the same command again"
     )]
@@ -122,7 +122,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same call may succeed later without anybody doing anything.
+    /// Whether the same call may succeed later without an operator's action.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable { .. } | Self::Busy { .. } => true,
@@ -137,7 +137,7 @@ impl StoreError {
         use object_store::Error as E;
         let at = || format!("{root}/{key}");
         match &error {
-            // A GET says so as "not found", a listing as any other failure.
+            // A GET reports a missing bucket as "not found", a listing as any other failure.
             _ if says(&error, &["NoSuchBucket"]) => {
                 Self::Config(format!("the bucket of {root} does not exist: create it, or correct its name"))
             }
@@ -184,9 +184,9 @@ impl StoreError {
     }
 }
 
-/// Whether an error or one of its causes says one of these words.
+/// Whether an error or one of its causes contains one of these words.
 pub(crate) fn says(error: &(dyn StdError + 'static), words: &[&str]) -> bool {
-    // A cause's text is nearly always part of its parent's, but that is a habit and no rule.
+    // A cause's text is usually part of its parent's, but this is not guaranteed.
     chain(error).any(|e| {
         let text = e.to_string();
         words.iter().any(|word| text.contains(word))
@@ -197,7 +197,7 @@ pub(crate) fn says(error: &(dyn StdError + 'static), words: &[&str]) -> bool {
 pub(crate) fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     chain(error).find_map(|e| {
         let io = e.downcast_ref::<io::Error>()?;
-        // An io::Error may only wrap another error, which has more to say.
+        // An `io::Error` may only wrap another error with more detail.
         match io.get_ref() {
             Some(inner) => io_cause(inner).or(Some(io)),
             None => Some(io),
@@ -214,7 +214,7 @@ fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (d
     })
 }
 
-/// The most telling line of an error: the system's own words if there are any.
+/// The most specific line of an error: the system's message, if there is one.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
     match io_cause(error).filter(|io| io.raw_os_error().is_some()) {
         Some(io) => io.to_string(),
@@ -222,7 +222,7 @@ fn root_cause(error: &(dyn StdError + 'static)) -> String {
     }
 }
 
-/// Whether an I/O error passes by itself.
+/// Whether an I/O error may pass without action.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     // 23 and 24: too many open files, in the system or in this process.

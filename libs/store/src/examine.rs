@@ -1,4 +1,4 @@
-//! What is really there of a bitstream that is not what it should be.
+//! Diagnosis of damaged bitstreams.
 
 use std::ops::Range;
 
@@ -12,11 +12,12 @@ use crate::verified::Expected;
 use crate::{Key, Store, StoreError, inflate};
 
 impl Store {
-    /// Reads what lies where a bitstream is stored, whatever it is, and tells its length and digest. Of a deflated member nothing is told that
-    /// cannot be inflated, and no more than a byte beyond what it should be.
+    /// Reads the bytes at a bitstream's location, whatever they are, and returns their length and digest. For
+    /// a deflated member that cannot be inflated it returns nothing. It inflates at most one byte more than
+    /// expected.
     ///
     /// # Errors
-    /// What the store says; that there is nothing, or too little, is no error.
+    /// The error of the store; a missing or short object is no error.
     pub async fn examine(&self, bitstream: &Bitstream) -> Result<DamageFound, StoreError> {
         let key = Key::of(&bitstream.location);
         let Some(meta) = self.head_if_there(&key).await? else { return Ok(DamageFound::default()) };
@@ -37,7 +38,7 @@ impl Store {
             Ok((length, sha256)) => {
                 Ok(DamageFound { is_there: true, length: Some(length), sha256: Some(sha256) })
             }
-            // It went meanwhile.
+            // Removed meanwhile.
             Err(StoreError::NotFound { .. }) => Ok(DamageFound::default()),
             Err(StoreError::Damaged { .. }) if !is_plain => {
                 Ok(DamageFound { is_there: true, length: None, sha256: None })

@@ -1,4 +1,4 @@
-//! Members that are stored deflated (RFC 1951), inflated as they pass.
+//! Inflates deflated members (RFC 1951) while they are read.
 
 use bytes::Bytes;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -8,13 +8,13 @@ use futures::stream;
 use crate::read::ByteStream;
 use crate::verified::Expected;
 
-/// How much is inflated at once.
+/// Size of an inflated piece.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// Inflates `pieces`: what is behind the bytes that are not wanted, as far as they are.
+/// Inflates `pieces`, and returns the requested range of the result.
 ///
-/// Of a whole bitstream one byte more than expected is inflated at most, so that who counts sees that it is too long: what a damaged or
-/// hostile archive holds beyond that is never made.
+/// Of a whole bitstream it inflates at most one byte more than expected, so that the caller sees that it is
+/// too long. Further content of a damaged or hostile archive is never inflated.
 pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
     let limit = expected.inflated_limit();
     let begin = Inflating {
@@ -53,7 +53,7 @@ struct Inflating {
     expected: Expected,
 }
 
-/// A deflate stream half-way.
+/// State of a deflate stream.
 struct Inflater {
     state: Decompress,
     limit: u64,
@@ -69,12 +69,12 @@ impl Inflater {
         self.state.total_out()
     }
 
-    /// Whether nothing more comes, or nothing more is wanted.
+    /// Whether the input has ended, or no more output is needed.
     fn is_done(&self) -> bool {
         self.ended || self.inflated() >= self.limit
     }
 
-    /// Takes some of the input, which is not empty, and gives what comes of it, perhaps nothing yet.
+    /// Consumes some of the input, which is not empty, and returns the output, which may be empty.
     fn step(&mut self, input: &mut Bytes) -> Result<Bytes, String> {
         let room = (self.limit - self.inflated()).min(PIECE_BYTES);
         let mut output = Vec::with_capacity(room as usize);

@@ -1,4 +1,4 @@
-//! Keys: the one place that knows under which name something is stored.
+//! Object keys: the only module that composes them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use fixity::Sha256;
 use model::{DamageId, Location, PackId, PackageId, Seq, SourceId};
 use object_store::path::Path;
 
-/// The name of an object. Nothing else in the project spells one out.
+/// The key of an object. No other code of the project composes one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A bitstream of its own: `bitstreams/sha256/ab/cd/<hex>`.
@@ -19,21 +19,21 @@ pub enum Key {
         /// The pack.
         pack: PackId,
     },
-    /// A package of a dump, as it came: `packages/<source>/<ulid>`.
+    /// A package of a dump, as received: `packages/<source>/<ulid>`.
     Package {
         /// The Source whose package it is.
         source: SourceId,
         /// The package.
         package: PackageId,
     },
-    /// The note about a package that is being received: `uploads/<source>/<plan>.json`.
+    /// The checkpoint of a package upload: `uploads/<source>/<plan>.json`.
     Upload {
         /// The Source whose package it is.
         source: SourceId,
         /// The plan that the package is fetched for.
         seq: Seq,
     },
-    /// What came of it behind its last part: `uploads/<source>/<plan>.tail`.
+    /// The bytes received behind its last part: `uploads/<source>/<plan>.tail`.
     UploadTail {
         /// The Source whose package it is.
         source: SourceId,
@@ -42,22 +42,22 @@ pub enum Key {
     },
     /// A Source's catalog, a folder of its own: `catalogs/<source>`.
     Catalog(SourceId),
-    /// The note that a Source is held here: `sources/<source>.json`.
+    /// The marker of a Source in this store: `sources/<source>.json`.
     Source(SourceId),
-    /// The object by which conditional puts are tried: `probe/conditional-put`.
+    /// The object that tests conditional puts: `probe/conditional-put`.
     Probe,
-    /// A damaged bitstream that was set aside: `damaged/<ulid>/<hex>`, by the digest that it should have.
+    /// A quarantined bitstream: `damaged/<ulid>/<hex>`, by the digest that it should have.
     Damaged {
-        /// When and what.
+        /// The time and a unique number.
         id: DamageId,
         /// The digest that it should have.
         sha256: Sha256,
     },
-    /// Says that bitstreams are being removed at this moment: `gc/sweeping`.
+    /// Exists while bitstreams are being removed: `gc/sweeping`.
     Sweeping,
 }
 
-/// Why a text is not the name of an object of ours.
+/// A text that is not the key of one of our objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a key of Thresher's store")]
 pub struct KeyError(String);
@@ -73,7 +73,7 @@ const PROBE: &str = "probe/conditional-put";
 const SWEEPING: &str = "gc/sweeping";
 
 impl Key {
-    /// The object a location lies in.
+    /// The object that contains a location.
     pub fn of(location: &Location) -> Self {
         match location {
             Location::Object { sha256 } => Self::Bitstream(*sha256),
@@ -104,7 +104,7 @@ impl Key {
         }
     }
 
-    /// The folder of all Sources' notes.
+    /// The folder of all Sources' markers.
     pub fn sources() -> Path {
         Path::from(SOURCES)
     }
@@ -129,12 +129,12 @@ impl Key {
         Path::from(format!("{PACKAGES}/{source}"))
     }
 
-    /// The folder of what is left of a Source's unfinished uploads.
+    /// The folder of a Source's unfinished uploads.
     pub fn uploads(source: &SourceId) -> Path {
         Path::from(format!("{UPLOADS}/{source}"))
     }
 
-    /// The folders in which each Source has one of its own, the catalogs' left out.
+    /// The folders with a subfolder per Source, except the catalogs'.
     pub fn folders_of_sources() -> [Path; 3] {
         [PACKS, PACKAGES, UPLOADS].map(Path::from)
     }
@@ -170,7 +170,7 @@ impl FromStr for Key {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let key = parse(text).ok_or_else(|| KeyError(text.to_owned()))?;
-        // Only the one spelling counts: another would name another object.
+        // Only this spelling is accepted: another would name another object.
         if key.to_string() == text { Ok(key) } else { Err(KeyError(text.to_owned())) }
     }
 }

@@ -1,4 +1,4 @@
-//! Laying out what is held as files of a view.
+//! Writes stored bitstreams as files of the view.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -14,19 +14,19 @@ use crate::spool::blocking;
 use crate::verified::{self, Expected, Judging};
 use crate::{Store, StoreError, View, share};
 
-/// How much is copied at a time: little enough that it stays in the processor's own memory.
+/// Bytes copied at a time: few enough to stay in the processor's cache.
 const PIECE_BYTES: usize = 256 * 1024;
-/// How much is copied before the thread is given back: who stops does not wait for the whole of a file.
+/// Bytes copied before the thread is released, so that cancelling does not wait for the whole file.
 const TURN_BYTES: u64 = 4 * 1024 * 1024;
 const ACTION: &str = "write into the view";
 
 impl Store {
-    /// Writes the file of a resource from a judged bitstream, over the one that is there. The bytes are judged again as they pass, and nothing changes
-    /// unless they are right. An object on the same disk is not written a second time where the file system lets files share what they hold until one of
-    /// them is changed (XFS, Btrfs).
+    /// Writes the file of a resource from a verified bitstream, over an existing one. The bytes are verified
+    /// again, and the file changes only if they match. On the same disk the object is not copied where the
+    /// file system has reflinks (XFS, Btrfs).
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when they are not what was stored, else as [`View::place`].
+    /// [`StoreError::Damaged`] when the bytes do not match, otherwise as [`View::place`].
     pub async fn lay_out(
         &self,
         bitstream: &Bitstream,
@@ -52,21 +52,21 @@ impl Store {
     }
 }
 
-/// A copy of a file, or of a part of one, on its way.
+/// A copy of a file, or of a part of one, in progress.
 struct Copying {
     from: File,
     path: PathBuf,
-    /// What is not read yet.
+    /// The unread range.
     range: Range<u64>,
     to: NamedTempFile,
-    /// The other file has it all already.
+    /// The target is a reflink and already complete.
     is_shared: bool,
     judging: Judging,
     piece: Vec<u8>,
 }
 
 impl Copying {
-    /// The whole copy, when it is right.
+    /// Runs the copy to its end, and returns the file if it matches.
     async fn run(mut self, is_whole: bool) -> Result<NamedTempFile, StoreError> {
         let mut copy = blocking(ACTION, move || {
             self.is_shared = is_whole && share::content(&self.from, self.to.as_file());
@@ -89,7 +89,7 @@ impl Copying {
                 read => read.map_err(|e| StoreError::of_file("read", &self.path, e))?,
             };
             if read == 0 {
-                // A file that ends early ends the copy, and who counts the bytes tells.
+                // A file that ends early ends the copy; the length check reports it.
                 self.range.start = self.range.end;
                 break;
             }

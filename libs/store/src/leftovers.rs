@@ -1,4 +1,4 @@
-//! What killed processes leave behind: files that never became objects.
+//! Orphans of killed processes: files that never became objects.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use crate::open::Local;
 use crate::spool::blocking;
 use crate::{Amount, DATA_DIRECTORY, Store, StoreError, temporary, view};
 
-/// The folders whose files are objects of ours. The catalogs' database looks after its own.
+/// The folders of our own objects. The catalogs' database removes its own orphans.
 const FOLDERS: [&str; 5] = ["bitstreams", "packs", "packages", "uploads", "sources"];
 
-/// What may still become something.
+/// Uploads that are still in use.
 #[derive(Debug, Clone, Default)]
 pub struct Growing {
     /// Packages that are being received.
     pub packages: HashSet<PackageId>,
-    /// What the store calls their parts.
+    /// The store's ids of their multipart uploads.
     pub uploads: HashSet<String>,
 }
 
 impl Growing {
-    /// Takes in an upload that goes on.
+    /// Adds an upload that is still in use.
     pub fn add(&mut self, upload: &crate::UploadLeft) {
         self.packages.extend(upload.package);
         self.uploads.extend(upload.upload.clone());
@@ -32,10 +32,11 @@ impl Growing {
 }
 
 impl Store {
-    /// Counts the temporary files that killed processes left behind: those that go when the store is opened to be written to.
+    /// Counts the temporary files of killed processes: those that are removed when the store is opened for
+    /// writing.
     ///
     /// # Errors
-    /// None but that the runtime shuts down.
+    /// Only when the runtime shuts down.
     pub async fn temporaries(&self) -> Result<Amount, StoreError> {
         let directories = self.temporary_directories();
         blocking("look for temporary files", move || Ok(all_temporaries(&directories, false))).await
@@ -46,11 +47,11 @@ impl Store {
         std::iter::once(self.spool_directory().to_owned()).chain(view).collect()
     }
 
-    /// Counts what killed processes left behind before `young`, and removes it if that is wanted: temporary files, files that were being written, parts of
-    /// uploads that nobody goes on with.
+    /// Counts what killed processes left behind before `young`, and removes it on request. These are
+    /// temporary files, half-written files, and parts of abandoned uploads.
     ///
     /// # Errors
-    /// What the store says; some may be removed then.
+    /// The error of the store; some of it may be removed by then.
     pub async fn leftovers(
         &self,
         young: Timestamp,
@@ -86,7 +87,7 @@ fn all_temporaries(directories: &[PathBuf], remove: bool) -> Amount {
 fn temporaries(directory: &Path, remove: bool) -> Amount {
     let mut found = Amount::default();
     temporary::abandoned(directory, |path, bytes| {
-        // What cannot be removed now is found again.
+        // A file that cannot be removed now is found by the next call.
         if !remove || fs::remove_file(path).is_ok() {
             found.add(bytes);
         }
@@ -94,7 +95,7 @@ fn temporaries(directory: &Path, remove: bool) -> Amount {
     found
 }
 
-/// Looks through a folder and all below it.
+/// Searches a folder and its subfolders.
 fn unfinished(folder: &Path, young: Timestamp, growing: &Growing, remove: bool, left: &mut Amount) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -19,13 +19,13 @@ use crate::unfinished::UploadLister;
 use crate::watched::Watched;
 use crate::{Operations, S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
 
-/// Where Thresher keeps its own data inside a local target.
+/// Thresher's own directory inside a local target.
 pub const DATA_DIRECTORY: &str = ".thresher";
 
-/// How a store is opened.
+/// Options of opening a store.
 #[derive(Debug, Clone, Default)]
 pub struct StoreOptions {
-    /// Nothing will be written: nothing is created, and conditional puts are not tried.
+    /// Opens for reading only: nothing is created, and conditional puts are not tested.
     pub read_only: bool,
     /// Where bodies are spooled. Absent: inside a local target, else the system's temporary directory.
     pub spool_directory: Option<PathBuf>,
@@ -49,7 +49,7 @@ struct Inner {
     spool_directory: PathBuf,
 }
 
-/// What only a local store has.
+/// State that only a local store has.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) directory: PathBuf,
@@ -61,20 +61,21 @@ pub(crate) struct Local {
 impl Store {
     /// Opens the store at `target`; S3 takes its settings from the usual `AWS_*` variables.
     ///
-    /// A store that will be written to is tried first: it must refuse to create an object twice.
+    /// A store opened for writing is tested first: it must refuse to create an object twice.
     ///
     /// # Errors
-    /// [`StoreError::Config`] when settings are missing or wrong, [`StoreError::NotFound`] when a store opened for reading
-    /// is not there, [`StoreError::Unsupported`] when it has no conditional puts; else what the store says.
+    /// [`StoreError::Config`] when settings are missing or wrong, [`StoreError::NotFound`] when a store
+    /// opened for reading does not exist, [`StoreError::Unsupported`] when it has no conditional puts;
+    /// otherwise the error of the store.
     pub async fn open(target: &StoreTarget, options: StoreOptions) -> Result<Self, StoreError> {
-        // Variables that are not UTF-8 can be none of ours.
+        // Variables that are not UTF-8 are never settings of ours.
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Self::open_with(target, variables, options).await
     }
 
-    /// Opens the store at `target`; S3 takes its settings from those of `variables` that are named `AWS_*`, of which a later
-    /// one counts before an earlier one.
+    /// Opens the store at `target`; S3 takes its settings from the `AWS_*` entries of `variables`, where a
+    /// later one wins.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -92,7 +93,7 @@ impl Store {
         }
     }
 
-    /// Opens a bucket without looking at the environment.
+    /// Opens a bucket without reading the environment.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -101,15 +102,15 @@ impl Store {
         Self::remote(&target, &s3.prefix, &S3Settings::from_options(s3), options).await
     }
 
-    /// A store that is gone with its last clone.
+    /// A store in memory, gone with its last clone.
     pub fn in_memory() -> Self {
         let objects = Arc::new(InMemory::new());
         let parts = Parts::Multipart(Arc::clone(&objects) as _);
         Self::over(objects, parts, "memory", None, std::env::temp_dir())
     }
 
-    /// A store over any objects, for instance such as a test does harm to. Conditional puts are not tried. Bodies are spooled below
-    /// `spool_directory`, which must be there.
+    /// A store over any object store, such as one that a test damages. Conditional puts are not tested.
+    /// Bodies are spooled below `spool_directory`, which must exist.
     pub fn over_objects(
         objects: Arc<impl ObjectStore + MultipartStore>,
         root: &str,
@@ -124,12 +125,12 @@ impl Store {
         &self.0.root
     }
 
-    /// The directory a view lies in; only a local store has one.
+    /// The directory of the view; only a local store has one.
     pub fn directory(&self) -> Option<&Path> {
         self.0.local.as_ref().map(|local| local.directory.as_path())
     }
 
-    /// The view beside a local store.
+    /// The view of a local store.
     pub fn view(&self) -> Option<View> {
         self.0.local.as_ref().map(|local| local.view.clone())
     }
@@ -139,13 +140,13 @@ impl Store {
         Arc::clone(&self.0.objects) as Arc<dyn ObjectStore>
     }
 
-    /// What the store last failed with, ours and the catalog's operations alike. A success clears it: of a write what failed to be
-    /// written, of a read what failed to be read.
+    /// The last failure of the store, of our operations and the catalog's. A success clears it: a write
+    /// clears a failed write, a read clears a failed read.
     pub fn trouble(&self) -> watch::Receiver<Option<StoreTrouble>> {
         self.0.board.subscribe()
     }
 
-    /// How often the store was asked for what, ours and the catalog's operations alike.
+    /// Counters of the store's operations, ours and the catalog's.
     pub fn operations(&self) -> Operations {
         self.0.board.operations().clone()
     }
@@ -195,7 +196,7 @@ impl Store {
             sweep(vec![spool_directory.clone()]).await?;
             let objects = PrefixStore::new(settings.build(Patience::Short)?, prefix.clone());
             probe::conditional_put(&objects, &root).await.map_err(|error| {
-                // The address at which a machine in the cloud is told its role.
+                // The metadata address at which a cloud machine learns its role.
                 if settings.has_credentials() || !error.to_string().contains("169.254.169.254") {
                     return error;
                 }
@@ -257,7 +258,7 @@ impl Store {
         self.0.lister.as_ref()
     }
 
-    /// Where bodies wait on the disk until they are whole.
+    /// The directory in which bodies are spooled.
     pub fn spool_directory(&self) -> &Path {
         &self.0.spool_directory
     }

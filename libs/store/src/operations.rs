@@ -1,31 +1,31 @@
-//! How often the store was asked for what, and how that ended.
+//! Counts the store's operations and their results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::trouble::TroubleKind;
 
-/// What a store is asked for.
+/// An operation of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// The bytes of an object, or what is known of it.
+    /// Get an object's bytes or metadata.
     Get,
-    /// That an object, or a part of one, be written.
+    /// Write an object, or a part of one.
     Put,
-    /// What there is below a prefix.
+    /// List a prefix.
     List,
-    /// That an object be deleted.
+    /// Delete an object.
     Delete,
-    /// That an object be copied or renamed.
+    /// Copy or rename an object.
     Copy,
 }
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// As asked.
+    /// Success.
     Done,
-    /// There is no such object, or its state is not that under which it was asked for. That is an answer, and no failure.
+    /// There is no such object, or a condition does not hold. This counts as an answer, not as a failure.
     Answered,
     /// No space or quota is left.
     Full,
@@ -94,7 +94,7 @@ impl Ending {
 }
 
 impl Operations {
-    /// How often each was asked for and ended so, since the store was opened.
+    /// The count of each operation and result, since the store was opened.
     pub fn counted(&self) -> impl Iterator<Item = (Operation, Ending, u64)> + '_ {
         let of = |operation: Operation| Ending::ALL.map(|ending| (operation, ending));
         Operation::ALL.into_iter().flat_map(of).map(move |(operation, ending)| {

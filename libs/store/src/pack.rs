@@ -1,7 +1,7 @@
 //! Packs: many small bitstreams as one object.
 //!
-//! A pack is an ordinary ZIP with stored members and a ResourceSync manifest, so any tool opens it and it can be published as
-//! a dump package. The same members give the same bytes.
+//! A pack is an ordinary ZIP with stored members and a ResourceSync manifest, so any tool opens it and it can
+//! be published as a dump package. The same members give the same bytes.
 
 use std::fmt;
 use std::io::{Cursor, Write};
@@ -20,19 +20,19 @@ use crate::{Key, Store, StoreError};
 /// The name of the manifest in the archive (ResourceSync 1.1, section 12.1).
 pub(crate) const MANIFEST: &str = "manifest.xml";
 
-/// What a manifest entry takes beside its URI, roughly.
+/// Estimated bytes of a manifest entry without its URI.
 const ENTRY_BYTES: usize = 512;
 
-/// Room that is made for a pack at once, in bytes: that of some dozens of small members. One that grows from nothing is copied each time it
-/// doubles.
+/// Initial capacity of a pack, in bytes: some dozens of small members. Growing from nothing would copy the
+/// pack each time it doubles.
 const FIRST_ROOM: usize = 64 * 1024;
 
-/// How large a pack may become. It is held in memory until it is stored.
+/// The limits of a pack. It is held in memory until it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackLimits {
     /// Bytes, the manifest's included.
     pub bytes: usize,
-    /// Members beside the manifest.
+    /// Members, not counting the manifest.
     pub members: usize,
 }
 
@@ -47,7 +47,7 @@ pub struct PackMember<'a> {
     pub computed: &'a Computed,
     /// The media type the server sent.
     pub media_type: Option<&'a str>,
-    /// When it was last modified, as far as that is known.
+    /// When it was last modified, if known.
     pub last_modified: Option<Timestamp>,
 }
 
@@ -62,7 +62,7 @@ pub struct PackBuilder {
     locations: Vec<Location>,
 }
 
-/// A pack that is whole and not stored yet; [`Store::put_pack`] stores it.
+/// A complete pack that is not stored yet; [`Store::put_pack`] stores it.
 #[derive(Clone)]
 pub struct Pack {
     key: Key,
@@ -77,12 +77,12 @@ impl Default for PackLimits {
 }
 
 impl PackMember<'_> {
-    /// What it takes of a pack, in bytes, roughly.
+    /// Its estimated size in a pack, in bytes.
     pub(crate) fn cost(&self) -> usize {
         self.bytes.len() + self.uri.as_str().len() + ENTRY_BYTES
     }
 
-    /// Whether the digests are of these bytes, as far as their length tells.
+    /// Whether the digests can belong to these bytes, by their length.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         if self.computed.length() == self.bytes.len() as u64 {
             return Ok(());
@@ -96,15 +96,15 @@ impl PackMember<'_> {
 }
 
 impl PackBuilder {
-    /// An empty pack with a name of its own; `at` is when the bitstreams began to be collected (RS-4).
+    /// An empty pack with a name of its own; `at` is when collecting its bitstreams began (RS-4).
     ///
     /// # Errors
-    /// None that memory gives; the archive's and the manifest's writers may have others.
+    /// Errors of the archive's or manifest's writer. Writing to memory causes none.
     pub fn new(source: SourceId, at: Timestamp, limits: PackLimits) -> Result<Self, StoreError> {
         Self::with_room(source, at, limits, FIRST_ROOM)
     }
 
-    /// As [`PackBuilder::new`], with room for so many bytes made at once.
+    /// As [`PackBuilder::new`], with an initial capacity in bytes.
     pub(crate) fn with_room(
         source: SourceId,
         at: Timestamp,
@@ -122,10 +122,10 @@ impl PackBuilder {
         Ok(Self { source, pack, limits, archive, manifest, bytes: 0, locations: Vec::new() })
     }
 
-    /// Adds a bitstream and gives its number: the place of its location in what [`Store::put_pack`] returns.
+    /// Adds a bitstream and returns its number: its index in the result of [`Store::put_pack`].
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when the digests are not of these bytes, as far as their length tells.
+    /// [`StoreError::Damaged`] when the digests cannot belong to these bytes, by their length.
     pub fn add(&mut self, member: PackMember<'_>) -> Result<usize, StoreError> {
         member.check()?;
         let number = self.locations.len();
@@ -143,7 +143,7 @@ impl PackBuilder {
         Ok(number)
     }
 
-    /// Whether another bitstream still goes in. An empty pack takes any.
+    /// Whether another bitstream fits. An empty pack takes any.
     pub fn fits(&self, member: &PackMember<'_>) -> bool {
         self.is_empty() || (!self.is_full() && self.bytes + member.cost() <= self.limits.bytes)
     }
@@ -195,7 +195,7 @@ impl PackBuilder {
         };
         let mut written = self.manifest.write(&entry);
         if matches!(written, Err(WriteError::NotText { .. })) {
-            // A control character in what a server sent must not cost the whole pack: the URI as it is requested has none.
+            // A control character from a server must not spoil the whole pack: the URI as requested has none.
             entry.loc = member.uri.to_url().into();
             entry.metadata.media_type = None;
             written = self.manifest.write(&entry);
@@ -203,10 +203,10 @@ impl PackBuilder {
         written.map_err(|e| failed(&self.source, self.pack, e))
     }
 
-    /// Appends a stored member and tells where its bytes begin.
+    /// Appends a stored member and returns where its bytes begin.
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<u64, StoreError> {
         let failed = |e: zip::result::ZipError| failed(&self.source, self.pack, e);
-        // The first moment a ZIP can name, so that equal members give equal packs.
+        // The earliest time that a ZIP can express, so that equal members give equal packs.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default())
@@ -232,14 +232,14 @@ impl Pack {
 }
 
 impl Store {
-    /// Stores a pack by one PUT, and gives the locations of its members by their numbers.
+    /// Stores a pack by one PUT, and returns the locations of its members, by number.
     ///
     /// # Errors
-    /// What the store says; the same pack can be put again.
+    /// The error of the store; the same pack can be put again.
     pub async fn put_pack(&self, pack: &Pack) -> Result<Vec<Location>, StoreError> {
         match self.put(&pack.key, pack.body.clone().into(), PutMode::Create).await {
             Ok(()) => {}
-            // No other pack has this name: an earlier attempt arrived, and only its answer was lost.
+            // No other pack has this name: an earlier attempt succeeded, and only its response was lost.
             Err(error @ StoreError::AlreadyExists { .. }) => {
                 let meta = self.objects().head(&pack.key.path()).await;
                 if !meta.is_ok_and(|meta| meta.size == pack.body.len() as u64) {

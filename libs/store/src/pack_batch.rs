@@ -1,4 +1,4 @@
-//! The small bitstreams of one job, until they are stored together.
+//! The small bitstreams of one job, collected until they are stored.
 
 use std::ops::Range;
 
@@ -8,30 +8,32 @@ use model::ResourceUri;
 
 use crate::{PackLimits, PackMember, StoreError};
 
-/// A piece takes no more bodies when it has so many bytes.
+/// A piece takes no more bodies once it has this many bytes.
 const PIECE: usize = 1024 * 1024;
 
-/// Bitstreams that are stored in one pack, whatever else is in it. [`SharedPacks::batch`](crate::SharedPacks::batch) gives an empty one.
+/// Bitstreams that go into the same pack, perhaps with other batches.
+/// [`SharedPacks::batch`](crate::SharedPacks::batch) returns an empty one.
 #[derive(Debug)]
 pub struct PackBatch {
     since: Timestamp,
     limits: PackLimits,
-    /// What its members take of a pack.
+    /// Estimated size of its members in a pack.
     cost: usize,
     len: usize,
     pieces: Vec<Piece>,
     expected: Expected,
 }
 
-/// What is still to come, as far as anybody knows.
+/// Bitstreams and bytes still to come, as far as known.
 #[derive(Debug, Clone, Copy, Default)]
 struct Expected {
     members: usize,
     bytes: usize,
 }
 
-/// Some members, and their bytes one behind the other: copied as they come, while the processor has them at hand, so that no body keeps the
-/// room in which it was received. A batch has several pieces so that each can be let go of when it was copied into the pack.
+/// Some members with their bytes in one buffer. Bytes are copied on arrival, while they are in the
+/// processor's cache, so that no body keeps its receive buffer. A batch has several pieces, each of which is
+/// freed once it is copied into the pack.
 #[derive(Debug)]
 pub(crate) struct Piece {
     bytes: Vec<u8>,
@@ -52,18 +54,19 @@ impl PackBatch {
         Self { since, limits, cost: 0, len: 0, pieces: Vec::new(), expected: Expected::default() }
     }
 
-    /// Makes room for so many bitstreams of so many bytes together, a piece of it at a time, so that what has come is not moved again and again while more comes.
-    /// Nothing depends on it: a Source may declare what it likes.
+    /// Reserves capacity for this many bitstreams and bytes, a piece at a time, so that arriving bytes are
+    /// not moved repeatedly. It is only a hint: a Source may declare any number.
     #[must_use]
     pub fn expecting(self, members: usize, bytes: usize) -> Self {
         Self { expected: Expected { members, bytes }, ..self }
     }
 
-    /// Adds a bitstream. Its number is the place of its location in what [`SharedPacks::store`](crate::SharedPacks::store) gives.
+    /// Adds a bitstream. Its number is its index in the result of
+    /// [`SharedPacks::store`](crate::SharedPacks::store).
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when the digests are not of these bytes, as far as their length tells: others who share the pack must not
-    /// suffer for it.
+    /// [`StoreError::Damaged`] when the digests cannot belong to these bytes, by their length. Other batches
+    /// share the pack, and must not fail with this one.
     pub fn add(&mut self, member: PackMember<'_>) -> Result<(), StoreError> {
         member.check()?;
         self.cost += member.cost();
@@ -79,7 +82,7 @@ impl PackBatch {
         Ok(())
     }
 
-    /// Whether another bitstream still goes into the same pack. An empty batch takes any.
+    /// Whether another bitstream fits into the same pack. An empty batch takes any.
     pub fn fits(&self, member: &PackMember<'_>) -> bool {
         self.is_empty()
             || (self.len() < self.limits.members && self.cost + member.cost() <= self.limits.bytes)
@@ -95,7 +98,7 @@ impl PackBatch {
         self.len == 0
     }
 
-    /// What it takes of a pack, in bytes.
+    /// Its estimated size in a pack, in bytes.
     pub(crate) fn cost(&self) -> usize {
         self.cost
     }
@@ -105,7 +108,7 @@ impl PackBatch {
         self.since
     }
 
-    /// Whether a pack has no room for two such.
+    /// Whether a pack cannot hold two batches of this size.
     pub(crate) fn fills_half_a_pack(&self) -> bool {
         self.cost > self.limits.bytes / 2 || self.len() > self.limits.members / 2
     }

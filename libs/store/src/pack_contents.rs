@@ -1,33 +1,33 @@
-//! What lies in a pack, by its directory alone.
+//! Member count and size of a pack, read from its central directory.
 
 use model::{Location, Method, PackId, SourceId};
 
 use crate::pack::MANIFEST;
 use crate::{Store, StoreError};
 
-/// What lies in a pack, its manifest left out.
+/// Member count and size of a pack, without its manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PackContents {
     /// Bitstreams.
     pub members: u64,
-    /// Their stored bytes, together.
+    /// Total stored bytes.
     pub bytes: u64,
 }
 
-/// The end of a ZIP without a comment.
+/// Size of the end record of a ZIP without a comment.
 const END: usize = 22;
 const END_SIGNATURE: [u8; 4] = *b"PK\x05\x06";
-/// An entry of the directory, its name left out.
+/// Size of a directory entry without its name.
 const ENTRY: usize = 46;
 const ENTRY_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
-/// More than the directory of a pack takes.
+/// An upper bound for the directory of a pack.
 const TAIL: u64 = 128 * 1024;
 
 impl Store {
-    /// What lies in a pack of `size` bytes. One range of it is read.
+    /// Reads the contents of a pack of `size` bytes, with one range request.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when it is no pack of ours; else what the store says.
+    /// [`StoreError::Damaged`] when it is no pack of ours; otherwise the error of the store.
     pub async fn pack_contents(
         &self,
         source: &SourceId,

@@ -1,4 +1,4 @@
-//! Tests of packs: what is in them is found by range, by our own libraries and by others.
+//! Tests of packs: members are found by range, by our own libraries and by others.
 
 use std::io::{Cursor, Read, Write};
 use std::process::{Command, Stdio};

@@ -1,33 +1,33 @@
-//! Pack after pack, filled as small bitstreams come, for one alone.
+//! Fills one pack after another for a single caller.
 
 use jiff::Timestamp;
 use model::{Location, SourceId};
 
 use crate::{PackBuilder, PackLimits, PackMember, Store, StoreError};
 
-/// Fills packs and stores each when it is full. A bitstream is told by whatever the caller gives with it; where it lies is known when its
-/// pack is stored.
+/// Fills packs and stores each when it is full. The caller attaches a value to each bitstream, and gets it
+/// back with the location once the pack is stored.
 #[derive(Debug)]
 pub struct Packer<'a, T> {
     store: &'a Store,
     source: &'a SourceId,
     now: Timestamp,
     pack: Option<PackBuilder>,
-    /// What is in the open pack, in the order of its members.
+    /// The values of the open pack's members, in order.
     waiting: Vec<T>,
     stored: Vec<(T, Location)>,
 }
 
 impl<'a, T> Packer<'a, T> {
-    /// Packs of this Source; `now` is when their bitstreams begin to be collected (RS-4).
+    /// A packer for this Source; `now` is when collecting its bitstreams begins (RS-4).
     pub fn new(store: &'a Store, source: &'a SourceId, now: Timestamp) -> Self {
         Self { store, source, now, pack: None, waiting: Vec::new(), stored: Vec::new() }
     }
 
-    /// Adds a bitstream, which is `told` with its location in the end.
+    /// Adds a bitstream. `told` is returned with its location later.
     ///
     /// # Errors
-    /// What the store says to a pack that was full.
+    /// The error of the store when it stores a full pack.
     pub async fn add(&mut self, member: PackMember<'_>, told: T) -> Result<(), StoreError> {
         if self.pack.as_ref().is_some_and(|pack| !pack.fits(&member)) {
             self.store_pack().await?;
@@ -41,15 +41,15 @@ impl<'a, T> Packer<'a, T> {
         Ok(())
     }
 
-    /// What was stored in packs that are full and was not taken yet, in the order it came.
+    /// Takes the locations of stored packs that were not taken yet, in the order of the bitstreams.
     pub fn take_stored(&mut self) -> Vec<(T, Location)> {
         std::mem::take(&mut self.stored)
     }
 
-    /// Stores what is still open, and gives where each bitstream lies that was not taken yet, in the order they came.
+    /// Stores the open pack, and returns the locations not taken yet, in the order of the bitstreams.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn finish(mut self) -> Result<Vec<(T, Location)>, StoreError> {
         self.store_pack().await?;
         Ok(self.stored)

@@ -1,4 +1,4 @@
-//! Where the parts of an upload go until they are an object: into a multipart upload, or a file that grows.
+//! Parts of an upload: a multipart upload on S3, a growing file on a local store.
 
 use std::fmt;
 use std::io::{Seek, SeekFrom, Write};
@@ -17,21 +17,21 @@ use crate::spool::blocking;
 use crate::upload_lock::UploadLock;
 use crate::{Key, Operation, Store, StoreError};
 
-/// Where the parts of an upload go.
+/// Where the parts of an upload are stored.
 #[derive(Clone)]
 pub(crate) enum Parts {
     /// Into an upload that the store keeps until it is completed.
     Multipart(Arc<dyn MultipartStore>),
-    /// Into a file beside the notes, renamed when it is whole.
+    /// In a file next to the checkpoints, renamed when it is complete.
     File,
 }
 
-/// An upload that has begun.
+/// An upload in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct PartsOf {
     /// The object it will be.
     pub(crate) key: Key,
-    /// What the store calls it; empty for a file.
+    /// The store's id of the upload; empty for a file.
     pub(crate) upload: String,
     /// Bytes of each part but the last.
     pub(crate) part_bytes: u64,
@@ -70,8 +70,8 @@ impl Store {
         }
     }
 
-    /// Adds a part, or replaces it. Gives what the upload is completed with. The right to write to a file is held until it is written, even
-    /// if nobody waits for that any more.
+    /// Adds or replaces a part. Returns what is needed to complete the upload. The write lock of the file is
+    /// held until it is written, even if the caller stops waiting.
     pub(crate) async fn put_part(
         &self,
         of: &PartsOf,
@@ -101,7 +101,7 @@ impl Store {
         }
     }
 
-    /// Makes the parts the object, of `length` bytes.
+    /// Completes the upload: the parts become an object of `length` bytes.
     pub(crate) async fn complete_parts(
         &self,
         of: &PartsOf,
@@ -121,7 +121,7 @@ impl Store {
                 let (key, root, fsync) = (of.key.to_string(), self.root().to_owned(), local.fsync);
                 let rename = move || {
                     let file = open_growing(&from, key, root)?;
-                    // A part that was written and not noted may lie behind the end.
+                    // A part that was written but not recorded may be behind the end.
                     file.set_len(length).map_err(|e| StoreError::of_file("cut", &from, e))?;
                     let folder = to.parent().unwrap_or(&to);
                     fs::create_dir_all(folder)
@@ -142,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Gives an upload up. What is gone already is no error.
+    /// Aborts an upload. One that is already gone is no error.
     pub(crate) async fn abort_parts(&self, key: &Key, upload: &str) -> Result<(), StoreError> {
         let aborted = match (self.parts(), self.on_disk()) {
             (Parts::Multipart(parts), _) => {
@@ -171,7 +171,7 @@ impl Store {
     }
 
     fn part_error(&self, key: &Key, error: object_store::Error) -> StoreError {
-        // As the store in memory says it.
+        // The message of the store in memory.
         if says(&error, &["MultipartUpload not found"]) {
             return StoreError::NotFound { key: key.to_string(), root: self.root().to_owned() };
         }

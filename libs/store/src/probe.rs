@@ -1,4 +1,4 @@
-//! Whether the store keeps the promise that two writers never both win.
+//! Tests whether a store supports conditional puts, so that of two writers only one wins.
 
 use object_store::{Error, ObjectStore, PutMode, PutOptions};
 
@@ -7,12 +7,13 @@ use crate::{Key, StoreError};
 const WORDS: &str = "Thresher writes this object once and tries to create it again whenever it opens the store.\n\
     A store that lets it succeed twice would also let two writers overwrite each other's catalog.\n";
 
-/// Tries a conditional put: one request when the store was probed before, two the first time.
+/// Tests a conditional put. It takes one request when the store was tested before, two the first time.
 ///
-/// The object stays. The next probe finds it, and its refused creation is all the proof needed.
+/// The object stays. The next probe finds it: that its creation is refused is proof enough.
 ///
 /// # Errors
-/// [`StoreError::Unsupported`] when an object can be created twice, or not conditionally at all; else what the store says.
+/// [`StoreError::Unsupported`] when an object can be created twice, or not conditionally at all; otherwise
+/// the error of the store.
 pub(crate) async fn conditional_put(store: &dyn ObjectStore, root: &str) -> Result<(), StoreError> {
     for _ in 0..2 {
         let mode = PutOptions::from(PutMode::Create);

@@ -1,4 +1,4 @@
-//! A stored bitstream that is read here and there.
+//! Random access to a stored bitstream.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use packages::ReadAt;
 
 use crate::{Store, StoreError};
 
-/// A stored bitstream, such as a package, of which ranges are read. Each read is one request, and nothing is kept between two of them:
-/// who reads on and on puts a read-ahead before it. Cheap to clone.
+/// Reads ranges of a stored bitstream, such as a package. Each read is one request, and nothing is cached.
+/// For sequential reads, put a read-ahead before it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RangeReader {
     store: Store,
@@ -19,8 +19,8 @@ pub struct RangeReader {
 }
 
 impl Store {
-    /// Reads ranges of the bitstream of `length` bytes at `location`. One that is stored deflated is inflated from its
-    /// beginning for each of them.
+    /// Reads ranges of the bitstream of `length` bytes at `location`. A deflated one is inflated from its
+    /// start for each range.
     pub fn range_reader(&self, location: &Location, length: u64) -> RangeReader {
         RangeReader { store: self.clone(), location: location.clone(), length }
     }
@@ -37,7 +37,8 @@ impl RangeReader {
         self.length == 0
     }
 
-    /// The `length` bytes from `offset` on, exactly as many. They are held in memory, so the caller bounds their number.
+    /// The `length` bytes from `offset` on, never fewer. They are held in memory, so the caller bounds their
+    /// number.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when less is stored.
@@ -54,7 +55,7 @@ impl ReadAt for RangeReader {
     }
 
     async fn read_at(&self, offset: u64, length: usize) -> io::Result<Bytes> {
-        // What the store says can be found again in it.
+        // The store's error is the source of the I/O error.
         Self::read_at(self, offset, length).await.map_err(io::Error::other)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading, and never handing out what is not what was stored.
+//! Verified reads: a damaged bitstream is never returned as intact.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,20 +17,20 @@ use crate::spool::blocking;
 use crate::verified::{self, Expected};
 use crate::{Key, Store, StoreError, TroubleKind};
 
-/// Bytes that pass, a bounded piece at a time.
+/// Bytes in bounded pieces.
 pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
 
-/// Bitstreams up to this size are judged before their first byte is handed out.
+/// Bitstreams up to this size are verified before their first byte is returned.
 const JUDGED_FIRST_BYTES: u64 = 1024 * 1024;
-/// How much of a local file is read at once.
+/// Bytes of a local file that are read at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
 impl Store {
-    /// The bytes of a judged bitstream, judged again as they pass: up to 1 MiB before the first of them is handed out, beyond
-    /// that before the last.
+    /// Streams a verified bitstream and verifies it again: up to 1 MiB before the first byte is returned,
+    /// larger ones before the last.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`], here or as the stream's last item, when they are not what was stored.
+    /// [`StoreError::Damaged`], here or as the stream's last item, when the bytes do not match.
     pub async fn open_verified(&self, bitstream: &Bitstream) -> Result<ByteStream, StoreError> {
         if bitstream.computed.length() <= JUDGED_FIRST_BYTES {
             let bytes = self.read_verified(bitstream).await?;
@@ -39,10 +39,10 @@ impl Store {
         self.pass(&bitstream.location, Expected::of(bitstream)).await
     }
 
-    /// The whole of a judged bitstream, judged again. It is held in memory: for small ones.
+    /// Reads a whole bitstream into memory and verifies it again: for small ones.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when it is not what was stored.
+    /// [`StoreError::Damaged`] when the bytes do not match.
     pub async fn read_verified(&self, bitstream: &Bitstream) -> Result<Bytes, StoreError> {
         let expected = Expected::of(bitstream);
         let bytes = self.whole(&bitstream.location, &expected).await?;
@@ -50,14 +50,15 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Judged bitstreams, judged again, in their order: members of one pack or package that lie close together come with one
-    /// read. All are held in memory, so the caller bounds their number; a pack's worth is right.
+    /// Reads bitstreams and verifies them again, in their order. Members of one pack or package that are
+    /// close together are read with one request. All are held in memory, so the caller bounds their number; a
+    /// pack's worth is right.
     pub async fn read_batch(&self, bitstreams: &[&Bitstream]) -> Vec<Result<Bytes, StoreError>> {
         let mut results: Vec<_> = bitstreams.iter().map(|_| None).collect();
         let mut packs: HashMap<Key, Vec<usize>> = HashMap::new();
         for (n, bitstream) in bitstreams.iter().enumerate() {
             match bitstream.location.span() {
-                // An empty range is no range to a server.
+                // Servers refuse an empty range.
                 Some(Span { stored_length: 1.., .. }) => {
                     packs.entry(Key::of(&bitstream.location)).or_default().push(n);
                 }
@@ -73,12 +74,12 @@ impl Store {
             for (i, &n) in members.iter().enumerate() {
                 results[n] = Some(match &read {
                     Some(Ok(read)) if i < read.len() => judged(&read[i], Expected::of(bitstreams[n])).await,
-                    // A store that does not answer is not asked again for each of them.
+                    // A store that does not answer gets no further request for the others.
                     Some(Err(error)) if TroubleKind::of(error) == Some(TroubleKind::Unavailable) => {
                         let at = format!("{}/{key}", self.root());
                         Err(StoreError::Unavailable { at, message: error.to_string() })
                     }
-                    // One by one, each says for itself what is wrong.
+                    // Read one by one, each reports its own error.
                     _ => self.read_verified(bitstreams[n]).await,
                 });
             }
@@ -86,17 +87,19 @@ impl Store {
         results.into_iter().flatten().collect()
     }
 
-    /// The bytes at a location that nobody judged yet. An object of its own is compared with the digest it is named by
-    /// before its last piece is handed out; a member of a pack or package only by its length, as its digest stands elsewhere.
+    /// The unverified bytes at a location. An object of its own is compared with the digest in its name
+    /// before its last piece is returned. A member of a pack or package is checked by length only, because
+    /// its digest is recorded elsewhere.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`], here or as the stream's last item, when they are not what was stored.
+    /// [`StoreError::Damaged`], here or as the stream's last item, when the bytes are not those that were
+    /// stored.
     pub async fn read(&self, location: &Location, length: u64) -> Result<ByteStream, StoreError> {
         self.pass(location, Expected::at(location, length)).await
     }
 
-    /// Some bytes of a bitstream, counted from its beginning; they are held in memory. A part cannot be compared with the digest of
-    /// the whole. What is stored deflated is inflated from its beginning.
+    /// Reads some bytes of a bitstream, counted from its start, into memory. A part cannot be compared with
+    /// the digest of the whole. A deflated member is inflated from its start.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when less is stored.
@@ -118,7 +121,7 @@ impl Store {
         Ok(verified::stream(self.pieces(found, location, &expected), expected))
     }
 
-    /// What is wanted, in memory, neither counted nor compared.
+    /// The requested bytes in memory, unverified.
     async fn whole(&self, location: &Location, expected: &Expected) -> Result<Bytes, StoreError> {
         let found = self.get(location, expected).await?;
         match expected.method() {
@@ -127,7 +130,7 @@ impl Store {
         }
     }
 
-    /// What was found at the location, in pieces, neither counted nor compared.
+    /// The bytes found at the location, in pieces, unverified.
     pub(crate) fn pieces(&self, found: GetResult, location: &Location, expected: &Expected) -> ByteStream {
         let pieces = self.pieces_of(found, Key::of(location));
         match expected.method() {
@@ -136,7 +139,7 @@ impl Store {
         }
     }
 
-    /// What was got, in pieces.
+    /// The bytes of a response, in pieces.
     pub(crate) fn pieces_of(&self, result: GetResult, key: Key) -> ByteStream {
         let (range, root) = (result.range.clone(), self.root().to_owned());
         match result.payload {
@@ -147,7 +150,7 @@ impl Store {
         }
     }
 
-    /// What lies at the location, as a store gives it.
+    /// Requests the bytes at the location.
     pub(crate) async fn get(
         &self,
         location: &Location,
@@ -156,13 +159,13 @@ impl Store {
         let range = match location.span() {
             Some(Span { stored_length: 1.., .. }) => Some(GetRange::Bounded(expected.range()?)),
             Some(_) => return self.get_nothing(location).await,
-            // All of it, so that an object that has grown is noticed.
+            // All of it, so that a grown object is noticed.
             None => None,
         };
         self.get_with(location, expected, GetOptions::new().with_range(range)).await
     }
 
-    /// An empty range is no range to a server: that the object is there is all there is to ask.
+    /// For an empty bitstream, checks only that the object exists: servers refuse an empty range.
     async fn get_nothing(&self, location: &Location) -> Result<GetResult, StoreError> {
         let meta = self.objects().head(&Key::of(location).path()).await;
         Ok(GetResult {
@@ -184,7 +187,7 @@ impl Store {
         let result = match self.objects().get_opts(&path, options).await {
             Ok(result) => result,
             Err(error) => {
-                // A range behind the end is refused in each store's own words; the length tells.
+                // Each store words a range behind the end differently; the object's length decides.
                 if let (Some(GetRange::Bounded(range)), Ok(meta)) = (wanted, self.objects().head(&path).await)
                     && meta.size < range.end
                 {
@@ -207,7 +210,7 @@ impl Store {
     }
 }
 
-/// A bitstream whose stored bytes are there.
+/// Verifies a bitstream whose stored bytes were read.
 async fn judged(stored: &Bytes, expected: Expected) -> Result<Bytes, StoreError> {
     let bytes = match expected.method() {
         Method::Stored => stored.clone(),
@@ -219,7 +222,7 @@ async fn judged(stored: &Bytes, expected: Expected) -> Result<Bytes, StoreError>
     expected.judge(&bytes).map(|()| bytes)
 }
 
-/// The pieces as one. A part that ends early is damaged; of a whole, who judges it sees that.
+/// Joins the pieces. A part that ends early is damaged; for a whole bitstream, verification finds that.
 async fn gathered(mut pieces: ByteStream, expected: &Expected) -> Result<Bytes, StoreError> {
     let mut bytes = BytesMut::new();
     while let Some(piece) = pieces.try_next().await? {
@@ -246,7 +249,7 @@ fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>)
             file.seek(SeekFrom::Start(at))
                 .and_then(|_| (&mut file).take(wanted).read_to_end(&mut piece))
                 .map_err(|e| StoreError::of_file("read", &path, e))?;
-            // A file that ends early ends the stream, and what counts the bytes tells.
+            // A file that ends early ends the stream; the length check reports it.
             let next = if piece.is_empty() { end } else { at + piece.len() as u64 };
             Ok(Some((Bytes::from(piece), (file, path, next, end))))
         })
@@ -255,7 +258,7 @@ fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>)
     .boxed()
 }
 
-/// The digest an object is named by.
+/// The digest in an object's name.
 pub(crate) fn named_digest(location: &Location) -> Option<Sha256> {
     match location {
         Location::Object { sha256 } => Some(*sha256),

@@ -1,4 +1,4 @@
-//! S3 and everything that speaks like it: settings, credentials, timeouts.
+//! S3 and compatible servers: settings, credentials, timeouts.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub struct S3Options {
     pub region: String,
 }
 
-/// How long a client tries.
+/// How long a client retries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
-    /// At start-up: an unreachable server is told within seconds.
+    /// At startup: an unreachable server is reported within seconds.
     Short,
-    /// At work: a server that restarts is waited for.
+    /// At work: a restarting server is waited for.
     Long,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Patience {
 #[derive(Clone)]
 pub(crate) struct S3Settings(Vec<(AmazonS3ConfigKey, String)>);
 
-// Derived it would print the secret.
+// A derived `Debug` would print the secret.
 impl std::fmt::Debug for S3Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("S3Options")
@@ -49,7 +49,7 @@ impl std::fmt::Debug for S3Options {
 }
 
 impl S3Settings {
-    /// The settings in `variables`, of which those named `AWS_*` are looked at.
+    /// Reads the settings from the `AWS_*` entries of `variables`.
     pub(crate) fn from_variables(
         bucket: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -65,7 +65,7 @@ impl S3Settings {
         Ok(settings)
     }
 
-    /// The settings a caller gives.
+    /// The settings that a caller passes.
     pub(crate) fn from_options(options: &S3Options) -> Self {
         use AmazonS3ConfigKey as K;
         let pairs = [
@@ -78,7 +78,7 @@ impl S3Settings {
         Self(pairs.into_iter().map(|(key, value)| (key, value.clone())).collect())
     }
 
-    /// Whether credentials are given here. Without any, the machine's own role is asked for.
+    /// Whether the settings contain credentials. Without any, the client requests the machine's own role.
     pub(crate) fn has_credentials(&self) -> bool {
         use AmazonS3ConfigKey as K;
         self.skips_signature()
@@ -102,13 +102,13 @@ impl S3Settings {
             .map_err(|error| StoreError::Config(format!("the S3 settings cannot be used: {error}")))
     }
 
-    /// How its server is talked to.
+    /// Timeouts and other options of the HTTP client.
     pub(crate) fn client_options(&self, patience: Patience) -> ClientOptions {
         let plain = self.endpoint().is_some_and(|endpoint| endpoint.starts_with("http://"));
         ClientOptions::new()
             .with_allow_http(plain)
             .with_connect_timeout(patience.connect_timeout())
-            // A limit over the whole request would cut long downloads off; this one counts from byte to byte.
+            // A limit over the whole request would cut off long downloads; this one restarts with each byte.
             .with_timeout_disabled()
             .with_read_timeout(Duration::from_secs(60))
     }
@@ -117,7 +117,7 @@ impl S3Settings {
     pub(crate) fn bucket_url(&self) -> String {
         let bucket = self.get(&AmazonS3ConfigKey::Bucket).unwrap_or_default();
         match self.endpoint().map(|endpoint| endpoint.trim_end_matches('/')) {
-            // The endpoint is the bucket's then.
+            // Then the endpoint is already the bucket's.
             Some(endpoint) if self.is_set(&AmazonS3ConfigKey::VirtualHostedStyleRequest) => {
                 format!("{endpoint}/")
             }
@@ -126,7 +126,7 @@ impl S3Settings {
         }
     }
 
-    /// The region; where none is given, the one that the client takes.
+    /// The region; by default the client's.
     pub(crate) fn region(&self) -> String {
         use AmazonS3ConfigKey as K;
         self.get(&K::Region).or(self.get(&K::DefaultRegion)).unwrap_or("us-east-1").to_owned()

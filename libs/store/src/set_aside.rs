@@ -1,4 +1,5 @@
-//! Setting damaged objects aside. One that has the right name and length would be found by whoever stores its content anew, and taken for it.
+//! Quarantine of damaged objects. A later put of the same content would find a damaged object with the right
+//! name and length, and reuse it.
 
 use fixity::Sha256;
 use futures::TryStreamExt;
@@ -9,13 +10,14 @@ use tokio::time::timeout;
 use crate::{Key, Store, StoreError};
 
 impl Store {
-    /// Moves the object of a bitstream away if its bytes are not those that it is named by, and tells where it lies then: it is kept, and nothing
-    /// points to it. None when there is no such object, when it is whole, or when it was stored anew meanwhile.
+    /// Moves the object of a bitstream to quarantine if its bytes do not match its name, and returns its new
+    /// key. The bytes are kept, but nothing points to them. Returns None when there is no such object, when
+    /// it is intact, or when it was stored anew meanwhile.
     ///
-    /// Whoever stores the same content at this moment sees that the object has gone, and stores it once more.
+    /// A concurrent put of the same content notices that the object has gone, and stores it again.
     ///
     /// # Errors
-    /// What the store says. The object may lie in both places then, and is set aside by the next call.
+    /// The error of the store. The object may then exist in both places; the next call quarantines it.
     pub async fn set_aside(&self, sha256: Sha256) -> Result<Option<Key>, StoreError> {
         let key = Key::Bitstream(sha256);
         let Some(before) = self.head_if_there(&key).await? else { return Ok(None) };
@@ -28,7 +30,7 @@ impl Store {
         let turn = self.begin_sweep().await?;
         let is_removed = match self.head_if_there(&key).await {
             Ok(Some(now)) if is_same(&before, &now) && turn.lasts() => {
-                // The mark of the turn stays when nobody knows whether it was removed.
+                // The lock's mark stays when it is unknown whether the object was removed.
                 let late = || self.too_slow();
                 timeout(turn.rest(), self.remove(&key)).await.map_err(|_| late())??;
                 true
@@ -60,7 +62,7 @@ impl Store {
     }
 }
 
-/// Whether nobody has written the object between two looks at it.
+/// Whether the object was not written between two reads of its metadata.
 fn is_same(before: &ObjectMeta, now: &ObjectMeta) -> bool {
     (&before.e_tag, before.size, before.last_modified) == (&now.e_tag, now.size, now.last_modified)
 }

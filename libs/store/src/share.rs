@@ -1,15 +1,15 @@
-//! Files that share what they hold until one of them is changed, where the file system can do that (XFS, Btrfs).
+//! Reflinks on XFS and Btrfs.
 
 use std::fs::File;
 
-/// Lets `to`, which is empty, hold what `from` holds, without writing it. Tells whether it does.
+/// Makes `to`, which is empty, a reflink of `from`. Returns whether that worked.
 #[cfg(target_os = "linux")]
 pub(crate) fn content(from: &File, to: &File) -> bool {
-    // Whatever hinders it: a copy is as good, and says for itself what is wrong.
+    // The reason for a failure does not matter: the copy that follows reports its own errors.
     rustix::fs::ioctl_ficlone(to, from).is_ok()
 }
 
-/// There is no way that is known.
+/// Not supported on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn content(_: &File, _: &File) -> bool {
     false

@@ -1,8 +1,9 @@
-//! Packs that are shared by the jobs that end at about the same time: what databases call group commit.
+//! Packs that jobs ending at about the same time share: group commit, in the terms of databases.
 //!
-//! A PUT costs the store about as much for forty small bitstreams as for four hundred, and jobs are small for a reason of their own: a crash costs
-//! those that are under way. So while a pack of a Source is being written, the batches that come meanwhile wait for each other, and travel together
-//! in the next one. Nobody waits when nothing is being written, and nobody waits for a timer.
+//! A PUT costs the store about as much for forty small bitstreams as for four hundred. Jobs are small because
+//! a crash costs those that are under way. While a pack of a Source is being written, the batches that arrive
+//! are collected and written together in the next pack. A batch waits neither for a timer nor when no pack is
+//! being written.
 
 #[cfg(test)]
 mod tests;
@@ -19,13 +20,13 @@ use tokio::task::JoinSet;
 use self::writing::{Waiting, Writing};
 use crate::{PackBatch, PackLimits, Store, StoreError};
 
-/// Stores batches of small bitstreams in packs that they share with others of their Source. Cheap to clone: all clones share. With the last one,
-/// writes end where they are.
+/// Stores batches of small bitstreams in packs that they share with other batches of their Source. Cheap to
+/// clone: all clones share. When the last clone is dropped, writes are cancelled.
 #[derive(Clone)]
 pub struct SharedPacks {
     writing: Arc<Writing>,
-    /// One for each Source of which something is being written: it belongs to none of those who wait for it, so none that is dropped takes
-    /// along what others wait for.
+    /// One writer task per Source with a write under way. The tasks belong to no waiting caller: a caller
+    /// that is dropped does not cancel the writes of others.
     writers: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -36,7 +37,8 @@ impl SharedPacks {
         Self { writing: Arc::new(writing), writers: Arc::default() }
     }
 
-    /// Tells `observer` of each pack that is stored how many batches share it. To be said before anything is stored.
+    /// Calls `observer` for each stored pack, with the number of batches in it. Set it before anything is
+    /// stored.
     #[must_use]
     pub fn observed(self, observer: impl Fn(usize) + Send + Sync + 'static) -> Self {
         let Writing { store, limits, .. } = &*self.writing;
@@ -44,41 +46,41 @@ impl SharedPacks {
         Self { writing: Arc::new(writing), writers: Arc::default() }
     }
 
-    /// An empty batch; `since` is when its bitstreams begin to be collected (RS-4).
+    /// An empty batch; `since` is when collecting its bitstreams begins (RS-4).
     pub fn batch(&self, since: Timestamp) -> PackBatch {
         PackBatch::new(since, self.writing.limits)
     }
 
-    /// Stores the bitstreams of a batch, and gives their locations by their numbers. When this is dropped before, they may be stored or not: then no one knows where
-    /// they lie, and they are garbage.
+    /// Stores the bitstreams of a batch, and returns their locations by number. If this future is dropped
+    /// earlier, they may be stored or not; their locations are then unknown, and gc removes them.
     ///
     /// # Errors
-    /// What the store says; of a pack that is shared, to all who share it.
+    /// The error of the store; for a shared pack, every batch gets it.
     pub async fn store(&self, source: &SourceId, batch: PackBatch) -> Result<Vec<Location>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
         if batch.fills_half_a_pack() {
-            // No other of its kind would go with it, and small ones need not wait for so many bytes.
+            // A batch this large shares its pack with no other, and small ones need not wait for it.
             return Ok(self.writing.put(source, vec![batch]).await?.concat());
         }
         let (answer, answered) = oneshot::channel();
         if self.writing.join(source, Waiting { batch, answer }) {
             let mut writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that have ended.
+            // Reaps writers that have ended.
             while writers.try_join_next().is_some() {}
             writers.spawn(Arc::clone(&self.writing).write_all_of(source.clone()));
         }
         answered.await.unwrap_or_else(|_| Err(interrupted(&self.writing.store)))
     }
 
-    /// How many batches wait for a write that is under way.
+    /// Number of batches that wait for a write under way.
     pub fn waiting(&self) -> usize {
         self.writing.waiting()
     }
 }
 
-/// Only when the runtime shuts down, or by a panic.
+/// Only at shutdown of the runtime, or by a panic.
 fn interrupted(store: &Store) -> StoreError {
     let message = "the write of a pack was interrupted".to_owned();
     StoreError::Unavailable { at: store.root().to_owned(), message }

@@ -1,4 +1,4 @@
-//! Which Sources a store holds.
+//! The Sources of a store.
 
 use futures::TryStreamExt;
 use model::SourceId;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, Store, StoreError};
 
-/// The note that a Source is held in a store.
+/// Marks that a store contains a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceNote {
     /// The Source.
@@ -17,10 +17,10 @@ pub struct SourceNote {
 }
 
 impl Store {
-    /// Notes that a Source is held here; the same note may be written again.
+    /// Writes the marker of a Source; the same one may be written again.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn note_source(&self, note: &SourceNote) -> Result<(), StoreError> {
         let key = Key::Source(note.source.clone());
         let json = serde_json::to_vec(note)
@@ -28,17 +28,17 @@ impl Store {
         self.put(&key, json.into(), PutMode::Overwrite).await
     }
 
-    /// The Sources held here, ordered by their ids. Thousands at most, so they are given at once.
+    /// The Sources of this store, ordered by their ids. Thousands at most, so they are returned at once.
     ///
     /// # Errors
-    /// What the store says; [`StoreError::Damaged`] for a note that cannot be read.
+    /// The error of the store; [`StoreError::Damaged`] for a marker that cannot be read.
     pub async fn sources(&self) -> Result<Vec<SourceNote>, StoreError> {
         let folder = Key::sources();
         let failed = |e| StoreError::of_object(self.root(), &folder, e);
         let mut listed = self.objects().list(Some(&folder));
         let mut notes = Vec::new();
         while let Some(meta) = listed.try_next().await.map_err(failed)? {
-            // Other files may lie there; they are none of ours.
+            // Other files in this folder are ignored.
             if let Ok(key @ Key::Source(_)) = meta.location.as_ref().parse() {
                 notes.push(self.source_note(&key).await?);
             }

@@ -1,4 +1,4 @@
-//! Spool files: where a large body waits until it is whole.
+//! Spool files: temporary files of large bodies until they are complete.
 
 use std::io::{Seek, Write};
 use std::ops::Range;
@@ -12,18 +12,19 @@ use tempfile::NamedTempFile;
 use crate::temporary::{self, Readers};
 use crate::{Store, StoreError};
 
-/// The spool's place inside a local store.
+/// The spool directory inside a local store.
 pub(crate) const DIRECTORY: &str = "spool";
 
-/// How much is gathered before a thread is asked to hash and write it.
+/// Bytes that are collected before a thread hashes and writes them.
 const BATCH_BYTES: usize = 256 * 1024;
 
 /// A body that is being received. Its digests are computed as it is written, so the bytes pass once.
 ///
-/// It outlives a broken transfer: [`Spool::len`] says from where to ask again. Dropped, it leaves nothing behind.
+/// It survives a broken transfer: [`Spool::len`] is the offset of the next request. Dropped, it leaves
+/// nothing behind.
 #[derive(Debug)]
 pub struct Spool {
-    // Absent while a thread has it, and for good when the wait for that thread was given up.
+    // None while a thread uses it, and for good when the wait for that thread was cancelled.
     file: Option<SpoolFile>,
     path: PathBuf,
     waiting: Vec<Bytes>,
@@ -31,7 +32,7 @@ pub struct Spool {
     length: u64,
 }
 
-/// A whole body on the disk, with its digests; [`Store::put_bitstream`] makes it an object.
+/// A complete body on the disk, with its digests; [`Store::put_bitstream`] makes it an object.
 #[derive(Debug)]
 pub struct Spooled {
     pub(crate) file: NamedTempFile,
@@ -45,7 +46,7 @@ struct SpoolFile {
 }
 
 impl Store {
-    /// A new spool file whose bytes are taken by `hasher`.
+    /// Creates a spool file whose bytes are hashed by `hasher`.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -60,10 +61,10 @@ impl Store {
 }
 
 impl Spool {
-    /// Takes the next piece.
+    /// Appends the next piece.
     ///
     /// # Errors
-    /// When the disk does not take it. The spool cannot be used after that, nor after a call that was cancelled.
+    /// When the disk fails. The spool cannot be used after that, nor after a cancelled call.
     pub async fn append(&mut self, piece: Bytes) -> Result<(), StoreError> {
         self.length += piece.len() as u64;
         self.waiting_bytes += piece.len();
@@ -71,17 +72,17 @@ impl Spool {
         if self.waiting_bytes >= BATCH_BYTES { self.flush().await } else { Ok(()) }
     }
 
-    /// How many bytes were taken.
+    /// How many bytes were received.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether nothing was taken yet.
+    /// Whether nothing was received yet.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Forgets what was taken: the server sent another version, or does not resume.
+    /// Discards the received bytes: the server sent another version, or does not resume.
     ///
     /// # Errors
     /// When the file cannot be emptied.
@@ -97,7 +98,7 @@ impl Spool {
         .await
     }
 
-    /// The body is whole.
+    /// Ends the spool: the body is complete.
     ///
     /// # Errors
     /// When the disk does not take the rest.
@@ -148,17 +149,17 @@ impl Spooled {
         Self { file, computed }
     }
 
-    /// The bytes of a range of it, held in memory: the caller bounds their number.
+    /// Reads a range into memory: the caller bounds its length.
     ///
     /// # Errors
-    /// When the disk does not give them, or there are fewer.
+    /// When the disk fails, or there are fewer bytes.
     pub async fn read_range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let path = self.file.path().to_owned();
         let file = self.file.as_file().try_clone();
         blocking("read a spool file", move || {
             let mut bytes =
                 vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
-            // Reads by place: the file's own one stays where it is.
+            // A positional read: the file's own position stays where it is.
             let read = file.and_then(|file| file.read_exact_at(&mut bytes, range.start));
             read.map_err(|e| StoreError::of_file("read spool file", &path, e))?;
             Ok(bytes.into())
@@ -172,12 +173,13 @@ impl Spooled {
     }
 }
 
-/// What lies in a spool directory: the bytes of all bodies that are being received by whoever shares it. A directory that is not there holds none.
+/// Total bytes in a spool directory: the bodies being received by all processes that share it. A missing
+/// directory counts as empty.
 pub fn spooled_bytes(directory: &Path) -> u64 {
     temporary::of_ours(directory).map(|(_, about)| about.len()).sum()
 }
 
-/// Does file work where it may block.
+/// Runs file operations on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     action: &'static str,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,

@@ -1,6 +1,7 @@
-//! Collecting garbage: what lies in the store is listed, and removed when somebody has decided that nothing needs it.
+//! Garbage collection: lists stored objects, and removes those that the caller found unneeded.
 //!
-//! The store decides nothing here but one thing: a bitstream that has become young since it was looked at is spared.
+//! The store itself decides one thing only: it spares a bitstream that a put found or stored since the
+//! listing.
 
 use fixity::Sha256;
 use futures::stream::BoxStream;
@@ -15,12 +16,12 @@ use crate::{Key, Store, StoreError};
 
 /// Bitstreams removed in one turn.
 const PER_TURN: usize = 200;
-/// Looks at objects at a time.
+/// Concurrent HEAD requests.
 const IN_FLIGHT: usize = 16;
-/// Objects removed by one request, where the store takes so many.
+/// Objects removed by one request, where the store supports it.
 const AT_ONCE: usize = 1_000;
 
-/// An object as the store lists it.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Its key.
@@ -31,7 +32,7 @@ pub struct Listed {
     pub modified: Timestamp,
 }
 
-/// Objects and their bytes.
+/// A number of objects and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Amount {
     /// How many.
@@ -40,7 +41,7 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-/// Objects as they are listed, in no order.
+/// Listed objects, in no order.
 pub type Listing = BoxStream<'static, Result<Listed, StoreError>>;
 
 impl Amount {
@@ -69,28 +70,29 @@ impl Store {
         self.listing(Key::packs(source))
     }
 
-    /// The packages of a Source, and what lies beside them.
+    /// The packages of a Source, and the other objects in their folder.
     pub fn list_packages(&self, source: &SourceId) -> Listing {
         self.listing(Key::packages(source))
     }
 
-    /// The notes and tails of a Source's uploads.
+    /// The checkpoints and tails of a Source's uploads.
     pub(crate) fn list_uploads(&self, source: &SourceId) -> Listing {
         self.listing(Key::uploads(source))
     }
 
-    /// The Sources that have a catalog here, noted or not. Thousands at most, so they are given at once.
+    /// The Sources that have a catalog in this store, with or without a marker. Thousands at most, so they
+    /// are returned at once.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn catalogs(&self) -> Result<Vec<SourceId>, StoreError> {
         self.named_in(&[Key::catalogs()]).await
     }
 
-    /// The Sources that have packs, packages or uploads here, whether anybody knows of them or not.
+    /// The Sources that have packs, packages or uploads in this store, whether configured or not.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn folders(&self) -> Result<Vec<SourceId>, StoreError> {
         self.named_in(&Key::folders_of_sources()).await
     }
@@ -108,12 +110,13 @@ impl Store {
         Ok(sources)
     }
 
-    /// Removes packs or packages that nothing needs, and tells what it was. One that is gone already is no error.
+    /// Removes unneeded packs or packages, and returns what was removed. One that is already gone is no
+    /// error.
     ///
-    /// Only for names that are given once: of a bitstream nobody knows who has just found it.
+    /// Only for names that are used once. A bitstream may have been found by a put just now.
     ///
     /// # Errors
-    /// What the store says; some may be removed then.
+    /// The error of the store; some may be removed by then.
     pub async fn remove_unneeded(&self, unneeded: Vec<Listed>) -> Result<Amount, StoreError> {
         let mut removed = Amount::default();
         for chunk in unneeded.chunks(AT_ONCE) {
@@ -126,10 +129,11 @@ impl Store {
         Ok(removed)
     }
 
-    /// Removes bitstreams that no record pointed to when it was looked, except those that were stored or found at `young` or later. Tells what was removed.
+    /// Removes bitstreams that no record pointed to when the caller checked, except those stored or found at
+    /// `young` or later. Returns what was removed.
     ///
     /// # Errors
-    /// What the store says; some may be removed then.
+    /// The error of the store; some may be removed by then.
     pub async fn remove_bitstreams(
         &self,
         unneeded: Vec<Sha256>,
@@ -146,14 +150,14 @@ impl Store {
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
-                    // Nothing was sent that could arrive later: no put has to wait until the turn is forgotten.
+                    // No request is outstanding, so no put has to wait until the turn expires.
                     self.end_sweep(turn).await.ok();
                     return Err(error);
                 }
             };
             let old: Vec<ObjectMeta> =
                 found.into_iter().flatten().filter(|meta| modified(meta) < young).collect();
-            // One by one where that is all the store can do: each within the turn.
+            // One by one where the store has no bulk delete: each within the turn.
             for few in old.chunks(PER_TURN / 4) {
                 if !turn.lasts() {
                     tracing::warn!("the store is slow: some bitstreams are left to the next gc");
@@ -161,7 +165,7 @@ impl Store {
                 }
                 let paths = few.iter().map(|meta| meta.location.clone()).collect();
                 let deleted = tokio::time::timeout(turn.rest(), self.delete(paths)).await;
-                // The mark of the turn stays: nobody knows when what was sent arrives.
+                // The lock's mark stays: it is unknown when the sent requests arrive.
                 deleted.map_err(|_| self.too_slow())??;
                 few.iter().for_each(|meta| removed.add(meta.size));
             }
@@ -201,7 +205,7 @@ impl Store {
         listed
             .map_err(move |error| StoreError::of_object(&root, &folder, error))
             .try_filter_map(|meta| async move {
-                // What else lies there is none of ours.
+                // Other objects in this folder are ignored.
                 let key = meta.location.as_ref().parse().ok();
                 Ok(key.map(|key| Listed { key, size: meta.size, modified: modified(&meta) }))
             })
@@ -209,7 +213,7 @@ impl Store {
     }
 }
 
-/// When an object was stored. What cannot be told counts as now.
+/// When an object was stored. An unknown time counts as now.
 fn modified(meta: &ObjectMeta) -> Timestamp {
     let time = meta.last_modified;
     let nanos = i32::try_from(time.timestamp_subsec_nanos()).unwrap_or(0);

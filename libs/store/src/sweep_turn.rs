@@ -1,8 +1,10 @@
-//! The turn of whoever removes bitstreams, so that a put that finds its content there already never relies on what is about to go.
+//! Lock that stops gc from deleting a bitstream that a put reuses.
 //!
-//! A put makes what it finds young, looks then whether a sweep is under way, and once none is, whether the object is still there.
-//! A sweep begins its turn, looks then how old an object is, and removes it. Whichever of the two comes first, the other sees it. Packs and packages need
-//! none of that: nobody ever finds one under a name of his own. Whoever waits for a turn waits for the one that he saw, not for those that follow.
+//! A put first restarts the retention of the object it finds. It then checks whether a sweep is under way,
+//! and after the sweep, whether the object still exists. A sweep first takes its turn, then reads the
+//! object's age, then removes it. Whichever comes first, the other sees it. Packs and packages need no lock,
+//! because a put never finds one under its own name. A put waits only for the turn that it saw, not for later
+//! ones.
 
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
@@ -16,18 +18,19 @@ use tokio::time::{Instant, sleep};
 use crate::spool::blocking;
 use crate::{Key, Store, StoreError};
 
-/// How long a turn lasts at most.
+/// The longest turn.
 const TURN: Duration = Duration::from_secs(20);
-/// How long the mark of a turn counts that nobody takes away: its process was killed. Much longer than a turn, since a removal that was sent may arrive late.
+/// How long an abandoned mark counts after its process was killed. Much longer than a turn, since a removal
+/// that was sent may arrive late.
 const FORGOTTEN: Duration = Duration::from_secs(120);
-/// How often it is looked whether a turn is over.
+/// How often it is checked whether a turn is over.
 const LOOK: Duration = Duration::from_millis(100);
-/// The lock of a local store. The system takes it back from a process that is killed.
+/// The lock file of a local store. The system releases it when a process is killed.
 const LOCK: &str = "gc/sweeping.lock";
-/// The mark of its turn lies beside it: a locked file cannot be read everywhere.
+/// The mark of the turn is a file next to it: not all systems can read a locked file.
 const MARK: &str = "mark";
 
-/// A turn to remove bitstreams. Dropped before its end, it counts until it is forgotten.
+/// A turn to remove bitstreams. Dropped before its end, it counts until it expires.
 #[derive(Debug)]
 pub(crate) struct SweepTurn {
     kind: Kind,
@@ -42,19 +45,20 @@ enum Kind {
 }
 
 impl SweepTurn {
-    /// Whether something may still be removed in this turn. Both clocks are asked: one of them stands still while a machine sleeps.
+    /// Whether this turn may still remove objects. Two clocks are read, since one of them stops while a
+    /// machine sleeps.
     pub(crate) fn lasts(&self) -> bool {
         let limit = SignedDuration::try_from(TURN).unwrap_or_default();
         let passed = Timestamp::now().duration_since(self.began_at);
         self.began.elapsed() < TURN && !passed.is_negative() && passed < limit
     }
 
-    /// What is left of it.
+    /// The time left of it.
     pub(crate) fn rest(&self) -> Duration {
         TURN.saturating_sub(self.began.elapsed())
     }
 
-    /// Whether its mark is nobody else's for sure, long before anybody may take it over.
+    /// Whether the mark is certainly still ours, long before another process may take it over.
     fn is_ours(&self) -> bool {
         let limit = SignedDuration::try_from(FORGOTTEN / 2).unwrap_or_default();
         let passed = Timestamp::now().duration_since(self.began_at);
@@ -65,7 +69,7 @@ impl SweepTurn {
 impl Store {
     /// Waits for the turn to remove bitstreams, and takes it.
     pub(crate) async fn begin_sweep(&self) -> Result<SweepTurn, StoreError> {
-        // Counted from before others can see it.
+        // Counted from before others can see the mark.
         let turn = |kind, (began, began_at)| SweepTurn { kind, began, began_at };
         if let Some(path) = self.turn_lock() {
             loop {
@@ -96,7 +100,8 @@ impl Store {
         }
     }
 
-    /// Puts our mark in the place of a forgotten one. Returns whether it is there: nobody else was quicker, and whoever had it has not ended its turn.
+    /// Replaces an abandoned mark with ours. Returns true if ours is stored: no other process was faster, and
+    /// the previous one has not ended its turn.
     async fn take_over(&self, mark: &str, forgotten: UpdateVersion) -> Result<bool, StoreError> {
         use object_store::Error as E;
         let options = PutOptions {
@@ -111,8 +116,8 @@ impl Store {
         }
     }
 
-    /// Ends a turn: everything that was to be removed in it is removed. The mark of one that took very long stays until it is forgotten: to look at it and to
-    /// remove it are two steps, and it may become another's between them.
+    /// Ends a turn: all its removals are done. The mark of a turn that took very long stays until it expires.
+    /// Reading and removing it are two steps, and another process may take it over between them.
     pub(crate) async fn end_sweep(&self, turn: SweepTurn) -> Result<(), StoreError> {
         let Kind::Marked(mark) = &turn.kind else { return Ok(()) };
         match self.turn_mark().await? {
@@ -121,7 +126,8 @@ impl Store {
         }
     }
 
-    /// Waits until the sweep is over that is under way. One that begins after that sees what was put before. Returns whether one was.
+    /// Waits until the sweep under way is over. A later sweep sees the object that was put before it. Returns
+    /// whether there was one.
     pub(crate) async fn outwait_sweep(&self) -> Result<bool, StoreError> {
         let mut forgotten = Forgotten::default();
         let mut first = None;
@@ -155,7 +161,7 @@ impl Store {
     }
 }
 
-/// How long the same mark is there. It is told by this process's own clock: no two clocks have to agree.
+/// How long the same mark has existed, by this process's own clock, so that no clocks have to agree.
 #[derive(Debug, Default)]
 struct Forgotten(Option<(String, Instant)>);
 
@@ -171,8 +177,8 @@ impl Forgotten {
     }
 }
 
-/// Takes the lock, if nobody has it, and says whose turn it is. Until that is said, nothing was looked at in this turn: who reads the mark of the one before
-/// has put what he did in time.
+/// Takes the lock if it is free, and writes whose turn it is. Nothing is examined in this turn before that is
+/// written. A put that reads the previous mark has therefore stored its object in time.
 fn lock(path: &Path) -> Result<Option<fs::File>, StoreError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
@@ -190,10 +196,10 @@ fn lock(path: &Path) -> Result<Option<fs::File>, StoreError> {
     }
 }
 
-/// Whose turn it is, if somebody has the lock for himself.
+/// Whose turn it is, if another process holds the exclusive lock.
 fn locked_by(path: &Path) -> Result<Option<String>, StoreError> {
     let file = match fs::File::open(path) {
-        // Nothing was ever removed here.
+        // Nothing was ever removed in this store.
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|e| StoreError::of_file("open", path, e))?,
     };
@@ -203,7 +209,7 @@ fn locked_by(path: &Path) -> Result<Option<String>, StoreError> {
             let mark = path.with_extension(MARK);
             match fs::read_to_string(&mark) {
                 Ok(mark) => Ok(Some(mark)),
-                // The very first turn has not said yet that it is.
+                // The very first turn has not written its mark yet.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Some(String::new())),
                 Err(e) => Err(StoreError::of_file("read", &mark, e)),
             }
@@ -256,7 +262,7 @@ mod tests {
         assert!(began.elapsed() >= FORGOTTEN);
         assert!(!killed.lasts());
         let next = store.begin_sweep().await.unwrap();
-        // The one before comes back to life: the turn is not its own any more.
+        // The earlier process resumes: the turn is no longer its own.
         store.end_sweep(killed).await.unwrap();
         assert!(store.turn_mark().await.unwrap().is_some());
         store.end_sweep(next).await.unwrap();
@@ -272,7 +278,7 @@ mod tests {
         assert!(store.take_over("quick", version.clone()).await.unwrap());
         assert!(!store.take_over("late", version.clone()).await.unwrap());
         assert_eq!(store.turn_mark().await.unwrap().unwrap().0, "quick");
-        // Nor does it come back when it is over.
+        // A removed mark is not restored, either.
         store.remove(&Key::Sweeping).await.unwrap();
         assert!(!store.take_over("late", version).await.unwrap());
         drop(killed);

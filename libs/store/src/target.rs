@@ -1,4 +1,4 @@
-//! Where the operator wants the harvest: the argument of `--into`.
+//! The address of a store: the argument of `--into`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::StoreError;
 /// An address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreTarget {
-    /// A local directory: the view lies in it, Thresher's own data in `.thresher/` inside it.
+    /// A local directory: it contains the view, and Thresher's own data in `.thresher/`.
     Directory(PathBuf),
     /// A prefix of a bucket.
     S3 {
@@ -44,7 +44,7 @@ impl FromStr for StoreTarget {
         }
         let prefix = prefix.trim_end_matches('/');
         match Path::parse(prefix) {
-            // What the store's library would escape would not be found under the name given here.
+            // The library would escape such a prefix, and objects would not be found under the given name.
             Ok(path) if path.as_ref() == prefix => {
                 Ok(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
             }

@@ -10,22 +10,22 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::StoreError;
 
-/// Begins the names of our temporary files: the directory may be everybody's.
+/// Prefix of our temporary files: other users may share the directory.
 pub(crate) const PREFIX: &str = "thresher-tmp-";
 
-/// How old a file must be to be taken for left behind by a process that was killed.
+/// The age from which a temporary file counts as left behind by a killed process.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
-/// Who may read the file.
+/// Who may read the file: its permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// Only its owner: it lies where others look, too.
+    /// Only its owner: other users share the directory.
     Owner,
-    /// Whoever may read the files this process writes: it will become one of them.
+    /// All readers that the umask allows: the file will become one of this process's ordinary files.
     Anybody,
 }
 
-/// A file in `directory`, which is created if need be. It is removed when dropped.
+/// A file in `directory`, which is created if missing. The file is removed when dropped.
 pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempFile, StoreError> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX);
@@ -43,7 +43,8 @@ pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempF
     .map_err(|e| StoreError::of_file("create a file in", directory, e))
 }
 
-/// Names a file that has no name yet, in `directory`; `link` does so, unless the name is taken. It is removed when dropped.
+/// Names an unnamed file in `directory`; `link` does so, unless the name is taken. The file is removed when
+/// dropped.
 pub(crate) fn name_in(
     directory: &Path,
     file: File,
@@ -54,10 +55,10 @@ pub(crate) fn name_in(
     Ok(NamedTempFile::from_parts(file, named.into_temp_path()))
 }
 
-/// Removes what killed processes left behind. Files of living processes are younger.
+/// Removes temporary files of killed processes. Those of living processes are younger.
 pub(crate) fn sweep(directory: &Path) {
     abandoned(directory, |path, _| {
-        // Whatever cannot be removed now is tried again when the store is opened next.
+        // A file that cannot be removed now is tried again when the store is next opened.
         if fs::remove_file(path).is_ok() {
             tracing::debug!(path = %path.display(), "removed a file that a killed process left behind");
         }
@@ -75,11 +76,11 @@ pub(crate) fn abandoned(directory: &Path, mut found: impl FnMut(&Path, u64)) {
     }
 }
 
-/// Our temporary files in a directory, of whichever process.
+/// Our temporary files in a directory, of any process.
 pub(crate) fn of_ours(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).filter_map(|entry| {
-        // One that is gone meanwhile is none.
+        // A file that is gone meanwhile is skipped.
         let about = entry.metadata().ok()?;
         Some((entry.path(), about))
     })

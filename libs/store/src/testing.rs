@@ -13,10 +13,10 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
-/// Decides what becomes of a put: it may change the options, or fail.
+/// Changes the options of a put, or makes it fail.
 pub(crate) type PutFault = fn(PutOptions) -> Result<PutOptions>;
 
-/// Decides what becomes of a read: it may fail.
+/// Makes a read fail, or not.
 pub(crate) type GetFault = fn(&GetOptions) -> Result<()>;
 
 /// A store whose puts and reads go through faults.
@@ -37,18 +37,18 @@ impl Faulty {
     }
 }
 
-/// As a server that answers every HEAD with a 500.
+/// Like a server that answers every HEAD with a 500.
 pub(crate) fn no_heads(options: &GetOptions) -> Result<()> {
     let failed = || Error::Generic { store: "S3", source: "500".into() };
     if options.head { Err(failed()) } else { Ok(()) }
 }
 
-/// As S3 servers do that know no `If-None-Match`.
+/// Like an S3 server that ignores `If-None-Match`.
 pub(crate) fn ignore_conditions(options: PutOptions) -> Result<PutOptions> {
     Ok(PutOptions { mode: PutMode::Overwrite, ..options })
 }
 
-/// As a local file system without space.
+/// Like a local file system without space.
 pub(crate) fn full_disk(_: PutOptions) -> Result<PutOptions> {
     let source = std::io::Error::from_raw_os_error(28);
     Err(Error::Generic { store: "LocalFileSystem", source: source.into() })

@@ -1,4 +1,4 @@
-//! The state of the store, for everybody who waits for it without being told.
+//! The health of the store, for callers whose operations are retried silently.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::error::{io_cause, is_passing, says};
 use crate::{Operation, Operations, StoreError};
 
-/// What the store last failed with, until an operation of the same kind succeeds.
+/// The last failure of the store, until an operation of the same kind succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreTrouble {
     /// What kind of failure it is.
@@ -24,30 +24,30 @@ pub struct StoreTrouble {
 /// The kinds of failure that concern the store as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TroubleKind {
-    /// No space or quota is left: nothing can be written until somebody makes room.
+    /// No space or quota left: writes fail until an operator makes room.
     Full,
-    /// Not permitted, or not authenticated: nothing will change until somebody acts.
+    /// Not permitted, or not authenticated: requests fail until an operator acts.
     Denied,
-    /// Not reachable, overloaded or out of order: it may pass.
+    /// Not reachable, overloaded or out of order: it may recover.
     Unavailable,
     /// Anything else.
     Other,
 }
 
-/// Where failures and successes are noted.
+/// Records failures and successes.
 #[derive(Debug, Clone)]
 pub(crate) struct TroubleBoard(Arc<Board>);
 
 #[derive(Debug)]
 struct Board {
-    // Successes are many and troubles few: a flag spares them the lock.
+    // Successes are many and failures few: a flag spares successes the lock.
     troubled: AtomicBool,
     state: watch::Sender<Option<StoreTrouble>>,
     operations: Operations,
 }
 
 impl TroubleKind {
-    /// The kind of a failure; `None` when it concerns only the one object that was asked for.
+    /// The kind of a failure; `None` when it concerns only the requested object.
     pub(crate) fn of(error: &object_store::Error) -> Option<Self> {
         use object_store::Error as E;
         match error {
@@ -59,7 +59,7 @@ impl TroubleKind {
             | E::InvalidPath { .. }
             | E::NotSupported { .. }
             | E::NotImplemented { .. } => None,
-            // Some servers report a quota as 403, so the words count before the status.
+            // Some servers report a quota as 403, so the text is checked before the status.
             _ if says(error, FULL) => Some(Self::Full),
             E::PermissionDenied { .. } | E::Unauthenticated { .. } => Some(Self::Denied),
             _ => Some(Self::of_cause(error)),
@@ -70,14 +70,14 @@ impl TroubleKind {
         if let Some(kind) = io_cause(error).and_then(Self::of_io) {
             return kind;
         }
-        // The client's error types are private, and their texts all there is.
+        // The client's error types are private, so only their texts can be checked.
         let passes = says(error, &["status code: 408", "status code: 429"]);
         let is_refused = says(error, &["status code: 4", "redirect without LOCATION"]);
         let is_remote = says(error, &["Error performing ", "HTTP error"]);
         if passes || (is_remote && !is_refused) { Self::Unavailable } else { Self::Other }
     }
 
-    /// The kind of an I/O error, where it is one that concerns the whole store.
+    /// The kind of an I/O error, if it concerns the whole store.
     pub(crate) fn of_io(error: &io::Error) -> Option<Self> {
         use io::ErrorKind as K;
         match error.kind() {
@@ -97,7 +97,7 @@ impl TroubleKind {
     }
 }
 
-/// How S3 servers say that no room is left.
+/// How S3 servers report that no space is left.
 const FULL: &[&str] = &[
     "status code: 507",
     "InsufficientStorage",
@@ -109,7 +109,7 @@ const FULL: &[&str] = &[
 ];
 
 impl TroubleBoard {
-    /// A board with nothing on it.
+    /// A board without a failure.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Board {
             troubled: AtomicBool::new(false),
@@ -118,22 +118,22 @@ impl TroubleBoard {
         }))
     }
 
-    /// What was asked for so far.
+    /// Counters of the operations so far.
     pub(crate) fn operations(&self) -> &Operations {
         &self.0.operations
     }
 
-    /// Notes that an operation has begun whose result comes in pieces.
+    /// Records the start of an operation whose result comes in pieces.
     pub(crate) fn begun(&self, operation: Operation) {
         self.0.operations.count(operation, &Ok(()));
     }
 
-    /// Somebody who wants to know.
+    /// Subscribes to changes of the store's condition.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Option<StoreTrouble>> {
         self.0.state.subscribe()
     }
 
-    /// Notes how an operation ended, and passes its result on.
+    /// Records how an operation ended, and passes its result on.
     pub(crate) fn note<T>(
         &self,
         operation: Operation,
@@ -146,7 +146,7 @@ impl TroubleBoard {
         self.note_piece(operation, at, result)
     }
 
-    /// Notes how a piece of a result came, which is counted only where it is a failure.
+    /// Records a piece of a result. Only a failure is counted.
     pub(crate) fn note_piece<T>(
         &self,
         operation: Operation,
@@ -173,7 +173,7 @@ impl TroubleBoard {
         result
     }
 
-    /// Notes that writing failed, where that was not done through the object store.
+    /// Records a failed write that did not go through the object store.
     pub(crate) fn failed_with(&self, error: &StoreError) {
         let kind = match error {
             StoreError::Full { .. } => TroubleKind::Full,
@@ -183,7 +183,7 @@ impl TroubleBoard {
         self.failed(StoreTrouble { kind, writing: true, message: error.to_string() });
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     pub(crate) fn failed(&self, trouble: StoreTrouble) {
         self.0.troubled.store(true, Ordering::Release);
         self.0.state.send_if_modified(|state| {
@@ -193,7 +193,7 @@ impl TroubleBoard {
         });
     }
 
-    /// Notes a success. Reads go on working on a full disk, so they clear no trouble with writing.
+    /// Records a success. Reads still succeed on a full disk, so they do not clear a failed write.
     pub(crate) fn succeeded(&self, writing: bool) {
         if !self.0.troubled.load(Ordering::Acquire) {
             return;

@@ -1,4 +1,5 @@
-//! Multipart uploads that were begun in a bucket and never ended. The object store's client cannot list them, so they are asked for here.
+//! Unfinished multipart uploads of a bucket. The object store's client cannot list them, so this module sends
+//! the requests.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use crate::leftovers::Growing;
 use crate::s3::S3Settings;
 use crate::{Amount, Key, Store, StoreError};
 
-/// The longest answer: a thousand uploads with keys of a kilobyte.
+/// The longest response: a thousand uploads with keys of a kilobyte.
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// Lists the unfinished uploads of a bucket.
@@ -26,7 +27,7 @@ pub(crate) struct UploadLister {
     prefix: String,
 }
 
-/// An upload that was begun.
+/// An unfinished upload.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Begun {
     key: String,
@@ -34,11 +35,11 @@ struct Begun {
     initiated: Option<Timestamp>,
 }
 
-/// One answer.
+/// One page of the listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Page {
     uploads: Vec<Begun>,
-    /// Where the next one begins, if there is more: a key, and an upload of it.
+    /// The marker of the next page, if there is one: a key, and an upload of it.
     next: Option<(String, String)>,
 }
 
@@ -49,7 +50,7 @@ impl std::fmt::Debug for UploadLister {
 }
 
 impl UploadLister {
-    /// Lists what `s3` was asked to begin below `prefix`.
+    /// Lists the unfinished uploads of `s3` below `prefix`.
     pub(crate) fn new(
         s3: &AmazonS3,
         settings: &S3Settings,
@@ -95,8 +96,8 @@ impl UploadLister {
 }
 
 impl Store {
-    /// Counts the uploads that were begun before `young` and that nobody goes on with, and gives them up if that is wanted. How many bytes they have
-    /// taken in is not told. A store that does not list them is left alone.
+    /// Counts abandoned uploads that began before `young`, and aborts them on request. The number of bytes
+    /// that they received is not reported. A store that cannot list uploads is skipped.
     pub(crate) async fn unfinished_uploads(
         &self,
         young: Timestamp,
@@ -120,7 +121,7 @@ impl Store {
             };
             for begun in &page.uploads {
                 let key = begun.key.strip_prefix(&lister.prefix).and_then(|key| key.parse::<Key>().ok());
-                // What others have begun in the bucket is none of ours; nor is what is the catalogs' database's.
+                // Uploads of other programs are skipped, and so are those of the catalogs' database.
                 let Some(key @ (Key::Bitstream(_) | Key::Package { .. })) = key else { continue };
                 let goes_on = growing.uploads.contains(&begun.upload)
                     || matches!(&key, Key::Package { package, .. } if growing.packages.contains(package));

@@ -1,4 +1,4 @@
-//! One worker at a time on an upload into a local directory, where no write can depend on the one before it.
+//! A lock per upload into a local directory, which has no conditional writes.
 
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use fs_err as fs;
 
 use crate::StoreError;
 
-/// The right to an upload, as long as it is held. The system takes it back from a process that is killed.
+/// The lock of an upload. The system releases it when a process is killed.
 #[derive(Debug)]
 pub(crate) struct UploadLock {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(crate) struct UploadLock {
 }
 
 impl UploadLock {
-    /// The right to the upload whose lock lies at `path`; none while somebody else has it.
+    /// Takes the upload whose lock file is at `path`. None while another worker holds it.
     pub(crate) fn take(path: &Path) -> Result<Option<Self>, StoreError> {
         let folder = path.parent().unwrap_or(path);
         fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
@@ -27,16 +27,17 @@ impl UploadLock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(e)) => return Err(StoreError::of_file("lock", path, e)),
             }
-            // Between the two steps its holder may have removed it: then it is no longer the one that others find.
+            // Its previous holder may have removed the file between the two steps: other workers would not
+            // find it.
             if is_there(&file, path) {
                 return Ok(Some(Self { path: path.to_owned(), _file: file }));
             }
         }
     }
 
-    /// Leaves nothing behind: the upload is over.
+    /// Removes the lock file: the upload is over.
     pub(crate) fn remove(&self) {
-        // What stays is an empty file.
+        // If that fails, an empty file stays.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -64,7 +65,7 @@ mod tests {
         let first = UploadLock::take(&path).unwrap().unwrap();
         assert!(UploadLock::take(&path).unwrap().is_none());
         first.remove();
-        // Another file has the name now, so both have what they locked; the first has nothing more to do with it.
+        // Another file has the name now, so both hold a lock; the first one has nothing more to do.
         let second = UploadLock::take(&path).unwrap().unwrap();
         drop(first);
         assert!(UploadLock::take(&path).unwrap().is_none());

@@ -1,4 +1,4 @@
-//! The note beside an unfinished upload: how far it is, for whoever goes on with it.
+//! Checkpoint of an unfinished upload: the progress from which another process resumes.
 
 use fixity::{Computed, SavedHasher, Sha256};
 use model::PackageId;
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, PackageHead, Store, StoreError};
 
-/// A note of a later version cannot be read, and the upload begins anew.
+/// Version of the format. A checkpoint of a later version cannot be read, and the upload starts anew.
 const VERSION: u32 = 1;
 
-/// How far an upload is.
+/// The progress of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Note {
     version: u32,
     /// The object it will be.
     pub(crate) package: PackageId,
-    /// What the server said of it.
+    /// The server's description of it.
     pub(crate) head: PackageHead,
-    /// What the store calls it; none before its first part.
+    /// The store's id of the upload; none before its first part.
     pub(crate) upload: Option<String>,
     /// Bytes of each part but the last.
     pub(crate) part_bytes: u64,
-    /// What the store gave for each part.
+    /// The store's id of each part.
     pub(crate) parts: Vec<String>,
-    /// What is still to come.
+    /// The rest of the upload.
     pub(crate) rest: Rest,
 }
 
-/// What is still to come.
+/// The rest of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rest {
-    /// More bytes.
+    /// More bytes are to come.
     Bytes {
-        /// The digests of the parts.
+        /// The digests' state behind the last part.
         hasher: SavedHasher,
-        /// What came behind the last part, put away as an object of its own.
+        /// The bytes behind the last part, stored as an object of its own.
         tail: Option<Tail>,
     },
-    /// Nothing: the parts only have to be made the object, if they are not yet.
+    /// All bytes came: the parts only have to be completed, if they are not yet.
     Nothing {
         /// Length and digests.
         computed: Computed,
@@ -49,17 +49,17 @@ pub(crate) enum Rest {
 /// Bytes that are too few for a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tail {
-    /// How many.
+    /// Their number.
     pub(crate) length: u64,
-    /// Their digest: another worker may have put others in their place.
+    /// Their digest: another worker may have replaced them.
     pub(crate) sha256: Sha256,
 }
 
-/// A note as it was found.
+/// A checkpoint that was read.
 pub(crate) struct Found {
     /// None when it cannot be read.
     pub(crate) note: Option<Note>,
-    /// What a write that replaces it depends on.
+    /// The version that a replacing write requires.
     pub(crate) version: UpdateVersion,
 }
 
@@ -77,7 +77,7 @@ impl Note {
 }
 
 impl Store {
-    /// The note at `key`, if there is one.
+    /// Reads the checkpoint at `key`, if there is one.
     pub(crate) async fn read_note(&self, key: &Key) -> Result<Option<Found>, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), key, e);
         let result = match self.objects().get(&key.path()).await {
@@ -94,10 +94,10 @@ impl Store {
         Ok(Some(Found { note, version }))
     }
 
-    /// Writes the note in the place of the one that was `found`, or as the first.
+    /// Replaces the checkpoint that was `found`, or writes the first one.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when somebody else has written it meanwhile.
+    /// [`StoreError::Busy`] when another worker wrote it meanwhile.
     pub(crate) async fn write_note(
         &self,
         key: &Key,
@@ -107,7 +107,7 @@ impl Store {
         let json = serde_json::to_vec(note)
             .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
         let mode = match found {
-            // Who has the lock of a local upload is alone.
+            // The holder of a local upload's lock is the only writer.
             _ if self.on_disk().is_some() => PutMode::Overwrite,
             None => PutMode::Create,
             Some(found) => PutMode::Update(found.clone()),

@@ -1,4 +1,4 @@
-//! The notes about uploads, for whoever collects what is left of them.
+//! Lists upload checkpoints, so that gc can remove orphan uploads.
 
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -6,26 +6,26 @@ use model::{PackageId, Seq, SourceId};
 
 use crate::{Amount, Key, Listed, Store, StoreError};
 
-/// What is left of an upload of a package, whether it goes on or not.
+/// The objects of a package upload, active or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadLeft {
     /// The plan that the package is fetched for.
     pub seq: Seq,
-    /// The package it becomes; none when its note is missing or cannot be read.
+    /// The package it becomes; none when its checkpoint is missing or unreadable.
     pub package: Option<PackageId>,
-    /// What the store calls the parts, where it has a name for them.
+    /// The store's id of its parts, where it has one.
     pub(crate) upload: Option<String>,
-    /// When it was last heard of, by the store's clock.
+    /// When it was last written, by the store's clock.
     pub modified: Timestamp,
-    /// Its note and its tail.
+    /// Its checkpoint and its tail.
     pub amount: Amount,
 }
 
 impl Store {
-    /// What is left of the uploads of a Source. As many as packages are being received, so they are given at once.
+    /// The uploads of a Source. As many as packages are being received, so they are returned at once.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn uploads_left(&self, source: &SourceId) -> Result<Vec<UploadLeft>, StoreError> {
         let mut left: Vec<UploadLeft> = Vec::new();
         let mut listed = self.list_uploads(source);

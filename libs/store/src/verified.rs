@@ -1,4 +1,4 @@
-//! Comparing what is read with what was stored.
+//! Verifies bytes that are read against those that were stored.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use model::{Bitstream, Location, Method, Span};
 use crate::read::{ByteStream, named_digest};
 use crate::{Key, StoreError};
 
-/// What the bytes at a location have to be.
+/// The expected length and digest of the bytes at a location.
 #[derive(Debug, Clone)]
 pub(crate) struct Expected {
     name: String,
@@ -19,20 +19,21 @@ pub(crate) struct Expected {
     length: u64,
     stored_length: Option<u64>,
     method: Method,
-    /// Bytes of the bitstream before those wanted. Of one that is stored as it is, the offset is behind them already.
+    /// Bytes of the bitstream to skip before the requested ones. For an undeflated one, the offset already
+    /// includes them.
     skip: u64,
     is_part: bool,
     sha256: Option<Sha256>,
 }
 
 impl Expected {
-    /// What was judged.
+    /// Expects a verified bitstream.
     pub(crate) fn of(bitstream: &Bitstream) -> Self {
         let computed = &bitstream.computed;
         Self { sha256: Some(computed.sha256()), ..Self::at(&bitstream.location, computed.length()) }
     }
 
-    /// What the location itself tells.
+    /// Expects what the location itself states.
     pub(crate) fn at(location: &Location, length: u64) -> Self {
         let key = Key::of(location);
         let (name, offset, stored_length, method) = match location.span() {
@@ -45,7 +46,7 @@ impl Expected {
         Self { name, offset, length, stored_length, method, skip: 0, is_part: false, sha256 }
     }
 
-    /// A part of a bitstream, of which no digest is known.
+    /// Expects a part of a bitstream, whose digest is unknown.
     pub(crate) fn part(location: &Location, range: Range<u64>) -> Result<Self, StoreError> {
         let mut part = Self::at(location, range.end);
         (part.is_part, part.sha256) = (true, None);
@@ -72,17 +73,18 @@ impl Expected {
         self.method
     }
 
-    /// Bytes to be dropped of what is inflated.
+    /// Inflated bytes to drop.
     pub(crate) fn skip(&self) -> u64 {
         self.skip
     }
 
-    /// How much is inflated at most: one byte beyond a whole bitstream, to see that it ends; of a part, what it takes.
+    /// The most bytes to inflate. For a whole bitstream that is one byte more than expected, to see that it
+    /// ends.
     pub(crate) fn inflated_limit(&self) -> u64 {
         self.skip.saturating_add(self.length).saturating_add(u64::from(!self.is_part))
     }
 
-    /// Where its stored bytes lie in their object.
+    /// The range of its stored bytes in their object.
     pub(crate) fn range(&self) -> Result<Range<u64>, StoreError> {
         if self.method == Method::Deflated {
             let end = self.offset.checked_add(self.stored_length.unwrap_or(0));
@@ -108,17 +110,17 @@ impl Expected {
         }
     }
 
-    /// The object ends before the bytes do.
+    /// The error of an object that ends before the bitstream does.
     pub(crate) fn cut_short(&self, size: u64) -> StoreError {
         self.damaged(format!("{} bytes at offset {}", self.length, self.offset), format!("an end at {size}"))
     }
 
-    /// There are more or fewer bytes.
+    /// The error of a wrong length.
     pub(crate) fn wrong_length(&self, found: u64) -> StoreError {
         self.damaged(format!("{} bytes", self.length), format!("{found} bytes"))
     }
 
-    /// The deflated bytes end before those are there that they should give.
+    /// The error of deflated bytes that give too few bytes.
     pub(crate) fn ends_early(&self, inflated: u64) -> StoreError {
         self.damaged(
             format!("{} bytes", self.skip.saturating_add(self.length)),
@@ -126,7 +128,7 @@ impl Expected {
         )
     }
 
-    /// What is stored cannot be inflated.
+    /// The error of bytes that cannot be inflated.
     pub(crate) fn not_deflated(&self, why: &str) -> StoreError {
         self.damaged("deflated bytes".into(), format!("others ({why})"))
     }
@@ -145,7 +147,7 @@ impl Expected {
     }
 }
 
-/// Compares bytes that pass.
+/// Verifies bytes as they pass.
 #[derive(Debug)]
 pub(crate) struct Judging {
     expected: Expected,
@@ -155,7 +157,7 @@ pub(crate) struct Judging {
 
 impl Judging {
     pub(crate) fn new(expected: Expected) -> Self {
-        // A member of an archive has no digest here, and counting is free.
+        // A member of an archive has no digest here; counting its bytes costs nothing.
         let hasher = expected.sha256.map(|_| Hasher::new([]));
         Self { expected, hasher, passed: 0 }
     }
@@ -172,7 +174,7 @@ impl Judging {
         Ok(())
     }
 
-    /// There are no more.
+    /// Ends the check: there are no more bytes.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         if self.passed != self.expected.length {
             return Err(self.expected.wrong_length(self.passed));
@@ -181,8 +183,8 @@ impl Judging {
     }
 }
 
-/// Passes `pieces` on and compares them. The last piece waits for the verdict, so nobody ever holds all bytes of a
-/// damaged bitstream and takes it for whole.
+/// Passes `pieces` on and verifies them. The last piece waits for the verdict, so no reader ever gets all
+/// bytes of a damaged bitstream.
 pub(crate) fn stream(pieces: ByteStream, expected: Expected) -> ByteStream {
     let begin = Some((pieces, Judging::new(expected), None::<Bytes>));
     stream::try_unfold(begin, |state| async move {

@@ -1,7 +1,8 @@
-//! An object store that tells others how it fares.
+//! An object store wrapper that records the store's health.
 //!
-//! SlateDB retries what the object store refuses for ever, by itself: on a full disk its callers would wait in silence.
-//! Every operation, ours and the catalog's, goes through this wrapper, which notes failures on a [`TroubleBoard`].
+//! SlateDB retries failed requests for ever, without telling its callers: on a full disk they would wait
+//! silently. Every operation, ours and the catalog's, goes through this wrapper, which records failures on a
+//! [`TroubleBoard`].
 
 use std::fmt;
 use std::ops::Range;
@@ -21,7 +22,7 @@ use object_store::{
 use crate::Operation;
 use crate::trouble::TroubleBoard;
 
-/// Wraps a store and notes how each of its operations ends.
+/// Wraps a store and records how each operation ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
     inner: Arc<dyn ObjectStore>,
@@ -36,7 +37,7 @@ struct WatchedUpload {
     board: TroubleBoard,
 }
 
-/// An object ends before a range of it does.
+/// The error of an object that ends before a requested range.
 fn ends_early(location: &Path, range: &Range<u64>, received: usize) -> object_store::Error {
     let why =
         format!("{location} ends early: of bytes {} to {} there are {received}", range.start, range.end);
@@ -49,7 +50,7 @@ impl Watched {
         Self { inner, root, board }
     }
 
-    /// Of a stream, all that comes is one operation, which was counted when it began; what breaks it off is counted as well.
+    /// Records a stream as one operation, counted when it began. A failure that ends it is counted as well.
     fn watch<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -81,7 +82,7 @@ impl fmt::Display for Watched {
 }
 
 #[async_trait]
-// A default method inherited here would pass by the board, and by the inner store's own way of doing it.
+// No default method is inherited: it would bypass the board and the inner store's own implementation.
 #[deny(clippy::missing_trait_methods)]
 impl ObjectStore for Watched {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
@@ -113,7 +114,8 @@ impl ObjectStore for Watched {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // Not the store's own way: where an object ends before a range does, that takes bytes out of what was not sent.
+        // Not the inner store's method: where an object ends before a range, it returns bytes that were not
+        // sent.
         let fetch = |range: Range<u64>| async move {
             let bytes =
                 self.note(Operation::Get, location, self.inner.get_range(location, range.clone()).await)?;
@@ -176,7 +178,7 @@ impl MultipartUpload for WatchedUpload {
     }
 
     async fn abort(&mut self) -> Result<()> {
-        // Giving up is how a failed write ends, and its success proves nothing.
+        // A failed write ends with an abort, so that a successful abort proves nothing.
         self.inner.abort().await
     }
 }

@@ -1,4 +1,4 @@
-//! What every store has to do, whatever it is made of: in memory, a local directory, S3.
+//! The promises of every store: in memory, a local directory, S3.
 
 mod suite;
 
@@ -107,7 +107,7 @@ async fn s3_refuses_a_wrong_key_and_says_so() {
 
 #[tokio::test]
 async fn an_s3_server_that_is_not_there_is_unavailable() {
-    // Bound and not listening: nobody answers, and nobody else can take the port.
+    // Bound and not listening: connections are refused, and no other process can take the port.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let options = S3Options {

@@ -1,4 +1,4 @@
-//! A server of files that gives ranges, or does what servers do instead, and counts what it sends.
+//! A file server that supports ranges, or misbehaves like real servers, and counts what it sends.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::serving::Serving;
 
-/// Bytes of a body that are sent at a time.
+/// Bytes of a body sent at a time.
 const PIECE: usize = 64 * 1024;
 
 /// A server of files; it ends when dropped.
@@ -25,45 +25,45 @@ pub struct FileServer {
     serving: Serving,
 }
 
-/// A file as it is served.
+/// A served file.
 #[derive(Debug, Clone)]
 pub struct File {
     /// Its bytes.
     pub bytes: Bytes,
     /// Its `ETag`, with its quotes.
     pub etag: String,
-    /// What the server makes of ranges of it.
+    /// How the server handles range requests for it.
     pub ranges: Ranges,
 }
 
-/// What a server makes of a request for a range.
+/// How a server handles a range request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ranges {
-    /// The range, if `If-Range` is its `ETag` or missing; else the whole.
+    /// Sends the range, if `If-Range` is its `ETag` or missing; else the whole.
     Given,
-    /// Says that it gives ranges, and sends the whole.
+    /// Advertises ranges, and sends the whole.
     Ignored,
-    /// Says nothing of ranges, and sends the whole.
+    /// Does not advertise ranges, and sends the whole.
     Unknown,
-    /// Of every range but an open one, one byte less.
+    /// Sends one byte less, except for an open range.
     Short,
-    /// Of every range but an open one, one byte too far on.
+    /// Starts one byte too late, except for an open range.
     Misaligned,
-    /// The range, and another `ETag` in each answer, as of many servers behind one name.
+    /// Sends the range, with another `ETag` in each response, like many servers behind one name.
     Restless,
-    /// More than so many requests at a time are answered 429.
+    /// Answers 429 to more than this many concurrent requests.
     Refused {
         /// The most that are served.
         beyond: usize,
     },
-    /// The range, but one that begins here is answered 429 while another is open.
+    /// Sends the range, but answers 429 to one that begins here while another is open.
     RefusedAt {
         /// Its first byte.
         first: usize,
     },
 }
 
-/// One request as it was answered.
+/// A request, as it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The path.
@@ -91,7 +91,7 @@ struct Table {
     together: usize,
 }
 
-/// A body that is being sent.
+/// A body in progress.
 struct Sending {
     shared: Arc<Shared>,
     left: Bytes,
@@ -114,20 +114,20 @@ impl FileServer {
         format!("{}{path}", self.serving.url())
     }
 
-    /// Serves a file from now on, in the place of another one.
+    /// Serves a file from now on, in place of an earlier one.
     pub fn serve(&self, path: &str, file: File) -> String {
         self.shared.state().files.insert(path.to_owned(), file);
         self.uri(path)
     }
 
-    /// Lets bodies flow until so many bytes were sent since the server began, all together; then they stand still, until it is
-    /// told otherwise. None: without end.
+    /// Lets bodies flow until this many bytes were sent since the start, in total; then they pause until the
+    /// next call. None: without limit.
     pub fn allow(&self, bytes: Option<u64>) {
         self.shared.state().allowed = bytes;
         self.shared.changed.send_replace(());
     }
 
-    /// Lets no body flow until so many were open at a time once.
+    /// Blocks all bodies until this many were open at the same time.
     pub fn wait_for(&self, together: usize) {
         self.shared.state().together = together;
     }
@@ -137,12 +137,12 @@ impl FileServer {
         self.shared.state().sent
     }
 
-    /// Answers that are open now.
+    /// Responses that are open now.
     pub fn open(&self) -> usize {
         self.shared.state().open
     }
 
-    /// The most answers that were open at a time.
+    /// The most responses that were open at the same time.
     pub fn most_open(&self) -> usize {
         self.shared.state().most_open
     }
@@ -165,7 +165,7 @@ impl File {
         Self { ranges, ..self }
     }
 
-    /// Whether a request is refused while so many are open.
+    /// Whether a request is refused while this many are open.
     fn refuses(&self, range: Option<&str>, open: usize) -> bool {
         match self.ranges {
             Ranges::Refused { beyond } => open >= beyond,
@@ -176,7 +176,7 @@ impl File {
         }
     }
 
-    /// The bytes wanted that can be had, and where they begin; none for the whole.
+    /// The requested bytes, as far as they exist, and their offset; none for the whole.
     fn part(&self, headers: &HeaderMap) -> Option<(usize, Bytes)> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let (first, last) = text("range")?.strip_prefix("bytes=")?.split_once('-')?;
@@ -201,7 +201,7 @@ impl Shared {
 }
 
 impl Table {
-    /// How much of a body may be sent now.
+    /// How many bytes of a body may be sent now.
     fn may_send(&self) -> u64 {
         if self.together > 0 {
             return 0;
@@ -237,7 +237,7 @@ impl Sending {
                 let piece = self.left.split_to(most.min(self.left.len()));
                 state.sent += piece.len() as u64;
                 if self.left.is_empty() {
-                    // Before who asked knows that it is the last, and asks for the next.
+                    // Before the client knows that it is the last piece, and sends the next request.
                     state.open -= 1;
                     self.is_open = false;
                 }
@@ -246,7 +246,7 @@ impl Sending {
             if !piece.is_empty() {
                 return Some((Ok(piece), self));
             }
-            // The server is there as long as its bodies.
+            // The server lives as long as its bodies.
             let _ = changed.changed().await;
         }
     }

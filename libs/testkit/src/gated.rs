@@ -1,4 +1,4 @@
-//! Objects in memory whose PUTs wait until a test lets them through.
+//! Objects in memory whose PUTs wait until a test releases them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use object_store::{
 };
 use tokio::sync::{Semaphore, watch};
 
-/// The gate before the PUTs: closed, until some are let through or refused.
+/// The gate before the PUTs: closed, until some are released or refused.
 #[derive(Debug)]
 pub struct Gate {
     come: watch::Sender<usize>,
@@ -23,7 +23,7 @@ pub struct Gate {
     refused: AtomicUsize,
 }
 
-/// Objects in memory behind a [`Gate`]; only PUTs of whole objects wait at it. Each question for what is known of an object is counted.
+/// Objects in memory behind a [`Gate`]; only PUTs of whole objects wait at it. Each HEAD request is counted.
 #[derive(Debug)]
 pub struct GatedObjects {
     inner: InMemory,
@@ -32,26 +32,26 @@ pub struct GatedObjects {
 }
 
 impl Gate {
-    /// Lets the next `puts` through, those that wait already before those that come.
+    /// Releases the next `puts`: first those that wait, then those that arrive.
     pub fn open(&self, puts: usize) {
         self.through.add_permits(puts);
     }
 
-    /// Lets the next PUT fail, as when the server is overloaded.
+    /// Makes the next PUT fail, as with an overloaded server.
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::SeqCst);
         self.through.add_permits(1);
     }
 
-    /// How many PUTs have come so far.
+    /// How many PUTs have arrived so far.
     pub fn come(&self) -> usize {
         *self.come.borrow()
     }
 
-    /// Waits until so many PUTs have come.
+    /// Waits until this many PUTs have arrived.
     pub async fn have_come(&self, puts: usize) {
         let mut come = self.come.subscribe();
-        // Its sender is here.
+        // The sender still exists.
         come.wait_for(|come| *come >= puts).await.ok();
     }
 
@@ -73,7 +73,7 @@ impl Gate {
 }
 
 impl GatedObjects {
-    /// No objects, and the gate before them, which is closed.
+    /// An empty store, and its closed gate.
     pub fn closed() -> (Arc<Self>, Arc<Gate>) {
         let (come, refused) = (watch::Sender::new(0), AtomicUsize::new(0));
         let gate = Arc::new(Gate { come, through: Semaphore::new(0), refused });
@@ -81,7 +81,7 @@ impl GatedObjects {
         (Arc::new(objects), gate)
     }
 
-    /// How often somebody has asked what is known of an object.
+    /// How many HEAD requests for an object were made.
     pub fn heads(&self) -> usize {
         self.heads.load(Ordering::SeqCst)
     }
@@ -111,7 +111,7 @@ impl ObjectStore for GatedObjects {
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
         if options.head {
             self.heads.fetch_add(1, Ordering::SeqCst);
-            // Others may ask the same before the answer is here.
+            // Others may send the same request before the response.
             tokio::task::yield_now().await;
         }
         self.inner.get_opts(at, options).await

@@ -1,7 +1,7 @@
-//! A simulated WebSub hub: it verifies whoever subscribes, and delivers what a test gives it, honestly or not.
+//! A simulated WebSub hub: it verifies subscribers, and delivers what a test gives it, honestly or not.
 //!
-//! Written by hand, on purpose without the project's own crate for it: what subscribes is then tested against somebody else's idea of the
-//! specification.
+//! Written by hand, on purpose without the project's own crate for it: the subscriber is then tested against
+//! an independent reading of the specification.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,9 +18,9 @@ use sha2::Sha256;
 
 use crate::serving::Serving;
 
-/// The challenge of all questions.
+/// The challenge of all verifications.
 const CHALLENGE: &str = "c0cc4630-5116-11e3-8f96-0800200c9a66";
-/// The lease that it grants, in seconds, unless told otherwise.
+/// The default lease that it grants, in seconds.
 const LEASE: u64 = 600;
 /// The longest request.
 const MOST_BYTES: usize = 64 * 1024;
@@ -32,14 +32,14 @@ pub struct SimulatedHub {
     serving: Serving,
 }
 
-/// Somebody who has subscribed, and said yes when asked.
+/// A subscriber that confirmed its subscription when asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscriber {
-    /// Where deliveries go.
+    /// The URL for deliveries.
     pub callback: String,
-    /// The channel.
+    /// The topic.
     pub topic: String,
-    /// What they are signed with.
+    /// The secret that signs deliveries.
     pub secret: String,
     /// How often it was verified.
     pub verified: u32,
@@ -53,7 +53,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Told {
-    /// Where callbacks are, instead of where they say: `http://127.0.0.1:<port>`.
+    /// The address of callbacks in place of their own host: `http://127.0.0.1:<port>`.
     gateway: Option<String>,
     lease: u64,
     subscribers: BTreeMap<String, Subscriber>,
@@ -73,32 +73,33 @@ impl SimulatedHub {
         Ok(SimulatedHub { serving: Serving::start(0, "simulated-hub", routes)?, inner })
     }
 
-    /// Where it takes requests.
+    /// The URL for subscription requests.
     pub fn url(&self) -> String {
         format!("{}/hub", self.serving.url())
     }
 
-    /// From now on callbacks are looked for at this address, whatever host they name: a gateway tells its port when it has started.
+    /// Sends to callbacks at this address from now on, whatever host they name: a gateway's port is known
+    /// only after its start.
     pub fn find_callbacks_at(&self, gateway: impl Into<String>) {
         self.inner.told().gateway = Some(gateway.into());
     }
 
-    /// From now on it grants leases of so many seconds.
+    /// Grants leases of this many seconds from now on.
     pub fn grant(&self, seconds: u64) {
         self.inner.told().lease = seconds;
     }
 
-    /// Who has subscribed.
+    /// The subscribers.
     pub fn subscribers(&self) -> Vec<Subscriber> {
         self.inner.told().subscribers.values().cloned().collect()
     }
 
-    /// How many requests were not confirmed when they were asked about.
+    /// How many requests were not confirmed at their verification.
     pub fn refused(&self) -> u32 {
         self.inner.told().refused
     }
 
-    /// Delivers a payload to all who have subscribed, and gives the statuses of their answers.
+    /// Delivers a payload to all subscribers, and returns the statuses of their responses.
     pub async fn deliver(&self, payload: &str) -> Vec<u16> {
         let mut statuses = Vec::new();
         for subscriber in self.subscribers() {
@@ -108,7 +109,8 @@ impl SimulatedHub {
         statuses
     }
 
-    /// Delivers a payload with a signature of the test's choice, and gives the status of the answer; 0 where there was none.
+    /// Delivers a payload with a signature of the test's choice, and returns the status of the response; 0
+    /// without one.
     pub async fn deliver_signed(&self, to: &Subscriber, payload: &str, signature: &str) -> u16 {
         let links = format!("<{}>; rel=\"self\", <{}>; rel=\"hub\"", to.topic, self.url());
         let request = self.inner.client.post(self.inner.place_of(&to.callback));
@@ -129,7 +131,7 @@ impl Inner {
         gateway.map_or_else(|| callback.to_owned(), |gateway| format!("{gateway}/{path}"))
     }
 
-    /// Asks whether a request was meant, and does as it says if so.
+    /// Verifies a request, and applies it if it is confirmed.
     async fn verify(&self, form: BTreeMap<String, String>) {
         let field = |name: &str| form.get(name).cloned().unwrap_or_default();
         let (mode, callback, topic) = (field("hub.mode"), field("hub.callback"), field("hub.topic"));

@@ -1,5 +1,5 @@
-//! Stands before a server, as a proxy does: its address is known before the server has one. It hands requests on, and answers some itself as a
-//! test wants it.
+//! A relay before a server, like a proxy: its address is known before the server has one. It forwards
+//! requests, and answers some itself for a test.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Request, StatusCode, header};
 
 use crate::serving::Serving;
 
-/// The longest body that is handed on, either way.
+/// The longest forwarded body, in either direction.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// A relay; it ends when dropped.
@@ -24,7 +24,7 @@ pub struct Relay {
     serving: Serving,
 }
 
-/// A request that came by.
+/// A request that passed the relay.
 #[derive(Debug, Clone)]
 pub struct Passed {
     /// The method.
@@ -35,9 +35,9 @@ pub struct Passed {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// What it was answered with.
+    /// The status of its response.
     pub status: u16,
-    /// Whether the server has seen it.
+    /// Whether it was forwarded to the server.
     pub is_handed_on: bool,
 }
 
@@ -51,13 +51,13 @@ struct Inner {
 struct Told {
     /// `http://127.0.0.1:<port>` of the server, once it has one.
     server: Option<String>,
-    /// Answers to the next requests of a method, in their order.
+    /// Refusals of the next requests of a method, in order.
     refusals: VecDeque<(Method, StatusCode)>,
     passed: Vec<Passed>,
 }
 
 impl Relay {
-    /// Starts to serve on a free port of 127.0.0.1. Until it leads anywhere, all requests are answered with 502.
+    /// Starts to serve on a free port of 127.0.0.1. Answers 502 until it has a server.
     ///
     /// # Errors
     /// When no port can be listened on.
@@ -73,12 +73,12 @@ impl Relay {
         self.serving.url()
     }
 
-    /// From now on requests go to this server: `http://127.0.0.1:<port>`.
+    /// Forwards requests to this server from now on: `http://127.0.0.1:<port>`.
     pub fn lead_to(&self, server: impl Into<String>) {
         self.inner.told().server = Some(server.into());
     }
 
-    /// Answers the next request of this method with `status`, without handing it on; again for each time that this is called.
+    /// Answers the next request of this method with `status`, without forwarding it; once for each call.
     ///
     /// # Panics
     /// When there is no such status.
@@ -87,7 +87,7 @@ impl Relay {
         self.inner.told().refusals.push_back((method, status));
     }
 
-    /// All requests that have been answered, in their order.
+    /// All answered requests, in order.
     pub fn passed(&self) -> Vec<Passed> {
         self.inner.told().passed.clone()
     }
@@ -98,7 +98,7 @@ impl Inner {
         self.told.lock().expect("no holder panics")
     }
 
-    /// The answer that a test wants, if it wants any.
+    /// The scripted refusal of a request, if any.
     fn refusal(&self, method: &Method) -> Option<StatusCode> {
         let refusals = &mut self.told().refusals;
         let place = refusals.iter().position(|(of, _)| of == method)?;
@@ -112,7 +112,7 @@ impl Inner {
         let request = self.client.request(passed.method.clone(), url).headers(headers);
         let answer = request.body(passed.body.clone()).send().await?;
         let (status, mut headers) = (answer.status(), answer.headers().clone());
-        // The length is that of the body as it is sent from here.
+        // The length is that of the body as the relay sends it.
         headers.remove(header::TRANSFER_ENCODING);
         let body = Body::from_stream(answer.bytes_stream());
         Ok((status, headers, body).into_response())

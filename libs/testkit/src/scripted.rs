@@ -1,5 +1,4 @@
-//! A scripted HTTP server: it gives the replies that a test lays down for each path, in order,
-//! and keeps what it was asked.
+//! A scripted HTTP server: it sends a test's replies for each path, in order, and records the requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -37,7 +36,7 @@ pub struct Reply {
     delay: Option<Duration>,
 }
 
-/// One request as it came.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The method.
@@ -79,13 +78,13 @@ impl ScriptedServer {
         format!("{}{path}", self.url())
     }
 
-    /// Lays down the next reply for a path (with its query, if any). Each is given once.
+    /// Adds the next reply for a path (with its query, if any). Each is sent once.
     pub fn push(&self, path: &str, reply: Reply) -> &ScriptedServer {
         self.script().replies.entry(path.to_owned()).or_default().push_back(reply);
         self
     }
 
-    /// Lays down the reply for every request at a path once its pushed replies are used up.
+    /// Sets the reply for every request at a path after its pushed replies.
     pub fn always(&self, path: &str, reply: Reply) -> &ScriptedServer {
         self.script().fallbacks.insert(path.to_owned(), reply);
         self
@@ -104,7 +103,7 @@ impl ScriptedServer {
     /// Checks that the script was followed.
     ///
     /// # Panics
-    /// When a request came that no reply was laid down for, or a pushed reply was not asked for.
+    /// When a request had no reply, or a pushed reply was not requested.
     pub fn assert_followed(&self) {
         let (unexpected, unused) = {
             let script = self.script();
@@ -139,7 +138,7 @@ impl Reply {
         Reply::status(200).body(body)
     }
 
-    /// Gives it a body.
+    /// Sets its body.
     pub fn body(mut self, body: impl Into<Bytes>) -> Reply {
         self.body = body.into();
         self
@@ -157,13 +156,13 @@ impl Reply {
         self
     }
 
-    /// Sends the body in chunks, and no word of its length.
+    /// Sends the body in chunks, without its length.
     pub fn without_length(mut self) -> Reply {
         self.is_sized = false;
         self
     }
 
-    /// Waits before it begins.
+    /// Waits before it starts.
     pub fn delay(mut self, delay: Duration) -> Reply {
         self.delay = Some(delay);
         self
@@ -190,7 +189,7 @@ impl Reply {
 }
 
 impl Recorded {
-    /// A header as text, if it came and is text.
+    /// A header, if it was sent and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -223,7 +222,7 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, request: Request<Body>
 
 fn plain(text: String) -> Response {
     let mut response = Response::new(Body::from(text));
-    // A status that no client takes for a passing trouble.
+    // A status that no client retries.
     *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
     response
 }

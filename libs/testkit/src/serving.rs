@@ -1,5 +1,5 @@
-//! A server on loopback with a runtime of its own, so that dropping it ends every connection at
-//! once, and work done for answers does not hold up the runtime of a test.
+//! A server on loopback with a runtime of its own. Dropping it ends every connection at once, and its work
+//! does not delay a test's runtime.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use futures::stream::{self, Stream, StreamExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long a connection stays open after the last byte that a cut-off body still sends, so that those bytes do arrive.
+/// How long a connection stays open after the last byte of a cut-off body, so that its bytes still arrive.
 const BEFORE_CUT: Duration = Duration::from_millis(50);
 
 /// A running server; it ends when dropped.
@@ -35,7 +35,7 @@ impl Serving {
             TcpListener::from_std(listener)?
         };
         let listener = listener.tap_io(|stream| {
-            // Without it small answers wait for the other side's delayed acknowledgement.
+            // Without it small responses wait for the other side's delayed acknowledgement.
             let _ = stream.set_nodelay(true);
         });
         runtime.spawn(async move { axum::serve(listener, routes).await });
@@ -51,7 +51,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Waiting for it is not allowed where a test's runtime is running.
+            // Blocking on it is not allowed inside a test's runtime.
             runtime.shutdown_background();
         }
     }

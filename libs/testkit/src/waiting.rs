@@ -1,15 +1,15 @@
-//! Waiting for what others bring about, and for no longer than makes sense.
+//! Waits for a condition, with a timeout.
 
 use std::fmt::Display;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-/// The longest wait. What a busy machine brings about at all, it brings about in a small part of it.
+/// The longest wait. Even a busy machine needs only a small part of it.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// How often is looked.
+/// How often the condition is checked.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Waits until `is_so`, and looks again and again.
+/// Waits until `is_so` returns true, checking it repeatedly.
 ///
 /// # Panics
 /// After a minute: it says what was waited for, and where.
@@ -18,7 +18,7 @@ pub fn until(what: impl Display, mut is_so: impl FnMut() -> bool) -> impl Future
     found(what, async move || is_so().then_some(()))
 }
 
-/// Waits until `look` finds something, and gives it back; looks again and again.
+/// Waits until `look` returns a value, and returns it; calls it repeatedly.
 ///
 /// # Panics
 /// After a minute: it says what was waited for, and where.

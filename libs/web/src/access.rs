@@ -1,4 +1,4 @@
-//! Which addresses requests may reach, and the connections kept to them.
+//! Which addresses requests may reach, and the connections of each such set.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,23 +14,23 @@ use crate::{WebConfig, network};
 /// Sets of networks whose connections are kept before unused ones are closed.
 const MOST_SETS: usize = 64;
 
-/// What carries requests, and the addresses it may reach. A connection is never used by requests that may not reach
-/// its address: those who may reach other addresses have connections of their own.
+/// The transport of requests, and the addresses it may reach. A request uses only connections to addresses
+/// that it may reach: clients with other networks have connections of their own.
 pub(crate) struct Access {
     pub(crate) carrier: Carrier,
     guard: Arc<Guard>,
 }
 
-/// What all ways to the network are made of, and those that there are.
+/// Shared parts of all transports, and the transports in use.
 pub(crate) struct Accesses {
     config: WebConfig,
     under: Under,
     usual: Arc<Access>,
-    /// Those that may reach more networks than the configuration allows.
+    /// Transports that may reach more networks than the configuration allows.
     wider: Mutex<HashMap<BTreeSet<Network>, Arc<Access>>>,
 }
 
-/// What lies under the connections.
+/// The layer below the connections.
 enum Under {
     Network(Arc<ClientConfig>),
     Inside(Arc<dyn Transport>),
@@ -47,16 +47,16 @@ impl Access {
 }
 
 impl Accesses {
-    /// The network, or what is in its place.
+    /// The network, or the transport in its place.
     ///
     /// # Errors
-    /// When this machine has no roots of trust.
+    /// When this machine has no root certificates.
     pub(crate) fn new(
         config: &WebConfig,
         transport: Option<Arc<dyn Transport>>,
     ) -> Result<Self, rustls::Error> {
         let under = match transport {
-            // The network is left alone: reading the system's certificates would be in vain.
+            // The network is not used, so the system's certificates are not read.
             Some(transport) => Under::Inside(transport),
             None => Under::Network(Arc::new(network::tls()?)),
         };
@@ -64,7 +64,7 @@ impl Accesses {
         Ok(Self { config: config.clone(), under, usual, wider: Mutex::default() })
     }
 
-    /// The way to what the configuration allows, and to these networks.
+    /// The transport to the addresses that the configuration allows, and to these networks.
     pub(crate) fn reaching(&self, networks: &[Network]) -> Arc<Access> {
         let networks: BTreeSet<Network> = networks.iter().copied().collect();
         if networks.is_empty() {

@@ -1,5 +1,5 @@
-//! Which addresses may be reached: whoever writes a list decides what is asked for, and must not reach with it what
-//! only this machine can.
+//! Which addresses may be reached. The author of a list decides which URLs are requested, and must not reach
+//! hosts that only this machine can reach.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -16,12 +16,13 @@ pub use class::AddressClass;
 use class::AddressClass::{Loopback, Metadata, Private, Public, Shared};
 pub(crate) use resolver::{Names, Resolver, SystemNames, Unresolved};
 
-/// The usual ports of http and https: an entry at one of them may be asked at the other, where it leads to itself.
+/// The default ports of http and https. An entry at one of them may be requested at the other, where it
+/// redirects to itself.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// Which addresses may be reached, checked after names are looked up, and on every redirect.
+/// Which addresses may be reached. Checked after each look-up of a name, and on every redirect.
 ///
-/// A public address always may. The default allows all others too.
+/// Public addresses are always allowed. The default allows all others too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddressPolicy {
     public_only: bool,
@@ -30,7 +31,7 @@ pub struct AddressPolicy {
     entries: BTreeSet<(String, u16)>,
 }
 
-/// Why a host is not asked: none of its addresses may be reached. One of them stands for all.
+/// A refused host: none of its addresses may be reached. One of them is reported for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     address: IpAddr,
@@ -42,43 +43,44 @@ pub(crate) struct Refused {
 enum Why {
     /// It is of a class that is not allowed.
     Class,
-    /// It is the entry's, at another port than the entry's.
+    /// It belongs to the entry, but the port is another one.
     Port,
-    /// The entry's name has it now, and had others when it was first looked up.
+    /// The entry's name has it now, but had others when it was first looked up.
     Moved,
 }
 
-/// The policy, and what it has seen of the hosts it makes exceptions for.
+/// The policy, and the first addresses of the hosts that it makes exceptions for.
 #[derive(Debug)]
 pub(crate) struct Guard {
     policy: AddressPolicy,
-    /// The addresses that the name of an entry keeps, since they were its first; none where it has no exemption.
+    /// The addresses that an entry's name keeps, since they were its first; none where it has no exemption.
     kept: Mutex<HashMap<String, Option<BTreeSet<IpAddr>>>>,
 }
 
 impl AddressPolicy {
-    /// Every address may be reached.
+    /// Allows every address.
     pub fn allow_all() -> Self {
         Self::default()
     }
 
-    /// Only public addresses may be reached.
+    /// Allows public addresses only.
     pub fn public_only() -> Self {
         Self { public_only: true, ..Self::default() }
     }
 
-    /// Only public addresses may be reached, and the host of `entry`, which the operator gave, wherever it lies. See
+    /// Allows public addresses, and the host of `entry`, which the operator gave, at whatever address. See
     /// [`AddressPolicy::and_entry`].
     pub fn public_unless(entry: &Url) -> Self {
         Self::public_only().and_entry(entry)
     }
 
-    /// Allows the host of another entry URL to lie where it lies. A host given as an address may be just that address,
-    /// of whatever class but [`AddressClass::Metadata`], at any port.
+    /// Allows the host of another entry URL at its own addresses. A host given as an address may have any
+    /// class but [`AddressClass::Metadata`], at any port.
     ///
-    /// A name may lie at private, shared and loopback addresses if its first look-up brings nothing else. It then keeps
-    /// these addresses, at the port of the entry: no later look-up leads anywhere else. (80 and 443 count as one port.)
-    /// A name with a public address among its first ones is treated like any other name.
+    /// A name may have private, shared and loopback addresses if its first look-up returns nothing else. It
+    /// then keeps these addresses, at the port of the entry: no later look-up leads anywhere else. (80 and
+    /// 443 count as one port.) A name with a public address among its first ones is treated like any other
+    /// name.
     #[must_use]
     pub fn and_entry(mut self, entry: &Url) -> Self {
         self.entries.extend(entry.host_str().map(key).zip(entry.port_or_known_default()));
@@ -92,7 +94,7 @@ impl AddressPolicy {
         self
     }
 
-    /// Allows private and shared addresses, the ones inside of a site, to every host. Those of this machine
+    /// Allows private and shared addresses, those inside of a site, to every host. Addresses of this machine
     /// ([`AddressClass::Loopback`]) and of its cloud stay refused.
     #[must_use]
     pub fn allow_private(self) -> Self {
@@ -132,8 +134,8 @@ impl Guard {
         Self { policy, kept: Mutex::default() }
     }
 
-    /// Checks a host that is given as an address and so is never looked up. Names pass: they are checked when
-    /// they are.
+    /// Checks a host that is given as an address and so is never looked up. Names pass: they are checked
+    /// after the look-up.
     ///
     /// # Errors
     /// [`Refused`] when the address may not be reached.
@@ -153,7 +155,7 @@ impl Guard {
     /// The addresses of a name that may be reached at a port.
     ///
     /// # Errors
-    /// [`Refused`] when the name has addresses, but none of these.
+    /// [`Refused`] when the name has addresses, but none of them is allowed.
     fn reachable(
         &self,
         name: &str,
@@ -181,8 +183,8 @@ impl Guard {
         }
     }
 
-    /// The addresses that a name keeps because the operator gave it and it first had only addresses that need leave.
-    /// None for all other names.
+    /// The addresses that a name keeps because the operator gave it and it first had only addresses that need
+    /// permission. None for all other names.
     fn kept_by(&self, name: &str, addresses: &[SocketAddr]) -> Option<BTreeSet<IpAddr>> {
         if addresses.is_empty() || !self.policy.has_entry_at(name) {
             return None;
@@ -190,7 +192,7 @@ impl Guard {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let first = kept.entry(name.to_owned()).or_insert_with(|| {
             let first: BTreeSet<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
-            // Nobody gives a name to a cloud's metadata or to a cable in good faith.
+            // No legitimate name points to a link-local address, such as a cloud's metadata service.
             let is_inside =
                 |address: &IpAddr| matches!(AddressClass::of(*address), Private | Shared | Loopback);
             let needs_leave = first.iter().any(|address| !self.policy.allows(*address));
@@ -215,7 +217,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// A host as it is compared: the dot that ends a full name is no part of it.
+/// A host name for comparison: the dot that ends a full name is no part of it.
 fn key(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }

@@ -1,26 +1,26 @@
-//! What is demanded of every body: that it ends, and that it comes fast enough.
+//! Limits of every body: its size, and its speed.
 
 use std::time::Duration;
 
 use crate::ErrorKind;
 
-/// A body may take a second more for each so many of its bytes.
+/// A body may take a second more for each of this many bytes.
 const BYTES_PER_SECOND: u64 = 16 * 1024;
 
-/// What is demanded of every body that a client receives. Only time spent waiting for the server counts:
-/// a reader that is slow itself does the server no wrong.
+/// Limits of every body that a client receives. Only time spent waiting for the server counts: a slow reader
+/// is not the server's fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodyLimits {
-    /// The most bytes of one body, those before a requested range included. A request may say otherwise
+    /// The most bytes of one body, including those before a requested range. A request may override it
     /// ([`GetRequest::largest`](crate::GetRequest::largest)). Default: 16 GiB.
     pub largest: u64,
-    /// The fewest bytes that must come within each [`window`](Self::window), unless the body ends; 0 = no such limit.
+    /// The fewest bytes within each [`window`](Self::window), unless the body ends; 0 = no such limit.
     /// Default: 64 KiB.
     pub least: u64,
-    /// The time within which the fewest bytes must come. Default: 1 min.
+    /// The time within which the fewest bytes must arrive. Default: 1 min.
     pub window: Duration,
-    /// The longest time for a whole body; a second more for each 16 KiB of its announced length, or else of what has
-    /// come. Default: 1 h.
+    /// The longest time for a whole body, plus a second for each 16 KiB of its announced length, or else of
+    /// its received bytes. Default: 1 h.
     pub time: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for BodyLimits {
     }
 }
 
-/// One body, held to its limits.
+/// Enforces the limits of one body.
 #[derive(Debug)]
 pub(crate) struct Watch {
     limits: BodyLimits,
@@ -43,9 +43,9 @@ pub(crate) struct Watch {
     time: Option<Duration>,
     /// The longest time without any byte.
     stall: Duration,
-    /// The bytes before the range that was asked for.
+    /// The bytes before the requested range.
     before: u64,
-    /// The bytes that are announced for this body.
+    /// The announced bytes of this body.
     announced: Option<u64>,
     received: u64,
     waited: Duration,
@@ -71,17 +71,17 @@ impl Watch {
         }
     }
 
-    /// The same for a body that begins behind so many bytes, of which so many are announced.
+    /// Enforces them for a body that starts at an offset, and of which this many bytes are announced.
     pub(crate) fn expecting(self, before: u64, announced: Option<u64>) -> Self {
         Self { before, announced, ..self }
     }
 
-    /// Allows the whole body no more than this time, however long it is.
+    /// Limits the whole body to this time, whatever its length.
     pub(crate) fn within(&mut self, time: Duration) {
         self.time = Some(time);
     }
 
-    /// How long the next piece may be waited for.
+    /// How long to wait for the next piece.
     pub(crate) fn patience(&self) -> Duration {
         let whole = self.allowed().saturating_sub(self.waited);
         let patience = self.stall.saturating_sub(self.quiet).min(whole);
@@ -91,7 +91,7 @@ impl Watch {
         }
     }
 
-    /// Notes a piece for which it was waited so long; of no bytes, where the wait is not over.
+    /// Records a piece and the wait for it; no bytes, if the wait is not over.
     pub(crate) fn note(&mut self, bytes: u64, waited: Duration) {
         self.received += bytes;
         self.waited += waited;
@@ -104,10 +104,10 @@ impl Watch {
         }
     }
 
-    /// What is wrong with the size, once so many more bytes have come than are noted.
+    /// Checks the size of the body with this many more bytes.
     ///
     /// # Errors
-    /// In words, by how much it is too large.
+    /// A text that says by how much it is too large.
     pub(crate) fn check_size(&self, more: u64) -> Result<(), String> {
         let limit = self.limits.largest;
         let come = self.before.saturating_add(self.received).saturating_add(more);
@@ -121,12 +121,12 @@ impl Watch {
         })
     }
 
-    /// The largest body, in words for those who look at a problem.
+    /// The largest body, as text of a problem.
     pub(crate) fn expected(&self) -> String {
         format!("{} bytes at most", self.limits.largest)
     }
 
-    /// What is wrong with a body of which nothing more came for so long, and how slow it was.
+    /// The error of a body of which nothing more arrived for this long: stalled or too slow.
     pub(crate) fn fault(&self, waited: Duration) -> (ErrorKind, String) {
         let all = self.waited + waited;
         if self.quiet + waited >= self.stall {

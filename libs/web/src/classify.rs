@@ -1,4 +1,4 @@
-//! The faults of the HTTP library, told apart.
+//! Classifies errors of the HTTP library.
 
 use std::error::Error;
 use std::io;
@@ -9,17 +9,17 @@ use crate::address_guard::{Refused, Unresolved};
 use crate::connector::NotInTime;
 use crate::{ConnectFault, ErrorKind, Phase, WebError};
 
-/// A fault before the head of an answer was there.
+/// An error before the response head arrived.
 pub(crate) fn before_answer(error: &legacy::Error) -> WebError {
     WebError::new(kind(error, error.is_connect())).detail(root(error))
 }
 
-/// What a fault's chain of causes tells; `connecting` where there was no connection yet.
+/// The kind of an error, by its chain of causes; `connecting` where there was no connection yet.
 fn kind(error: &(dyn Error + 'static), connecting: bool) -> ErrorKind {
     if find::<Refused>(error).is_some() {
         return ErrorKind::RefusedAddress;
     }
-    // The name is looked up and TLS is spoken while connecting: what is more special is asked first.
+    // Name look-up and TLS are part of connecting: the more specific cause is tested first.
     if find::<Unresolved>(error).is_some() {
         return ErrorKind::Dns;
     }
@@ -32,12 +32,12 @@ fn kind(error: &(dyn Error + 'static), connecting: bool) -> ErrorKind {
             ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault))
         }
         (false, true) => ErrorKind::Timeout(Phase::FirstByte),
-        // A connection that was there and ended, or spoke something else than HTTP.
+        // A connection that ended, or did not speak HTTP.
         (false, false) => ErrorKind::Interrupted,
     }
 }
 
-/// Whether it was us who lost patience, or the kernel.
+/// Whether our time limit, or the kernel's, was exceeded.
 fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         cause.is::<NotInTime>()
@@ -56,13 +56,13 @@ fn connect_fault(error: &io::Error) -> ConnectFault {
     }
 }
 
-/// The innermost cause in words: the outer ones only say that there was an error.
+/// The text of the innermost cause: the outer ones only say that there was an error.
 pub(crate) fn root(error: &(dyn Error + 'static)) -> String {
     causes(error).last().unwrap_or(error).to_string()
 }
 
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    // The innermost one, since an io::Error may wrap another.
+    // The innermost one, since an `io::Error` may wrap another.
     causes(error).filter_map(|cause| cause.downcast_ref::<T>()).last()
 }
 
@@ -71,7 +71,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 fn next_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    // An io::Error gives as its source not the error in it, but that one's source.
+    // The source of an `io::Error` is not the error in it, but that one's source.
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
         None => error.source(),

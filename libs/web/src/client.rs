@@ -1,4 +1,4 @@
-//! The client: what all its requests share.
+//! The client: the state that all its requests share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::terms::{Agreed, Terms};
 use crate::transport::Transport;
 use crate::{ErrorKind, WebConfig, WebError};
 
-/// Rests that are kept for a listener who is busy.
+/// Cooldowns that are buffered for a busy subscriber.
 const RESTS_KEPT: usize = 256;
 
 /// The HTTP client. Clones share connections, budgets and counts, and cost nothing.
@@ -36,33 +36,33 @@ pub(crate) struct Inner {
     rests: broadcast::Sender<OriginRest>,
 }
 
-/// An origin that asked to be left alone.
+/// An origin that requested a cooldown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginRest {
     /// The origin.
     pub lane: Lane,
-    /// How long, from the answer on that said so.
+    /// The cooldown, counted from the response that requested it.
     pub wait: Duration,
-    /// That answer's status: 429 or 503, or that of a challenge.
+    /// The status of that response: 429 or 503, or that of a challenge.
     pub status: u16,
 }
 
-/// What an origin's robots.txt asks for between two requests, and what is kept of it.
+/// The crawl-delay in an origin's robots.txt, and the part of it that is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlDelay {
     /// The origin.
     pub lane: Lane,
-    /// The time that it asks for.
+    /// The requested delay.
     pub asked: Duration,
-    /// The time that is left: no more than the policy's longest.
+    /// The applied delay: at most the policy's longest.
     pub kept: Duration,
 }
 
 impl Client {
-    /// A client that behaves as `config` says.
+    /// A client with this configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::Builder`] when the configuration makes no client.
+    /// [`ErrorKind::Builder`] when the configuration is invalid.
     pub fn new(config: WebConfig) -> Result<Self, WebError> {
         Self::with_clock(config, Arc::new(SystemClock))
     }
@@ -75,8 +75,9 @@ impl Client {
         Self::build(config, clock, None)
     }
 
-    /// A client whose requests are carried by `transport` instead of the network: a Source inside this process, whose time is the test's.
-    /// Names are not looked up, so only addresses that are written in URLs are guarded.
+    /// A client whose requests go through `transport` instead of the network: to a Source inside this
+    /// process, on the test's clock. Names are not looked up, so only addresses that are written in URLs are
+    /// checked.
     ///
     /// # Errors
     /// As [`Client::new`].
@@ -126,35 +127,35 @@ impl Client {
         Ok(Self(inner, Arc::new(agreed)))
     }
 
-    /// From now on `observer` hears of each request, those of all clones. Only the first one that is named does.
+    /// Calls `observer` for each request from now on, those of all clones. Only the first observer is kept.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        // An error says that there is one.
+        // Setting fails when there is one already.
         let _ = self.0.observer.set(observer);
     }
 
-    /// The `User-Agent` that requests are sent with.
+    /// The `User-Agent` of its requests.
     pub fn user_agent(&self) -> String {
         String::from_utf8_lossy(self.1.user_agent.as_bytes()).into_owned()
     }
 
-    /// How many requests were sent so far, redirects, retries and each robots.txt included.
+    /// How many requests were sent so far, including redirects, retries and each robots.txt.
     pub fn requests(&self) -> u64 {
         self.0.requests.load(Ordering::Relaxed)
     }
 
-    /// How much longer an origin wants to be left alone, if it does. A request waits for it, within the configured budget.
+    /// The rest of an origin's cooldown, if it has one. A request waits for it, within the configured budget.
     pub fn resting(&self, lane: &Lane) -> Option<Duration> {
         self.0.politeness.resting(lane)
     }
 
-    /// Puts an origin to rest for so long, at most for the configuration's longest `Retry-After`: somebody else was asked to
-    /// leave it alone. A rest that lasts longer already is left as it is.
+    /// Puts an origin into cooldown for `wait`, at most for the configured maximum `Retry-After`, because
+    /// another process was told to pause. A longer cooldown stays as it is.
     pub fn rest(&self, lane: &Lane, wait: Duration) {
         let longest = self.config().retry_after_max.max(self.config().challenge_rest);
         self.0.politeness.rest(lane, wait.min(longest));
     }
 
-    /// Puts the origin of an answer to rest that was a challenge of its bot defence, and tells of it. How long it rests.
+    /// Puts the origin of a bot defence's challenge into cooldown, and reports it. Returns its length.
     pub fn rest_after_challenge(&self, at: &Url, status: u16) -> Duration {
         let wait = self.config().challenge_rest;
         if let Ok(lane) = Lane::of(at) {
@@ -164,31 +165,32 @@ impl Client {
         wait
     }
 
-    /// How many clients, each of a process of its own, ask the same origins, this one included. One until it is set.
+    /// How many clients, each in a process of its own, send requests to the same origins, this one included.
+    /// Initially one.
     pub fn sharers(&self) -> u32 {
         self.0.politeness.sharers()
     }
 
-    /// Says how many clients ask the same origins, this one included: each leaves so many times the space between its
-    /// requests that the configured rate or an origin's crawl-delay asks for, so that together they keep to it. Holds for
-    /// requests that wait already.
+    /// Sets how many clients send requests to the same origins, this one included. Each multiplies the
+    /// interval of the configured rate or of an origin's crawl-delay by this number, so that together they
+    /// obey it. Also applies to waiting requests.
     pub fn set_sharers(&self, sharers: usize) {
         self.0.politeness.set_sharers(sharers);
     }
 
-    /// Tells of each answer that puts an origin to rest or makes its rest last longer; not of [`Client::rest`]. Who
-    /// listens too slowly misses the oldest ones.
+    /// Receives each response that starts a cooldown or extends it; not calls of [`Client::rest`]. A slow
+    /// subscriber misses the oldest ones.
     pub fn rests(&self) -> broadcast::Receiver<OriginRest> {
         self.0.rests.subscribe()
     }
 
-    /// Tells of each crawl-delay when it is first kept. Only the latest is there for whoever comes late.
+    /// Receives each crawl-delay when it is first applied. A late subscriber sees only the latest.
     pub fn crawl_delays(&self) -> watch::Receiver<Option<CrawlDelay>> {
         self.0.crawl_delays.subscribe()
     }
 
     pub(crate) fn tell_rest(&self, rest: OriginRest) {
-        // An error says that nobody listens.
+        // Sending fails only when there is no subscriber.
         let _ = self.0.rests.send(rest);
     }
 

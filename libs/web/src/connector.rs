@@ -1,4 +1,4 @@
-//! How connections are made: name, TCP and TLS within one time limit.
+//! Opens connections: name, TCP and TLS within one time limit.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use tower_service::Service;
 
 use crate::address_guard::{Guard, Names, Resolver};
 
-/// A silent connection is asked after so long whether the other side is there, and as long after each question.
+/// Keep-alive: an idle connection is probed after this time, and again after each probe.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
-/// Questions without an answer until the connection is given up.
+/// Unanswered probes until the connection is closed.
 const PROBES: u32 = 3;
-/// What was sent and is not acknowledged for so long breaks the connection.
+/// The longest time that sent bytes may stay unacknowledged; then the connection is closed.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// Makes connections. The pool clones it for each request, which is one count.
+/// Opens connections. The pool clones it for each request, so a clone is one reference count.
 #[derive(Clone)]
 pub(crate) struct Connector(Arc<Parts>);
 
@@ -35,13 +35,13 @@ struct Parts {
     within: Duration,
 }
 
-/// The time for a connection has passed.
+/// The time limit for a connection was exceeded.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {0:?}")]
 pub(crate) struct NotInTime(Duration);
 
 impl Connector {
-    /// Connects to the addresses that `names` tells and `guard` lets pass, for at most `within`.
+    /// Connects to the addresses that `names` returns and `guard` allows, within `within`.
     pub(crate) fn new(
         names: Arc<dyn Names>,
         guard: Arc<Guard>,
@@ -53,14 +53,14 @@ impl Connector {
 }
 
 impl Parts {
-    /// What connects to a port: whether an address may be reached depends on it.
+    /// A connector to one port: the port decides which addresses are allowed.
     fn to_port(&self, port: u16) -> HttpsConnector<HttpConnector<Resolver>> {
         let resolver = Resolver::new(Arc::clone(&self.names), Arc::clone(&self.guard), port);
         let mut tcp = HttpConnector::new_with_resolver(resolver);
-        // TLS is spoken on top of it.
+        // TLS is added on top of it.
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        // Shared by the addresses of a name, so that the second one is tried before all the time has passed.
+        // Divided among the addresses of a name, so that the second one is tried before the time has passed.
         tcp.set_connect_timeout(Some(self.within));
         tcp.set_keepalive(Some(PROBE_AFTER));
         tcp.set_keepalive_interval(Some(PROBE_AFTER));

@@ -1,4 +1,4 @@
-//! What a Source's operator gave us to be let in, each bound to the one origin it was given for.
+//! Credentials, each bound to the one origin that it was given for.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use model::Lane;
 
-/// Headers that say what is asked for, or how the connection is used: with one of them set, answers would be
-/// taken for what they are not.
+/// Headers that define the request or manage the connection. If a credential set one of them, responses would
+/// be misread.
 const RESERVED: [&str; 18] = [
     "accept",
     "accept-encoding",
@@ -29,12 +29,12 @@ const RESERVED: [&str; 18] = [
     "user-agent",
 ];
 
-/// A text that is never shown: not by `Debug`, and there is no `Display` and no `Serialize`.
+/// A secret text: hidden by `Debug`, without `Display` and `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// A header that one origin is sent, and no other: not the same host under another scheme or port, and not where a
-/// redirect leads to, unless it leads back.
+/// A header for one origin only. It is not sent to the same host under another scheme or port. After a
+/// redirect it is sent only if that leads back to the origin.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     origin: Lane,
@@ -42,16 +42,16 @@ pub struct Credential {
     value: HeaderValue,
 }
 
-/// Why something is no credential. The text never shows the secret.
+/// Why a credential is invalid. The text never shows the secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// The secret is empty, or holds what no header can carry.
+    /// The secret is empty, or holds characters that no header can carry.
     #[error(
         "the secret for {origin} is empty or holds a line break, a control character or a space at an end, which no \
          header can carry; check how it was read, for example for a line break at the end of its file"
     )]
     Secret {
-        /// Where it was to be sent.
+        /// The origin it was for.
         origin: Lane,
     },
     /// A user name with a colon, which ends the name (RFC 7617, 2).
@@ -59,19 +59,19 @@ pub enum CredentialError {
         "the user name {user:?} for {origin} holds a colon or a control character; basic access allows neither"
     )]
     User {
-        /// Where it was to be sent.
+        /// The origin it was for.
         origin: Lane,
         /// The name.
         user: String,
     },
-    /// Not the name of a header that may be set.
+    /// Not a header name that may be set.
     #[error("{name:?} is not a header that a credential for {origin} can be; {why}")]
     Header {
-        /// Where it was to be sent.
+        /// The origin it was for.
         origin: Lane,
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
 }
@@ -81,7 +81,7 @@ pub enum CredentialError {
 pub(crate) struct Credentials(Vec<Credential>);
 
 impl Secret {
-    /// Keeps a text from being shown.
+    /// Wraps a text so that it is not shown.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -107,8 +107,8 @@ impl Credential {
     /// `Authorization: Basic …` (RFC 7617, in UTF-8) for `origin`. The password may be empty.
     ///
     /// # Errors
-    /// [`CredentialError::User`] when the name holds a colon or a control character; [`CredentialError::Secret`] when the
-    /// password holds a control character.
+    /// [`CredentialError::User`] when the name holds a colon or a control character;
+    /// [`CredentialError::Secret`] when the password holds a control character.
     pub fn basic(origin: Lane, user: &str, password: &Secret) -> Result<Self, CredentialError> {
         if user.contains(|c: char| c == ':' || c.is_control()) {
             return Err(CredentialError::User { origin, user: user.to_owned() });
@@ -124,7 +124,7 @@ impl Credential {
     /// A header of any other name, such as `X-Api-Key`, for `origin`.
     ///
     /// # Errors
-    /// [`CredentialError::Header`] when the name is none, or one that the client itself sets;
+    /// [`CredentialError::Header`] when the name is invalid, or one that the client itself sets;
     /// [`CredentialError::Secret`] when no header can carry the value.
     pub fn header(origin: Lane, name: &str, secret: &Secret) -> Result<Self, CredentialError> {
         let refuse = |why| CredentialError::Header { origin: origin.clone(), name: name.to_owned(), why };
@@ -155,7 +155,7 @@ impl fmt::Debug for Credential {
 }
 
 impl Credentials {
-    /// Takes them all, or says which two would be one.
+    /// Checks all of them; fails on two for the same header and origin.
     pub(crate) fn new(all: Vec<Credential>) -> Result<Self, String> {
         for (index, one) in all.iter().enumerate() {
             if all[..index].iter().any(|other| (&other.origin, &other.name) == (&one.origin, &one.name)) {
@@ -168,7 +168,7 @@ impl Credentials {
         Ok(Self(all))
     }
 
-    /// Adds to the headers of a request what its origin, and only that, is to be sent. Tells whether there is any.
+    /// Adds an origin's credentials to the headers of a request to it. Returns whether there are any.
     pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Lane) -> bool {
         let mut has_any = false;
         for credential in self.0.iter().filter(|credential| credential.origin == *origin) {
@@ -179,7 +179,7 @@ impl Credentials {
     }
 }
 
-/// Whether a header carries the text whole: it would lose white space at its ends.
+/// Whether a header can carry the text: it would lose white space at its ends.
 fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
     match text.is_empty() || text.trim() != text {
         true => Err(CredentialError::Secret { origin: origin.clone() }),
@@ -190,7 +190,7 @@ fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
 fn value(origin: &Lane, text: &str) -> Result<HeaderValue, CredentialError> {
     let mut value = HeaderValue::from_bytes(text.as_bytes())
         .map_err(|_| CredentialError::Secret { origin: origin.clone() })?;
-    // Not shown in traces of the HTTP library, and not kept in the compression tables of HTTP/2.
+    // Hidden in traces of the HTTP library, and left out of HTTP/2's compression tables.
     value.set_sensitive(true);
     Ok(value)
 }

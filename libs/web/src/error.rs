@@ -1,4 +1,4 @@
-//! What went wrong, and whether to try again.
+//! Errors, and whether to retry.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use url::Url;
 use crate::response::Way;
 use crate::{Wall, headers, message, redacted};
 
-/// A request that brought nothing of use.
+/// A request without a usable response.
 ///
-/// Its text says what happened, where, and what to do, and holds no secrets of the URL. The causes are in that text
-/// and not in `source()`, since those of the HTTP library show the URL as it is.
+/// Its text says what happened, where, and what to do, and holds no secrets of the URL. The causes are in
+/// that text and not in `source()`, since those of the HTTP library show the URL unredacted.
 #[derive(Debug, Clone)]
 pub struct WebError(Box<Inner>);
 
@@ -30,14 +30,14 @@ struct Inner {
     authorized: bool,
     requests: u32,
     expected: Option<String>,
-    /// The `User-Agent` that was sent, where a bot defence answered.
+    /// The `User-Agent` that was sent, if a bot defence answered.
     user_agent: Option<String>,
-    /// The status and the headers of an answer that broke off, or whose status is the fault.
+    /// The status and headers of a response that broke off, or whose status is the error.
     answered: Option<u16>,
     headers: BTreeMap<String, String>,
 }
 
-/// What kind of fault it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The host name has no address.
@@ -46,43 +46,44 @@ pub enum ErrorKind {
     Connect(ConnectFault),
     /// No secure connection.
     Tls {
-        /// Whether it is the server's certificate that is not accepted.
+        /// Whether the server's certificate was rejected.
         certificate: bool,
     },
-    /// Nothing came in time.
+    /// A time limit was exceeded.
     Timeout(Phase),
-    /// The server answered with this status, which carries nothing to keep.
+    /// The server answered with this status, without content to keep.
     Status(u16),
-    /// The server answered a question that was not asked: 304 without a condition, 206 without a range, or another
-    /// range than the one asked for.
+    /// A response that does not fit the request: 304 without a condition, 206 without a range, or another
+    /// range than requested.
     Unasked(u16),
-    /// A bot defence, or a form to log in, answered in the place of what was asked for.
+    /// A bot defence, or a login form, answered in place of the content.
     Walled(Wall),
-    /// The answer broke off.
+    /// The response broke off.
     Interrupted,
     /// The body is larger than [`BodyLimits`](crate::BodyLimits) or the request allows.
     TooLarge,
-    /// The body comes more slowly than [`BodyLimits`](crate::BodyLimits) allow.
+    /// The body is slower than [`BodyLimits`](crate::BodyLimits) allow.
     TooSlow,
     /// More redirects than allowed.
     TooManyRedirects,
     /// A redirect leads back to where it came from.
     RedirectLoop,
-    /// A redirect leads nowhere.
+    /// A redirect without a usable target.
     BadRedirect,
     /// Not a URL that can be requested.
     BadUrl,
-    /// The origin wants its rest for longer than a request waits; nothing was sent.
+    /// The origin is in cooldown for longer than a request waits; nothing was sent.
     Resting,
-    /// The host lies at an address that [`AddressPolicy`](crate::AddressPolicy) does not allow.
+    /// The host has only addresses that [`AddressPolicy`](crate::AddressPolicy) does not allow.
     RefusedAddress,
-    /// The URL names a port that browsers refuse, since another service than HTTP listens there, and that is not the
-    /// entry's.
+    /// The URL's port is one that browsers refuse, since it belongs to another service than HTTP. The port of
+    /// the entry is exempt.
     RefusedPort,
-    /// The origin's robots.txt disallows it, and [`RobotsPolicy`](crate::RobotsPolicy) keeps to that.
+    /// The origin's robots.txt disallows it, and the [`RobotsPolicy`](crate::RobotsPolicy) obeys it.
     Disallowed,
-    /// The origin's robots.txt could not be had, so that nobody knows what it disallows, and
-    /// [`RobotsPolicy`](crate::RobotsPolicy) keeps to that (RFC 9309, 2.3.1.4). It is not asked for again for a while.
+    /// The origin's robots.txt could not be fetched, so its rules are unknown, and the
+    /// [`RobotsPolicy`](crate::RobotsPolicy) obeys them (RFC 9309, 2.3.1.4). It is not requested again for a
+    /// while.
     RobotsUnreachable,
     /// The client could not be made from its configuration.
     Builder,
@@ -91,20 +92,20 @@ pub enum ErrorKind {
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The machine is there, and nothing listens at that port.
+    /// The machine answers, and nothing listens at that port.
     Refused,
-    /// No way leads to the machine.
+    /// No route to the machine.
     Unreachable,
-    /// Broken while it was made, or for a reason of this machine.
+    /// Broken while connecting, or for a reason of this machine.
     Other,
 }
 
-/// What was waited for.
+/// What the request waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The connection.
     Connect,
-    /// The head of the answer.
+    /// The response head.
     FirstByte,
     /// The next piece of the body.
     Body,
@@ -128,7 +129,7 @@ impl WebError {
         }))
     }
 
-    /// What was asked for, and which way led to the answer or the fault.
+    /// Adds the requested URL and the redirects that led to the response or error.
     pub(crate) fn on(mut self, way: &Way) -> Self {
         self.0.at.clone_from(&way.moved);
         self.0.url = Some(way.url.clone());
@@ -137,20 +138,20 @@ impl WebError {
         self
     }
 
-    /// What the server said around its answer.
+    /// Adds the status and headers of the response.
     pub(crate) fn answered(mut self, status: u16, headers: &HeaderMap) -> Self {
         self.0.answered = Some(status);
         self.0.headers = headers::that_matter(headers);
         self
     }
 
-    /// How the request named its sender.
+    /// Adds the `User-Agent` that was sent.
     pub(crate) fn sent_as(mut self, user_agent: &str) -> Self {
         self.0.user_agent = Some(user_agent.to_owned());
         self
     }
 
-    /// Whether a credential was sent to the server that answered.
+    /// Adds whether a credential was sent to the server that answered.
     pub(crate) fn authorized(mut self, authorized: bool) -> Self {
         self.0.authorized = authorized;
         self
@@ -161,7 +162,7 @@ impl WebError {
         self
     }
 
-    /// What was asked of the answer, for those who look at the problem.
+    /// Adds what was expected of the response, for a problem.
     pub(crate) fn expected(mut self, expected: String) -> Self {
         self.0.expected = Some(expected);
         self
@@ -182,12 +183,12 @@ impl WebError {
         self.0.kind
     }
 
-    /// What was asked for; none when the client itself could not be made.
+    /// The requested URL; none when the client itself could not be built.
     pub fn url(&self) -> Option<&Url> {
         self.0.url.as_ref()
     }
 
-    /// The status, where the server answered with one that is the fault.
+    /// The status, if it is the error.
     pub fn status(&self) -> Option<u16> {
         match self.0.kind {
             ErrorKind::Status(status) | ErrorKind::Unasked(status) => Some(status),
@@ -195,7 +196,8 @@ impl WebError {
         }
     }
 
-    /// Whether the server did answer, only not with what was asked for: it is there, and the next URL may be better.
+    /// Whether the server answered, but not with the requested content: it is up, and the next URL may
+    /// succeed.
     pub fn is_answer(&self) -> bool {
         use ErrorKind::{BadRedirect, RedirectLoop, Status, TooManyRedirects, Unasked, Walled};
         matches!(
@@ -204,25 +206,25 @@ impl WebError {
         )
     }
 
-    /// The URLs that sent the request on, in order; empty when the first one was at fault.
+    /// The URLs that redirected, in order; empty when the first one failed.
     pub fn redirects(&self) -> &[Url] {
         &self.0.redirects
     }
 
-    /// How many requests were made: redirects, retries, and a robots.txt that had to be known before.
+    /// How many requests were sent: redirects, retries, and a robots.txt that was needed first.
     pub fn requests(&self) -> u32 {
         self.0.requests
     }
 
-    /// Whether another attempt makes sense, and how long the server wants to be left alone before.
+    /// Whether to retry, and how long to wait before.
     pub fn disposition(&self) -> Disposition {
         use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow, Walled};
         let again = match self.0.kind {
             Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting | Walled(Wall::Challenge(_)) => {
                 true
             }
-            // Of the other 5xx, these say that the server will never do it; the rest, proxies' own numbers
-            // included, tell of a passing trouble.
+            // Of the other 5xx, these say that the server will never do it; the rest, including proxies' own
+            // codes, may pass.
             Status(501 | 505 | 506 | 510 | 511) => false,
             Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
             _ => false,
@@ -234,12 +236,12 @@ impl WebError {
         Disposition::Retry { after }
     }
 
-    /// Whether the other side has understood and said no: a 4xx that will be no better at another time.
+    /// Whether the server understood and refused: a 4xx that will not change later.
     pub fn is_denial(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Status(400..500)) && self.disposition() == Disposition::Refuse
     }
 
-    /// The class of the fault, as problems are recorded.
+    /// The class of the error, as recorded in problems.
     pub fn reason(&self) -> ProblemReason {
         match self.0.kind {
             ErrorKind::Dns => ProblemReason::Dns,
@@ -266,7 +268,7 @@ impl WebError {
         }
     }
 
-    /// The fault as it is sent on and recorded.
+    /// The error as it is sent in messages and recorded.
     pub fn to_failure(&self) -> Failure {
         let evidence = Evidence {
             final_url: self.0.at.as_ref().map(redacted),

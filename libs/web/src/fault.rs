@@ -1,16 +1,16 @@
-//! Answers that are of no use.
+//! Responses that cannot be used.
 
 use http::Response;
 use http::header::CONTENT_RANGE;
 
 use crate::{ContentRange, ErrorKind, GetRequest, Range, WebError};
 
-/// Why an answer that is no redirect is of no use; none if it is.
+/// Why a response that is no redirect cannot be used; none if it can.
 pub(crate) fn of<B>(answer: &Response<B>, request: &GetRequest) -> Option<WebError> {
     let status = answer.status().as_u16();
     match status {
         304 if request.validators.is_empty() => Some(WebError::new(ErrorKind::Unasked(status))),
-        // Its bytes would be taken for the whole, or be put in the wrong place.
+        // Its bytes would be mistaken for the whole, or be put in the wrong place.
         206 => {
             let header = answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
             let found = header.and_then(ContentRange::parse);
@@ -30,7 +30,7 @@ pub(crate) fn of<B>(answer: &Response<B>, request: &GetRequest) -> Option<WebErr
     }
 }
 
-/// Whether a part begins where it was asked for, and ends no later: a server may send less.
+/// Whether a part begins at the requested offset and ends no later: a server may send less.
 fn is_part(asked: &Range, found: ContentRange) -> bool {
     found.from == asked.from && asked.to.is_none_or(|to| found.to <= to)
 }

@@ -1,4 +1,4 @@
-//! What a server says around an answer, as far as it helps a person to judge it.
+//! Response headers that help an operator to judge a problem.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, RETRY_AFTE
 /// Bytes of a header's value that are kept.
 const KEPT: usize = 200;
 
-/// The headers that matter for a problem, by their names in small letters. Bounded, whatever the server sends.
+/// The headers that matter for a problem, by their lower-case names. Their size is bounded.
 pub(crate) fn that_matter(headers: &HeaderMap) -> BTreeMap<String, String> {
     let names = [CONTENT_TYPE, CONTENT_LENGTH, ETAG, LAST_MODIFIED, RETRY_AFTER];
     let told = names.into_iter().filter_map(|name| {

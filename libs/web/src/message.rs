@@ -1,4 +1,4 @@
-//! Faults in words: what happened, and what to do.
+//! Texts of errors: what happened, and what to do.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
     }
 }
 
-/// What to do about it; `authorized` where a credential was sent along.
+/// What to do about it; `authorized` if a credential was sent.
 pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
     match kind {
         ErrorKind::Dns => "check the spelling of the host, and that this machine resolves names",
@@ -90,7 +90,7 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         ErrorKind::Status(401 | 403 | 407) => {
             "ask the Source's operator for access, and name what you get for this origin in a --credentials file"
         }
-        // Some Sources answer a bad token so.
+        // Some Sources answer a bad token with 500.
         ErrorKind::Status(500) if authorized => {
             "check the credential, which some Sources answer so when it is wrong; else try again later"
         }

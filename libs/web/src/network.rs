@@ -1,5 +1,6 @@
-//! The network: connections, their pool, and what is spoken on them. Redirects, attempts, time limits of answers and credentials are not
-//! its business: each request that goes out here was counted, and made within its origin's budget.
+//! The network: connections, their pool, and their protocols. Redirects, attempts, time limits of responses
+//! and credentials are handled elsewhere: a request that arrives here is already counted and within its
+//! origin's budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +17,17 @@ use crate::WebConfig;
 use crate::address_guard::{Guard, SystemNames};
 use crate::connector::Connector;
 
-/// A connection that nobody has used for so long is closed.
+/// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
-/// The windows that HTTP/2 begins with (RFC 9113, 6.9.2), and the largest that it knows.
+/// The initial HTTP/2 window (RFC 9113, 6.9.2), and the largest one.
 const SMALLEST_WINDOW: u32 = 65_535;
 const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 
-/// Sends requests over connections that it keeps for the next ones. A request that meets a kept connection which the server has just
-/// closed goes out on another one only if nothing of it was sent.
+/// Sends requests over pooled connections. If the server has just closed a pooled connection, the request is
+/// sent on another one, but only if no byte of it was sent.
 pub(crate) type Network = Client<Connector, Full<Bytes>>;
 
-/// A network of no connections yet, to the addresses that `guard` lets pass.
+/// A network without connections yet, to the addresses that `guard` allows.
 pub(crate) fn new(config: &WebConfig, guard: &Arc<Guard>, tls: &Arc<ClientConfig>) -> Network {
     let connector =
         Connector::new(Arc::new(SystemNames), Arc::clone(guard), Arc::clone(tls), config.connect_timeout);
@@ -41,10 +42,10 @@ pub(crate) fn new(config: &WebConfig, guard: &Arc<Guard>, tls: &Arc<ClientConfig
         .build(connector)
 }
 
-/// TLS 1.2 and 1.3 with the roots that this machine trusts, offering HTTP/2 first.
+/// TLS 1.2 and 1.3 with the root certificates of this machine, offering HTTP/2 first.
 ///
 /// # Errors
-/// When this machine has no roots of trust.
+/// When this machine has no root certificates.
 pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
     let provider =
         CryptoProvider::get_default().map_or_else(|| Arc::new(aws_lc_rs::default_provider()), Arc::clone);

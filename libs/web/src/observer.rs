@@ -1,22 +1,22 @@
-//! Who hears of each request: what is counted is not the client's own business.
+//! Observers of requests: the client itself counts nothing for them.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use model::Lane;
 
-/// Hears of the requests of a client. It is called where requests are made, and must not block.
+/// Observes the requests of a client. It is called where requests are sent, and must not block.
 pub trait Observer: Debug + Send + Sync {
-    /// A request is about to be sent to an origin. What is given back hears of the rest, and is dropped when the answer has ended, or
-    /// nobody reads on.
+    /// Called before a request is sent to an origin. The returned exchange observes the rest of the request.
+    /// It is dropped when the response has ended, or when the caller stops reading.
     fn begin(&self, lane: &Lane) -> Box<dyn Exchange>;
 }
 
-/// Hears of one request and its answer.
+/// Observes one request and its response.
 pub trait Exchange: Send + Sync {
-    /// The head of the answer came after this time; without a status, nothing came that could be read.
+    /// The response head arrived after this time; without a status, nothing readable arrived.
     fn answered(&mut self, status: Option<u16>, after: Duration);
 
-    /// So many bytes of the body came.
+    /// This many bytes of the body arrived.
     fn received(&mut self, bytes: u64);
 }

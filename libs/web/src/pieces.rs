@@ -1,4 +1,4 @@
-//! The body of an answer, as it comes.
+//! The body of a response, piece by piece.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,21 +13,21 @@ use hyper::body::Incoming;
 
 use crate::classify;
 
-/// The pieces of a body that is still to come. Dropped before its end, it closes the connection.
+/// The rest of a body. Dropped before its end, it closes the connection.
 pub(crate) struct Pieces {
-    /// What was looked at already, and how the body went on if that is known.
+    /// Pieces that were read ahead, with the end or error behind them if known.
     ahead: VecDeque<Next>,
     rest: Rest,
 }
 
-/// A piece, the end, or why nothing more comes.
+/// A piece, the end, or why the body broke off.
 type Next = Result<Option<Bytes>, String>;
 
 enum Rest {
     /// Over the network.
     Network(Incoming),
-    /// From a transport inside this process. Nobody locks it: it stands there so that what the head says can be read from several
-    /// threads, as that of any other answer can.
+    /// From a transport inside this process. The mutex is never locked: it makes the type `Sync`, so that
+    /// several threads can read the response head, as with any other response.
     Inside(Mutex<BoxStream<'static, io::Result<Bytes>>>),
 }
 
@@ -43,7 +43,7 @@ impl Pieces {
     /// The next piece; none at the end.
     ///
     /// # Errors
-    /// In words, why nothing more comes.
+    /// Why the body broke off, as text.
     pub(crate) async fn next(&mut self) -> Next {
         match self.ahead.pop_front() {
             Some(next) => next,
@@ -51,8 +51,8 @@ impl Pieces {
         }
     }
 
-    /// The first bytes, at most so many, as far as they come in time and while those that came are worth more; and whether nothing
-    /// follows them. They come again as pieces.
+    /// Reads ahead up to this many bytes, as far as they arrive in time and are still needed. Returns them,
+    /// and whether they are the whole body. They are returned again as pieces.
     pub(crate) async fn look(
         &mut self,
         most: usize,
@@ -71,7 +71,7 @@ impl Pieces {
                 prefix.extend_from_slice(&piece[..piece.len().min(most + 1 - prefix.len())]);
             }
         };
-        // What has not come by then is judged by what has.
+        // After the time limit, the bytes that arrived decide.
         let _ = tokio::time::timeout(patience, reading).await;
         prefix.truncate(most);
         (prefix.freeze(), is_whole)
@@ -83,7 +83,7 @@ impl Rest {
         match self {
             Self::Network(incoming) => loop {
                 match incoming.frame().await {
-                    // What is no data is a trailer, of which nothing is made.
+                    // A frame without data is a trailer, which is ignored.
                     Some(Ok(frame)) => {
                         if let Ok(piece) = frame.into_data() {
                             return Ok(Some(piece));

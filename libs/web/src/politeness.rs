@@ -1,5 +1,5 @@
-//! The budget of each origin: so many requests at a time, so many a second or so long between two, and none while it
-//! rests. All origins of a host have a multiple of that together: a list may name each port of it.
+//! The budget of each origin: concurrent requests, requests per second or a minimum interval, and none during
+//! a cooldown. All origins of a host together have a multiple of that, since a list may name each port of it.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -16,46 +16,46 @@ use host::{Host, Hosts};
 
 mod host;
 
-/// Origins kept before the first look for unused ones.
+/// Origins stored before the first search for unused ones.
 const SWEEP_FIRST: usize = 256;
 
-/// What every origin is given.
+/// The limits of every origin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Requests at a time.
+    /// Concurrent requests.
     pub(crate) at_a_time: usize,
-    /// Requests in a second.
+    /// Requests per second.
     pub(crate) per_second: Option<NonZeroU32>,
-    /// The longest rest that a request waits for.
+    /// The longest cooldown that a request waits for.
     pub(crate) patience: Duration,
-    /// How many times the rate of an origin all origins of its host have together.
+    /// The rate of a host, as a multiple of an origin's.
     pub(crate) host_share: u32,
 }
 
-/// What a request keeps to beside what every origin is given.
+/// Limits of one request beside the origin's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asks<'a> {
     /// The origin of its Source's entry.
     pub(crate) entry: Option<&'a Lane>,
-    /// The space that its origin asks for between the beginnings of two requests.
+    /// The minimum interval between the starts of two requests that its origin requests.
     pub(crate) spacing: Duration,
-    /// The space that its Source's rate asks for.
+    /// The minimum interval by its Source's rate.
     pub(crate) pace: Duration,
-    /// Requests at a time to all origins of its host.
+    /// Concurrent requests to all origins of its host.
     pub(crate) per_host: usize,
 }
 
-/// The origins in use and those that rest.
+/// The origins in use and those in cooldown.
 #[derive(Debug)]
 pub(crate) struct Politeness {
     limits: Limits,
-    /// Processes with such budgets that ask the same origins, this one included.
+    /// Processes with such budgets that send requests to the same origins, this one included.
     sharers: AtomicU32,
     table: Mutex<Table>,
     hosts: Hosts,
 }
 
-/// A place in an origin's budget, given back when dropped.
+/// A permit of an origin, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     origin: Arc<Origin>,
@@ -64,25 +64,25 @@ pub(crate) struct Permit {
     _common: Option<CommonPlace>,
 }
 
-/// The origin rests for longer than a request waits.
+/// The origin's cooldown is longer than a request waits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resting {
-    /// How much longer.
+    /// The rest of the cooldown.
     pub(crate) left: Duration,
 }
 
-/// Whether an origin wants its rest.
+/// The cooldown of an origin, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Rest {
     until: Option<Instant>,
 }
 
-/// What of an answer bears on the origin's rest.
+/// The part of a response that affects the origin's cooldown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signal {
     /// The status.
     pub(crate) status: u16,
-    /// The wait asked for.
+    /// The requested wait.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -102,7 +102,7 @@ struct Origin {
 struct State {
     rest: Rest,
     last_used: Option<Instant>,
-    /// The space that was left before the last request, and is to be left before the next.
+    /// The interval before the last request, which also applies before the next.
     spacing: Duration,
 }
 
@@ -114,8 +114,8 @@ enum Turn {
     Resting,
 }
 
-/// The rest of an origin after an answer: 429 and 503 with `Retry-After` put it to rest, and never
-/// shorten a rest; other answers, which may have been under way before, change nothing.
+/// Updates an origin's cooldown after a response. 429 and 503 with `Retry-After` start a cooldown, and never
+/// shorten one. Other responses change nothing, since they may be older.
 pub(crate) fn decide(rest: Rest, signal: Signal, now: Instant) -> Rest {
     match signal {
         Signal { status: 429 | 503, retry_after: Some(wait) } => rest.at_least(now + wait),
@@ -124,12 +124,12 @@ pub(crate) fn decide(rest: Rest, signal: Signal, now: Instant) -> Rest {
 }
 
 impl Rest {
-    /// Until then, or as long as before if that is longer.
+    /// Until then, or until the present end if that is later.
     fn at_least(self, until: Instant) -> Self {
         Self { until: self.until.max(Some(until)) }
     }
 
-    /// How much longer, if at all.
+    /// The rest of the cooldown, if any.
     fn left(self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
@@ -141,11 +141,11 @@ impl Politeness {
         Self { limits, sharers: AtomicU32::new(1), table: Mutex::new(table), hosts: Hosts::new() }
     }
 
-    /// Waits for a place in the lane's budget, its turn (so much space after the last request began), and the end of its
-    /// rest; then for a place at its host, and for one among those of `places`, if there are any.
+    /// Waits for a permit of the origin, its turn (the interval after the last request), and the end of its
+    /// cooldown. Then it waits for a permit of the host, and for one of `places`, if there are any.
     ///
     /// # Errors
-    /// [`Resting`] when the rest is longer than a request waits.
+    /// [`Resting`] when the cooldown is longer than a request waits.
     pub(crate) async fn enter(
         &self,
         lane: &Lane,
@@ -154,7 +154,7 @@ impl Politeness {
     ) -> Result<Permit, Resting> {
         let origin = self.origin(lane);
         loop {
-            // Before a place is taken: nobody holds one while waiting.
+            // Checked before a permit is taken: no request holds a permit while it waits.
             while let Some(left) = origin.rest_left() {
                 if left > self.limits.patience {
                     return Err(Resting { left });
@@ -173,7 +173,7 @@ impl Politeness {
                     turn = Turn::NotBefore(at);
                 }
                 if turn == Turn::Now {
-                    // Not earlier: others would wait for the time to pass that is still to pass.
+                    // Not earlier: other requests would wait for this one's remaining wait.
                     if at_host.is_none() {
                         at_host = Some(host.place().await);
                     }
@@ -186,18 +186,18 @@ impl Politeness {
                     Turn::Now => {
                         return Ok(Permit { origin, _place: place, _at_host: at_host, _common: common });
                     }
-                    // Whoever waits for this place would have to wait for that time too.
+                    // A waiter for this permit would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
-                    // It began while this request waited.
+                    // A cooldown began while this request waited.
                     Turn::Resting => break,
                 }
             }
         }
     }
 
-    /// What this process leaves between the beginnings of two requests to an origin that wants `spacing` between any two: so
-    /// many times that as there are processes, and never less than its share of the rate. Evenly, without a burst: a server
-    /// that allows ten a second does not want ten at once.
+    /// This process's interval between the starts of two requests to an origin that requests `spacing`. It is
+    /// multiplied by the number of processes, and never shorter than its share of the rate. Requests are
+    /// spaced evenly: a server that allows ten per second does not want ten at once.
     pub(crate) fn share(&self, spacing: Duration) -> Duration {
         let sharers = self.sharers.load(Ordering::Relaxed);
         let pace = self
@@ -207,7 +207,7 @@ impl Politeness {
         spacing.max(pace).saturating_mul(sharers)
     }
 
-    /// From now on so many processes share the origins, at least this one. Holds for requests that wait already.
+    /// Sets how many processes share the origins, at least this one. Also applies to waiting requests.
     pub(crate) fn set_sharers(&self, sharers: usize) {
         self.sharers.store(u32::try_from(sharers.max(1)).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
@@ -216,14 +216,14 @@ impl Politeness {
         self.sharers.load(Ordering::Relaxed)
     }
 
-    /// Puts a lane to rest on somebody else's word. A rest that lasts longer already is left as it is.
+    /// Puts an origin into cooldown on another process's report. A longer cooldown stays as it is.
     pub(crate) fn rest(&self, lane: &Lane, wait: Duration) {
         let origin = self.origin(lane);
         let mut state = lock(&origin.state);
         state.rest = state.rest.at_least(Instant::now() + wait);
     }
 
-    /// How much longer a lane rests, if at all.
+    /// The rest of an origin's cooldown, if any.
     pub(crate) fn resting(&self, lane: &Lane) -> Option<Duration> {
         lock(&self.table).origins.get(lane)?.rest_left()
     }
@@ -236,7 +236,7 @@ impl Politeness {
         if table.origins.len() >= table.sweep_at {
             // New users come only through this table, which is locked: a count of one stays one.
             table.origins.retain(|_, origin| Arc::strong_count(origin) > 1 || !origin.is_forgettable());
-            // The next look only when as many again have come, so that each one costs little.
+            // The next search only after as many again were added, so that each costs little.
             table.sweep_at = SWEEP_FIRST.max(table.origins.len() * 2);
         }
         let origin = Arc::new(Origin {
@@ -253,7 +253,7 @@ impl Origin {
         lock(&self.state).rest.left(Instant::now())
     }
 
-    /// Begins a request, if origin and host let it.
+    /// Starts a request, if the origin and the host allow it.
     fn turn(&self, host: &Host, spacing: Duration) -> Turn {
         let mut turn = Turn::Now;
         let begun = host.begin(|| {
@@ -288,7 +288,7 @@ impl State {
 }
 
 impl Permit {
-    /// Takes note of an answer. How long the origin rests now, if this answer made its rest begin or last longer.
+    /// Records a response. Returns the origin's cooldown if this response started or extended it.
     pub(crate) fn note(&self, signal: Signal) -> Option<Duration> {
         let mut state = lock(&self.origin.state);
         let (before, now) = (state.rest, Instant::now());
@@ -298,7 +298,7 @@ impl Permit {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is written under these locks is whole at every moment.
+    // The data under these locks is consistent at every moment.
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

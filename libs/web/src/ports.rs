@@ -1,4 +1,4 @@
-//! Ports of services that speak no HTTP, and could take a request for something else.
+//! Ports of services other than HTTP, which could misread a request.
 
 /// The "bad ports" of the Fetch Standard (https://fetch.spec.whatwg.org/#port-blocking), in ascending order, and 0.
 const BAD: &[u16] = &[
@@ -8,7 +8,7 @@ const BAD: &[u16] = &[
     2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ];
 
-/// Whether browsers refuse to ask at this port.
+/// Whether browsers refuse this port.
 pub(crate) fn is_bad(port: u16) -> bool {
     BAD.binary_search(&port).is_ok()
 }

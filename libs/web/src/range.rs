@@ -1,4 +1,4 @@
-//! Which part of a body a 206 carries.
+//! The `Content-Range` of a 206.
 
 /// What a `Content-Range` header announces (RFC 9110, 14.4). Bytes are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub struct ContentRange {
     pub from: u64,
     /// The first byte behind it.
     pub to: u64,
-    /// The length of the whole, where it is told.
+    /// The length of the whole, if stated.
     pub total: Option<u64>,
 }
 
 impl ContentRange {
-    /// Reads the header's value; none where it announces no part of bytes.
+    /// Parses the header; none if it states no byte range.
     pub fn parse(header: &str) -> Option<Self> {
         let (unit, range) = header.trim().split_once(' ')?;
         // Some servers leave the total out.

@@ -1,13 +1,13 @@
-//! URLs as they may be shown.
+//! URLs without their secrets.
 
 use url::Url;
 
-/// Words in the name of a query parameter whose value is a secret.
+/// Words in names of query parameters whose values are secret.
 const SECRET_WORDS: [&str; 9] =
     ["token", "secret", "password", "passwd", "signature", "credential", "apikey", "api_key", "api-key"];
 
-/// The URL without its secrets: user and password are left out, and so are the values of query parameters that
-/// carry tokens, keys or signatures. What the log, a message or a record shows goes through here.
+/// The URL without its secrets: without user and password, and without the values of query parameters that
+/// carry tokens, keys or signatures. Every URL in a log, message or record goes through here.
 pub fn redacted(url: &Url) -> String {
     let mut shown = url.clone();
     // Both fail only for URLs that cannot have a user at all.

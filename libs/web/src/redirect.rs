@@ -1,20 +1,20 @@
-//! The way a request is sent on.
+//! Follows redirects.
 
 use url::Url;
 
 use crate::ErrorKind;
 
-/// The URLs that one request was sent on from.
+/// The URLs that redirected one request.
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     passed: Vec<Url>,
 }
 
 impl Trail {
-    /// Where the answer at `at` sends the request on to; none when its status is no redirect.
+    /// The target of a redirect from `at`; none when its status is no redirect.
     ///
     /// # Errors
-    /// The kind of the fault and what was seen, when the way cannot be followed.
+    /// The kind of the error and a text, when the redirect cannot be followed.
     pub(crate) fn next(
         &mut self,
         status: u16,
@@ -28,7 +28,7 @@ impl Trail {
         let Some(location) = location else {
             return Err((ErrorKind::BadRedirect, format!("status {status} without a Location header")));
         };
-        // Servers send UTF-8 here though they should escape it; what is no UTF-8 leads nowhere either way.
+        // Servers send UTF-8 here though they should escape it; other bytes lead nowhere either way.
         let location = String::from_utf8_lossy(location);
         let bad =
             |why: &str| (ErrorKind::BadRedirect, format!("Location: {}: {why}", location.escape_debug()));
@@ -37,7 +37,8 @@ impl Trail {
             return Err(bad("only http and https are followed"));
         }
         self.passed.push(at.clone());
-        // Nothing is sent that an earlier answer gave (no cookies), so the same URL would answer the same again.
+        // Requests carry no state of earlier responses (no cookies), so the same URL would answer the same
+        // again.
         if self.passed.iter().any(|passed| same(passed, &next)) {
             return Err((ErrorKind::RedirectLoop, format!("sent on to {} again", crate::redacted(&next))));
         }
@@ -47,13 +48,13 @@ impl Trail {
         Ok(Some(next))
     }
 
-    /// The URLs passed, in order.
+    /// The URLs that redirected, in order.
     pub(crate) fn into_passed(self) -> Vec<Url> {
         self.passed
     }
 }
 
-/// Whether both are the same to a server, which is not told the fragment.
+/// Whether both are equal to a server, which does not see the fragment.
 fn same(one: &Url, other: &Url) -> bool {
     use url::Position::AfterQuery;
     one[..AfterQuery] == other[..AfterQuery]

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Requests.
 
 use std::fmt;
 
@@ -13,76 +13,78 @@ use url::Url;
 /// A GET request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetRequest {
-    /// What to get.
+    /// The URL.
     pub url: Url,
-    /// The version that is held: a 304 answers if it is still the current one.
+    /// The stored version: the server answers 304 if it is still the current one.
     pub validators: Validators,
-    /// A part of the body, such as the rest of one that broke off; none asks for the whole.
+    /// A part of the body, such as the rest of one that broke off; none requests the whole.
     pub range: Option<Range>,
-    /// The media types wanted, as an `Accept` header.
+    /// The accepted media types, as an `Accept` header.
     pub accept: Option<&'static str>,
-    /// The Content-Encoding wanted, as an `Accept-Encoding` header: that of which a digest was declared. None sends no such header.
+    /// The accepted Content-Encoding, as an `Accept-Encoding` header: the one that a digest was declared for.
+    /// None sends no such header.
     pub encoding: Option<String>,
-    /// Whether only the head of the answer is asked for (HEAD).
+    /// Whether only the response head is requested (HEAD).
     pub head: bool,
     /// Whether redirects are followed only as long as they stay at the origin of the URL.
     pub within_origin: bool,
-    /// Whether an answer is given also where a bot defence or a form to log in seems to answer: who asks has more to judge it
-    /// by ([`Response::wall`](crate::Response::wall)). An error status stays an error.
+    /// Whether a response is returned even where it looks like a bot defence or a login form: the caller has
+    /// more to judge it by ([`Response::wall`](crate::Response::wall)). An error status stays an error.
     pub judges_walls: bool,
-    /// What leads to the URL. Default: an invitation.
+    /// The purpose of the request. Default: an invitation.
     pub errand: Errand,
-    /// The most bytes of the body, those before a range included; none = what the configuration says.
+    /// The most bytes of the body, including those before a range; none = the configuration's limit.
     pub largest: Option<u64>,
 }
 
-/// A POST request: a word to a hub or an inbox. Its `Debug` hides the body, which may hold a secret.
+/// A POST request to a hub or an inbox. Its `Debug` hides the body, which may hold a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostRequest {
-    /// Where it goes.
+    /// The URL.
     pub url: Url,
-    /// What the body is.
+    /// The media type of the body.
     pub media_type: String,
     /// The body.
     pub body: Bytes,
-    /// What more is said about it, by name and value; a name or value that no header can carry is left out.
+    /// Further headers, by name and value; one that no header can carry is left out.
     pub headers: Vec<(&'static str, String)>,
-    /// What leads to the URL. Default: an invitation.
+    /// The purpose of the request. Default: an invitation.
     pub errand: Errand,
 }
 
-/// What leads a request to its URL: robots.txt is for those who come without being asked.
+/// Whether the Source published the URL or the crawler followed a link: robots.txt is for crawlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Errand {
-    /// The operator gave the URL, or a ResourceSync publication names it.
+    /// The operator gave the URL, or a ResourceSync document lists it.
     #[default]
     Invited,
-    /// A link led here that no publication laid: one of a web page, of a robots.txt, or a way upwards from there.
+    /// A link outside of ResourceSync documents led here: one of a web page or a robots.txt, or a path
+    /// upwards from there.
     Crawling,
 }
 
-/// A part of a body. A server that knows no ranges answers 200 with the whole; so does one that has another version now, if it
-/// is told which one is meant.
+/// A part of a body. A server without ranges answers 200 with the whole. So does one that has another version
+/// now, if the request states which one is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// The first byte wanted, counted from 0.
+    /// The first byte, counted from 0.
     pub from: u64,
-    /// The first byte behind it that is not wanted, beyond `from`; none asks for the rest.
+    /// The byte behind the last one, beyond `from`; none requests the rest.
     pub to: Option<u64>,
-    /// The strong `ETag`, or the `Last-Modified`, of the body that it is to be a part of (RFC 9110, 13.1.5); none where no part of
-    /// one has come yet.
+    /// The strong `ETag`, or the `Last-Modified`, of the body that the part belongs to (RFC 9110, 13.1.5);
+    /// none if no part of it was received yet.
     pub if_range: Option<String>,
 }
 
 impl Range {
-    /// The rest of a body, from the byte `from` on, if it still is the version of which `if_range` speaks.
+    /// The rest of a body from the byte `from` on, if it is still the version of `if_range`.
     pub fn rest(from: u64, if_range: String) -> Self {
         Self { from, to: None, if_range: Some(if_range) }
     }
 }
 
 impl GetRequest {
-    /// The whole of `url`, whatever is held.
+    /// The whole of `url`, unconditionally.
     pub fn new(url: Url) -> Self {
         Self {
             url,
@@ -98,8 +100,8 @@ impl GetRequest {
         }
     }
 
-    /// Its headers. A value that no header can carry came from no header either: such a condition is left out,
-    /// and the answer is then the whole body, which is right under any condition.
+    /// Its headers. A validator that no header can carry did not come from a header either, and is left out.
+    /// The response is then the whole body, which is right under any condition.
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         put(&mut headers, IF_NONE_MATCH, self.validators.etag.as_deref());
@@ -118,7 +120,7 @@ impl GetRequest {
 }
 
 impl PostRequest {
-    /// A body for `url`.
+    /// A POST of this body to `url`.
     pub fn new(url: Url, media_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
         let (media_type, body) = (media_type.into(), body.into());
         Self { url, media_type, body, headers: Vec::new(), errand: Errand::default() }

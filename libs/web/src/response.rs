@@ -1,4 +1,4 @@
-//! An answer of use, and its body.
+//! A usable response, and its body.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::send::Answer;
 use crate::wall::Look;
 use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers, redacted};
 
-/// HTTP's dates have whole seconds; one more for clocks that are read twice.
+/// HTTP dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
 
-/// An answer that can be used: 2xx, 206 to a request for a range, or 304 to one with a condition.
+/// A usable response: 2xx, 206 to a request for a range, or 304 to one with a condition.
 ///
-/// It keeps its place in the origin's budget until the body has ended or broken, or it is dropped.
+/// It keeps its permit of the origin until the body has ended or broken off, or it is dropped.
 pub struct Response {
     status: u16,
     headers: HeaderMap,
@@ -41,19 +41,19 @@ enum Body {
     Broken(WebError),
 }
 
-/// How an answer, or a fault, was reached.
+/// How a response, or an error, was reached.
 pub(crate) struct Way {
-    /// What was asked for.
+    /// The requested URL.
     pub(crate) url: Url,
-    /// Where redirects led; none when there were none.
+    /// The target of redirects; none without redirects.
     pub(crate) moved: Option<Url>,
-    /// What sent the request on, in order.
+    /// The URLs that redirected, in order.
     pub(crate) redirects: Vec<Url>,
     pub(crate) requests: u32,
 }
 
 impl Way {
-    /// Where it came from.
+    /// The URL that answered.
     fn final_url(&self) -> &Url {
         self.moved.as_ref().unwrap_or(&self.url)
     }
@@ -66,7 +66,7 @@ impl Response {
         let body = Body::Open { pieces, exchange, _permit: permit };
         let (status, headers) = (head.status.as_u16(), head.headers);
         let mut response = Self { status, headers, way, watch, received: 0, look, body };
-        // A 304 announces the length of what it does not send.
+        // A 304 states the length of the body that it does not send.
         let announced = response.content_length().filter(|_| status != 304);
         let before = response.content_range().filter(|_| status == 206).map_or(0, |range| range.from);
         response.watch = response.watch.expecting(before, announced);
@@ -74,13 +74,13 @@ impl Response {
         response
     }
 
-    /// Allows the whole body no more than this time, however long it is.
+    /// Limits the whole body to this time, whatever its length.
     pub(crate) fn within(mut self, time: Duration) -> Self {
         self.watch.within(time);
         self
     }
 
-    /// The same, of a request for the head alone: what its length tells of does not come.
+    /// For a HEAD request: the stated length belongs to a body that is not sent.
     pub(crate) fn without_body(mut self) -> Self {
         self.body = Body::Ended;
         self
@@ -100,18 +100,19 @@ impl Response {
         self.way.final_url()
     }
 
-    /// The URLs that sent the request on, in order; empty when the first one answered.
+    /// The URLs that redirected, in order; empty when the first one answered.
     pub fn redirects(&self) -> &[Url] {
         &self.way.redirects
     }
 
-    /// How many requests were made for it: redirects, retries, and a robots.txt that had to be known before.
+    /// How many requests were sent for it: redirects, retries, and a robots.txt that was needed first.
     pub fn requests(&self) -> u32 {
         self.way.requests
     }
 
-    /// What the server gave to recognise this version by. A `Last-Modified` of the very seconds in which the answer was
-    /// sent is left out: another version may follow within them, and would be taken for this one (RFC 9110, section 8.8.2.2).
+    /// The validators of this version. A `Last-Modified` within the seconds of the response itself is left
+    /// out: another version may follow with the same time, and would be mistaken for this one (RFC 9110,
+    /// section 8.8.2.2).
     pub fn validators(&self) -> Validators {
         let text =
             |name| self.headers.get(name).and_then(|value| String::from_utf8(value.as_bytes().into()).ok());
@@ -120,12 +121,13 @@ impl Response {
         Validators { etag: text(ETAG), last_modified }
     }
 
-    /// `Content-Length`: the bytes of this body; of a 206 those of the part, of a 304 those it would have had.
+    /// `Content-Length`: the bytes of this body; for a 206 those of the part, for a 304 those it would have
+    /// had.
     pub fn content_length(&self) -> Option<u64> {
         self.header_text(CONTENT_LENGTH)?.parse().ok()
     }
 
-    /// Which part of the whole a 206 carries; none where that is not told.
+    /// The range of a 206; none if it is not stated.
     pub fn content_range(&self) -> Option<ContentRange> {
         self.header("content-range").and_then(ContentRange::parse)
     }
@@ -136,28 +138,29 @@ impl Response {
         (!essence.is_empty()).then(|| essence.to_ascii_lowercase())
     }
 
-    /// How the bytes are encoded, in lower case, where they are. They are given as they are sent all the same.
+    /// The Content-Encoding in lower case, if any. The bytes are returned encoded, as sent.
     pub fn content_encoding(&self) -> Option<String> {
         content_coding(self.header_text(CONTENT_ENCODING)?)
     }
 
-    /// When the server says that it sent this (`Date`), in whole seconds.
+    /// The server's time of the response (`Date`), in whole seconds.
     pub fn date(&self) -> Option<Timestamp> {
         let date = httpdate::parse_http_date(self.header_text(DATE)?).ok()?;
         Timestamp::try_from(date).ok()
     }
 
-    /// What seems to answer in the place of the content. Only where the request says that it judges this itself.
+    /// What seems to answer in place of the content. Set only if the request says that the caller judges this
+    /// itself.
     pub fn wall(&self) -> Option<Wall> {
         self.look.wall
     }
 
-    /// Whether the body is an HTML page: the head says so or says nothing, and its beginning says so too.
+    /// Whether the body is an HTML page: by its headers, which may be silent, and by its first bytes.
     pub fn is_html(&self) -> bool {
         self.look.is_html
     }
 
-    /// The error that this answer is, where `wall` answered in the place of the content.
+    /// The error of this response, if `wall` answered in place of the content.
     pub fn walled(&self, wall: Wall, client: &Client) -> WebError {
         let wait = match wall {
             Wall::Challenge(_) => Some(client.rest_after_challenge(self.final_url(), self.status)),
@@ -177,7 +180,7 @@ impl Response {
         self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// What a problem with this answer is to be judged by: where it came from, its status, and what the server said of it.
+    /// Evidence for a problem with this response: the URL that answered, the status and the headers.
     pub fn evidence(&self) -> Evidence {
         let Way { moved, redirects, .. } = &self.way;
         Evidence {
@@ -194,11 +197,12 @@ impl Response {
         self.received
     }
 
-    /// The next piece of the body; none at its end. Nothing more comes after an error: the same one is given again.
+    /// The next piece of the body; none at its end. After an error, the same error is returned again.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it stands still;
-    /// [`ErrorKind::TooLarge`] and [`ErrorKind::TooSlow`] when it does not keep to the [limits](crate::BodyLimits).
+    /// [`ErrorKind::Interrupted`] when the body is shorter than announced, [`ErrorKind::Timeout`] when it
+    /// stalls; [`ErrorKind::TooLarge`] and [`ErrorKind::TooSlow`] when it exceeds the
+    /// [limits](crate::BodyLimits).
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, WebError> {
         let (pieces, exchange) = match &mut self.body {
             Body::Open { pieces, exchange, .. } => (pieces, exchange),
@@ -223,7 +227,7 @@ impl Response {
                 }
                 return Ok(Some(piece));
             }
-            // A 304 announces the length of what it does not send.
+            // A 304 states the length of the body that it does not send.
             Ok(Ok(None))
                 if self.status == 304 || self.content_length().is_none_or(|all| all == self.received) =>
             {
@@ -284,7 +288,7 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Whether a modification lies far enough before the answer that a later one has another time.
+/// Whether a modification is old enough before the response that a later one has another time.
 fn tells_versions_apart(modified: &str, sent: Option<&str>) -> bool {
     let parse = |text: &str| httpdate::parse_http_date(text).ok();
     match (parse(modified), sent.and_then(parse)) {

@@ -1,4 +1,4 @@
-//! When to try again.
+//! Retries of a request.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use model::Disposition;
 
 use crate::WebConfig;
 
-/// The attempts that are left to one request.
+/// The remaining attempts of one request.
 #[derive(Debug)]
 pub(crate) struct Retries {
     backoff: ExponentialBackoff,
@@ -15,10 +15,10 @@ pub(crate) struct Retries {
 }
 
 impl Retries {
-    /// All that `config` allows. The first attempt is not counted here.
+    /// All that `config` allows, without the first attempt.
     pub(crate) fn new(config: &WebConfig) -> Self {
-        // Half of each wait is fixed, up to as much again is chance, so that clients that failed together do not
-        // come back together.
+        // Half of each wait is fixed, and up to as much again is random, so that clients that failed together
+        // do not retry together.
         let backoff = ExponentialBuilder::new()
             .with_min_delay(config.backoff_first / 2)
             .with_max_delay(config.backoff_max / 2)
@@ -28,8 +28,8 @@ impl Retries {
         Self { backoff, left: config.retry_budget }
     }
 
-    /// How long to wait before the next attempt; none when there is no sense in one, or none left. The server's wish
-    /// is a lower bound. A wait that the rest of the time does not allow is not begun.
+    /// The wait before the next attempt; none when a retry makes no sense, or none is left. The server's
+    /// `Retry-After` is a lower bound. A wait beyond the remaining time is not started.
     pub(crate) fn next_wait(&mut self, disposition: Disposition) -> Option<Duration> {
         let Disposition::Retry { after } = disposition else { return None };
         let wished = after.map_or(Duration::ZERO, |after| after.try_into().unwrap_or(Duration::ZERO));

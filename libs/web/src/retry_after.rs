@@ -1,4 +1,4 @@
-//! How long a server asks to be left alone.
+//! `Retry-After`: the pause that a server requests.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,13 +6,13 @@ use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 use jiff::Timestamp;
 
-/// The wait that `Retry-After` asks for (RFC 9110, 10.2.3): seconds, or a date. At most `most`, since a slip of the
-/// server's pen must not put a Source to sleep for years. A date is taken by the server's own clock where it
-/// sends one (`Date`), so that a clock that is wrong does no harm. What cannot be read asks for nothing.
+/// The wait in `Retry-After` (RFC 9110, 10.2.3): seconds, or a date. It is at most `most`, since a server's
+/// mistake must not stop a Source for years. A date is relative to the server's own clock where it sends one
+/// (`Date`), so that a wrong clock does no harm. An unreadable value requests nothing.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp, most: Duration) -> Option<Duration> {
     let value = text(headers, RETRY_AFTER)?;
     let wait = if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
-        // More digits than a u64 holds ask for longer than anyone waits.
+        // A number that a u64 cannot hold counts as the longest wait.
         Duration::from_secs(value.parse().unwrap_or(u64::MAX))
     } else {
         let until = httpdate::parse_http_date(value).ok()?;

@@ -1,4 +1,4 @@
-//! What an origin's robots.txt asks of those who come without being asked (RFC 9309).
+//! The robots.txt of an origin: its rules for crawlers (RFC 9309).
 
 use std::time::Duration;
 
@@ -13,38 +13,39 @@ mod rules;
 pub(crate) use cache::RobotsCache;
 use rules::Rules;
 
-/// No more of a robots.txt is read: RFC 9309, 2.5, asks for at least 500 KiB.
+/// No more of a robots.txt is parsed: RFC 9309, 2.5, requires at least 500 KiB.
 const MOST_READ: usize = 512 * 1024;
-/// A crawl-delay is at most that: what is longer is a mistake, or a way to say no.
+/// The longest crawl-delay: a longer one is a mistake, or means "no".
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What is made of robots.txt. It is fetched before the first request to an origin that keeps to what is disallowed, and before
-/// the second where only the crawl-delay counts: one more request for each origin.
+/// How robots.txt is obeyed. It is fetched before the first request to an origin that `Disallow` binds for,
+/// and before the second where only the crawl-delay counts: one more request per origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsPolicy {
     /// Whether requests to an origin are spaced by its crawl-delay.
     pub crawl_delay: bool,
-    /// The longest crawl-delay that is kept; a longer one counts as this.
+    /// The longest crawl-delay that is obeyed; a longer one counts as this.
     pub crawl_delay_max: Duration,
-    /// Which requests keep to what is disallowed.
+    /// Which requests obey `Disallow`.
     pub disallow: Disallow,
 }
 
-/// Which requests keep to what robots.txt disallows. They also stay away where it cannot be had (RFC 9309, 2.3.1.4).
+/// Which requests obey `Disallow`. They are not sent, either, where robots.txt cannot be fetched (RFC 9309,
+/// 2.3.1.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Disallow {
     /// None.
     #[default]
     Ignored,
     /// Those of [`Errand::Crawling`], and those to other sites than the entry's
-    /// ([`WebConfig::entry`](crate::WebConfig::entry)): a ResourceSync publication is an invitation to the site of its
-    /// owner, any other link is none.
+    /// ([`WebConfig::entry`](crate::WebConfig::entry)). A ResourceSync document is an invitation to its
+    /// owner's site only; other links are not.
     WhereCrawling,
     /// All.
     Everywhere,
 }
 
-/// What the robots.txt of an origin says to us.
+/// The rules of an origin's robots.txt for this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robots {
     standing: RobotsStanding,
@@ -56,18 +57,19 @@ pub struct Robots {
     location: Option<Url>,
 }
 
-/// Where the word of a [`Robots`] comes from.
+/// How the rules of a [`Robots`] were obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsStanding {
     /// From a robots.txt.
     Read,
-    /// There is none, as this answer says: everything is allowed (RFC 9309, 2.3.1.3).
+    /// There is none, by this response: everything is allowed (RFC 9309, 2.3.1.3).
     Absent(String),
-    /// It could not be had, for this reason: whoever keeps to it stays away (RFC 9309, 2.3.1.4).
+    /// It could not be fetched, for this reason. A policy that obeys it sends no requests (RFC 9309,
+    /// 2.3.1.4).
     Unreachable(String),
 }
 
-/// A group of lines while it is read.
+/// A group of lines during parsing.
 #[derive(Debug, Default)]
 struct Group {
     found: bool,
@@ -81,24 +83,24 @@ impl RobotsPolicy {
         Self { crawl_delay: false, crawl_delay_max: Duration::from_secs(60), disallow: Disallow::Ignored }
     }
 
-    /// The crawl-delay is kept, up to a minute, and where no invitation leads, what is disallowed is refused.
+    /// Obeys crawl-delays up to a minute, and `Disallow` for requests that are not invited.
     pub fn invited() -> Self {
         Self { crawl_delay: true, disallow: Disallow::WhereCrawling, ..Self::ignore() }
     }
 
-    /// The crawl-delay is kept, up to a minute, and what is disallowed is refused, whatever leads there.
+    /// Obeys crawl-delays up to a minute, and `Disallow` for all requests.
     pub fn obey() -> Self {
         Self { disallow: Disallow::Everywhere, ..Self::invited() }
     }
 
-    /// Whether robots.txt has to be known before a request.
+    /// Whether robots.txt is needed before a request.
     pub(crate) fn asks(&self, errand: Errand, is_foreign: bool) -> bool {
         self.crawl_delay || self.disallow.binds(errand, is_foreign)
     }
 }
 
 impl Disallow {
-    /// Whether a request keeps to what is disallowed; `is_foreign` where it goes to another site than the entry's.
+    /// Whether `Disallow` binds for a request; `is_foreign` if it goes to another site than the entry's.
     pub(crate) fn binds(self, errand: Errand, is_foreign: bool) -> bool {
         match self {
             Self::Ignored => false,
@@ -108,7 +110,7 @@ impl Disallow {
     }
 }
 
-/// Nothing is fetched: [`RobotsPolicy::ignore`].
+/// Fetches nothing: [`RobotsPolicy::ignore`].
 impl Default for RobotsPolicy {
     fn default() -> Self {
         Self::ignore()
@@ -116,9 +118,8 @@ impl Default for RobotsPolicy {
 }
 
 impl Robots {
-    /// Reads a robots.txt as the reader who calls itself `agent` (its name, with or without `/version`). Any bytes
-    /// can be read; lines that say nothing known are passed over. Beyond 512 KiB nothing is read, nor is the line
-    /// that is cut there.
+    /// Parses a robots.txt for `agent` (its name, with or without `/version`). Any bytes are accepted;
+    /// unknown lines are skipped. Nothing is parsed beyond 512 KiB, nor the line that is cut there.
     pub fn parse(text: &[u8], agent: &str) -> Self {
         let agent = product(agent.as_bytes());
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
@@ -130,7 +131,7 @@ impl Robots {
         };
         let (mut ours, mut everybodys) = (Group::default(), Group::default());
         let mut sitemaps = Vec::new();
-        // For whom the present lines are, and whether more readers may still be named.
+        // The agents of the present lines, and whether more agent lines may follow.
         let (mut for_us, mut for_all, mut naming) = (false, false, false);
         for (name, value) in text.split(|&byte| is_line_end(byte)).filter_map(line) {
             if name.eq_ignore_ascii_case(b"user-agent") {
@@ -146,7 +147,7 @@ impl Robots {
             let groups = [(for_us, &mut ours), (for_all, &mut everybodys)];
             let groups = groups.into_iter().filter_map(|(is_for, group)| is_for.then_some(group));
             if name.eq_ignore_ascii_case(b"sitemap") {
-                // Of the whole file, wherever it stands; ends no list of readers.
+                // Belongs to the whole file, wherever it stands; it does not end the agent lines.
                 if let Ok(url) = std::str::from_utf8(value)
                     && !url.is_empty()
                 {
@@ -173,7 +174,7 @@ impl Robots {
         }
     }
 
-    /// What there is to say of an origin whose robots.txt was not read: everything may be fetched, if anything.
+    /// The result for an origin whose robots.txt was not read: it has no rules.
     pub(crate) fn unread(standing: RobotsStanding, is_answered: bool) -> Self {
         let rules = Rules::default();
         Self { standing, is_answered, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
@@ -184,37 +185,37 @@ impl Robots {
         self
     }
 
-    /// Whether nothing answered where it was asked for, so that a request will fail there by itself.
+    /// Whether no server answered at its URL, so that a request there fails by itself.
     pub(crate) fn is_silent(&self) -> bool {
         !self.is_answered
     }
 
-    /// Where this comes from.
+    /// How the rules were obtained.
     pub fn standing(&self) -> &RobotsStanding {
         &self.standing
     }
 
-    /// The time to leave between two requests, as it is asked for, at most a day. Not of the RFC, but widely used.
+    /// The requested interval between two requests, at most a day. Not part of the RFC, but widely used.
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// Whether a URL of this origin may be fetched by one who was not invited.
+    /// Whether a crawler may fetch a URL of this origin.
     pub fn allows(&self, url: &Url) -> bool {
         self.rules.allow(&url[Position::BeforePath..Position::AfterQuery])
     }
 
-    /// Where it was read, after redirects; none where it was not.
+    /// Its URL after redirects; none if it was not read.
     pub fn location(&self) -> Option<&Url> {
         self.location.as_ref()
     }
 
-    /// The URLs of its `Sitemap` lines, as they are written.
+    /// The URLs of its `Sitemap` lines, as written.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 
-    /// Bytes held, roughly.
+    /// Estimated bytes in memory.
     pub(crate) fn size(&self) -> usize {
         let sitemaps: usize = self.sitemaps.iter().map(|url| url.len() + size_of::<String>()).sum();
         size_of::<Self>() + self.rules.size() + sitemaps
@@ -232,7 +233,7 @@ fn line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line[..colon].trim_ascii(), line[colon + 1..].trim_ascii()))
 }
 
-/// The name of a reader without its version.
+/// The name of an agent without its version.
 fn product(agent: &[u8]) -> &[u8] {
     agent.split(|&byte| byte == b'/' || byte.is_ascii_whitespace()).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One request, within the budget of its origin.
+//! Sends one request, within the budget of its origin.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::retry_after::retry_after;
 use crate::wall::Look;
 use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, redacted, uri};
 
-/// What is sent where nobody says what media type is wanted.
+/// The `Accept` header when the caller names no media type.
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
-/// The head of an answer, whose body is still to come.
+/// A response head; the body is still to come.
 pub(crate) struct Answer {
     pub(crate) http: Response<Pieces>,
     pub(crate) permit: Permit,
     pub(crate) exchange: Option<Box<dyn Exchange>>,
     pub(crate) retry_after: Option<Duration>,
-    /// Whether a credential went with the request.
+    /// Whether a credential was sent.
     pub(crate) authorized: bool,
-    /// What its head and its beginning show, once they were looked at.
+    /// The findings in its head and first bytes, once they were examined.
     pub(crate) look: Look,
-    /// How long the beginning of its body was waited for.
+    /// How long the first bytes of its body were waited for.
     pub(crate) looked_for: Duration,
 }
 
-/// What is asked of a URL.
+/// The method of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Method<'a> {
     Get,
@@ -43,7 +43,7 @@ pub(crate) enum Method<'a> {
 }
 
 impl Client {
-    /// Sends one request, and waits for the head of its answer.
+    /// Sends one request, and waits for its response head.
     pub(crate) async fn send(
         &self,
         at: &Url,
@@ -63,7 +63,7 @@ impl Client {
             .access
             .check(at)
             .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
-        // A literal address was checked first: where it lies says more than its port.
+        // A literal address was checked first: its class says more than its port.
         if at.port().is_some_and(ports::is_bad) && agreed.entry.as_ref() != Some(&lane) {
             return Err(WebError::new(ErrorKind::RefusedPort));
         }
@@ -72,7 +72,8 @@ impl Client {
             None => Duration::ZERO,
         };
         headers.insert(USER_AGENT, agreed.user_agent.clone());
-        // By the origin of this very request: a redirect that leaves it leaves its credentials behind.
+        // By the origin of this very request: a redirect to another origin does not carry the credentials
+        // along.
         let authorized = agreed.credentials.add_to(&mut headers, &lane);
         if let Some(value) = uri::authorization(at) {
             headers.entry(AUTHORIZATION).or_insert(value);

@@ -1,4 +1,4 @@
-//! What holds for one Source, beside what holds for all.
+//! Settings for one Source, beside those for all.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -14,50 +14,50 @@ use crate::access::{Access, Accesses};
 use crate::credentials::Credentials;
 use crate::{Client, Credential, ErrorKind, RobotsPolicy, WebConfig, WebError};
 
-/// A place at an origin, given back when dropped.
+/// A permit of an origin, returned when dropped.
 pub type CommonPlace = Box<dyn Any + Send + Sync>;
 
-/// Places at origins that several processes have in common, beside the budget that a client keeps by itself.
+/// Permits of origins that several processes share, beside the budget inside a client.
 pub trait Places: Debug + Send + Sync {
-    /// Waits for a place at `lane`. It is asked for when nothing else keeps a request from beginning, and held until the body
-    /// of the answer has ended or broken, or the answer is dropped.
+    /// Waits for a permit of `lane`. It is requested last, when nothing else blocks the request. It is held
+    /// until the body has ended or broken off, or the response is dropped.
     fn place<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace>;
 }
 
-/// What holds for the requests of one Source, where it is said; otherwise the client's configuration holds.
+/// Settings for the requests of one Source; a setting left out is the client's.
 #[derive(Debug, Clone, Default)]
 pub struct Terms {
-    /// A URL or address where the operator can be reached: [`WebConfig::contact`].
+    /// A URL or address of the operator: [`WebConfig::contact`].
     pub contact: Option<String>,
-    /// What is made of robots.txt.
+    /// How robots.txt is obeyed.
     pub robots: Option<RobotsPolicy>,
-    /// Requests to one origin in a second, unless the configuration allows fewer.
+    /// Requests to one origin per second, unless the configuration allows fewer.
     pub requests_per_second: Option<NonZeroU32>,
-    /// What is sent to the origins that let only those in whom they know, beside the configuration's.
+    /// Credentials of origins that require them, beside the configuration's.
     pub credentials: Vec<Credential>,
-    /// Where each request gets a place from before it begins.
+    /// The provider of each request's permit.
     pub places: Option<Arc<dyn Places>>,
     /// Networks that may be reached beside what the configuration allows, of whatever class but
     /// [`AddressClass::Metadata`](crate::AddressClass::Metadata).
     pub allow_networks: Vec<Network>,
     /// The origin of the Source's entry, where it is not the configuration's: [`WebConfig::entry`].
     pub entry: Option<Lane>,
-    /// Requests that the Source may have open at one origin, of which the budget of a host is a multiple
+    /// Concurrent requests of the Source to one origin. The budget of a host is a multiple of it
     /// ([`WebConfig::host_share`]); the budget of the origin itself is the configuration's.
     pub per_origin: Option<usize>,
 }
 
-/// The terms, as requests need them.
+/// The settings, prepared for requests.
 pub(crate) struct Agreed {
     pub(crate) user_agent: HeaderValue,
     pub(crate) robots: RobotsPolicy,
-    /// The time between the beginnings of two requests to an origin.
+    /// The interval between the starts of two requests to an origin.
     pub(crate) pace: Duration,
     pub(crate) credentials: Credentials,
     pub(crate) places: Option<Arc<dyn Places>>,
     pub(crate) access: Arc<Access>,
     pub(crate) entry: Option<Lane>,
-    /// Requests open at one host.
+    /// Concurrent requests to one host.
     pub(crate) per_host: usize,
 }
 
@@ -85,15 +85,16 @@ impl Agreed {
 }
 
 impl Agreed {
-    /// Whether an origin is of another site than the entry, so that the entry's invitation does not extend to it.
+    /// Whether an origin belongs to another site than the entry, so that the entry's invitation does not
+    /// extend to it.
     pub(crate) fn is_foreign(&self, lane: &Lane) -> bool {
         self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), lane.host()))
     }
 }
 
 impl Client {
-    /// A client for the requests of one Source, which shares everything else with this one: connections (unless it may reach other networks), the budgets of
-    /// origins and their rests, counts, and what is known of robots.txt.
+    /// A client for the requests of one Source. It shares everything else with this one: connections (unless
+    /// it may reach other networks), the budgets of origins and their cooldowns, counters, and robots.txt.
     ///
     /// # Errors
     /// [`ErrorKind::Builder`] when a contact fits no header, or two credentials set the same header.

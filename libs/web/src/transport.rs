@@ -1,4 +1,4 @@
-//! What carries requests: the network, or something in place of it.
+//! The transport of requests: the network, or a test's replacement.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,29 +13,29 @@ use crate::network::Network;
 use crate::pieces::Pieces;
 use crate::{ConnectFault, ErrorKind, WebError, classify};
 
-/// An answer that did not come over the network: its head, and its body piece by piece.
+/// A response from a replacement of the network: its head, and its body piece by piece.
 pub type Carried = http::Response<BoxStream<'static, io::Result<Bytes>>>;
 
-/// Carries requests to a server in place of the network. Everything else about a client is as it always is: budgets, redirects, attempts,
-/// time limits, and what becomes of a body that breaks off.
+/// Carries requests to a server in place of the network. The rest of the client stays the same: budgets,
+/// redirects, attempts, time limits, and the handling of bodies that break off.
 pub trait Transport: Debug + Send + Sync {
-    /// Carries one request; the future ends with the head of the answer. Dropped, the request is given up; a dropped body closes the
-    /// connection.
+    /// Carries one request; the future ends with the response head. If it is dropped, the request is
+    /// cancelled; a dropped body closes the connection.
     ///
     /// # Errors
-    /// Where there is no connection. `ConnectionRefused` and `HostUnreachable` are what they say; any other kind is a connection that
-    /// broke before the answer.
+    /// Without a connection: `ConnectionRefused` and `HostUnreachable`. Any other kind is a connection that
+    /// broke before the response.
     fn carry(&self, request: http::Request<()>) -> BoxFuture<'_, io::Result<Carried>>;
 }
 
-/// What carries a client's requests.
+/// The transport of a client.
 pub(crate) enum Carrier {
     Network(Box<Network>),
     Inside(Arc<dyn Transport>),
 }
 
 impl Carrier {
-    /// Carries one request, to the head of its answer.
+    /// Carries one request, until its response head.
     ///
     /// # Errors
     /// Why there is none.
@@ -56,7 +56,7 @@ impl Carrier {
     }
 }
 
-/// What a transport's fault is.
+/// Classifies a transport's error.
 fn inside(error: &io::Error) -> WebError {
     let kind = match error.kind() {
         io::ErrorKind::ConnectionRefused => ErrorKind::Connect(ConnectFault::Refused),

@@ -1,4 +1,4 @@
-//! The way from a request to an answer: its redirects and its attempts.
+//! From a request to a response: redirects and attempts.
 
 use http::header::{CONTENT_LENGTH, LOCATION};
 use tokio::time::Instant;
@@ -16,14 +16,14 @@ impl Client {
     /// Makes one attempt, following redirects.
     ///
     /// # Errors
-    /// [`WebError`] when the answer is not one to be used.
+    /// [`WebError`] when the response cannot be used.
     pub async fn get(&self, request: GetRequest) -> Result<Response, WebError> {
         let errand = request.errand;
         self.travel(request, Some(errand)).await
     }
 
-    /// Makes as many attempts as configured, as long as there is sense in another one, waiting longer each time and
-    /// as long as the server asks for. Only the way to the answer is tried again, not a body that breaks.
+    /// Makes as many attempts as configured, while a retry makes sense. It waits longer each time, and as
+    /// long as the server requests. Only the request is retried, not a body that breaks off.
     ///
     /// # Errors
     /// The last attempt's [`WebError`].
@@ -47,12 +47,12 @@ impl Client {
         }
     }
 
-    /// Sends a body once. Only 307 and 308 are followed, which ask for the very same request elsewhere (RFC 9110, 15.4.8); never from https
-    /// to http, since the body may hold a secret.
+    /// Sends a body once. Only 307 and 308 are followed, which repeat the very same request elsewhere (RFC
+    /// 9110, 15.4.8); never from https to http, since the body may hold a secret.
     ///
     /// # Errors
-    /// [`WebError`] when the answer's status is not 2xx, or none came. It may have been heard all the same: whether it can be sent again
-    /// is the caller's business.
+    /// [`WebError`] when the status is not 2xx, or no response came. The server may have received it all the
+    /// same: the caller decides whether to send it again.
     pub async fn post(&self, request: PostRequest) -> Result<Response, WebError> {
         let mut moved = None;
         let mut trail = Trail::default();
@@ -65,7 +65,7 @@ impl Client {
         }
     }
 
-    /// Carries a body to where it is taken, and tells where redirects have led.
+    /// Sends a body, following redirects, and records them.
     async fn carry(
         &self,
         request: &PostRequest,
@@ -102,7 +102,8 @@ impl Client {
         }
     }
 
-    /// Makes one attempt, following redirects. Without an errand it is for a robots.txt, for which no robots.txt is asked.
+    /// Makes one attempt, following redirects. Without an errand the request is for a robots.txt, which needs
+    /// no robots.txt itself.
     pub(crate) async fn travel(
         &self,
         request: GetRequest,
@@ -123,14 +124,14 @@ impl Client {
         }
     }
 
-    /// What a body is held to.
+    /// The limits of a body.
     fn watch(&self, largest: Option<u64>) -> Watch {
         let mut limits = self.config().bodies.clone();
         limits.largest = largest.unwrap_or(limits.largest);
         Watch::new(limits, self.config().stall_timeout)
     }
 
-    /// Looks whether a bot defence or a form to log in answered. The body of which too many bytes are announced is not begun.
+    /// Checks for a bot defence or a login form. A body whose announced length is too large is not read.
     async fn look(&self, answer: &mut Answer, request: &GetRequest, at: &Url) {
         let (status, headers) = (answer.http.status().as_u16(), answer.http.headers());
         let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -149,7 +150,7 @@ impl Client {
         answer.look = wall::judge(&seen, &prefix, is_whole);
     }
 
-    /// Goes to the answer that is no redirect, and tells where redirects have led.
+    /// Follows redirects to a response that is none, and records them.
     async fn walk(
         &self,
         request: &GetRequest,
@@ -170,7 +171,8 @@ impl Client {
                     let detail = format!("it leads to another origin, {}", redacted(&next));
                     return Err(WebError::new(ErrorKind::BadRedirect).detail(detail));
                 }
-                // The answer and its place go before the next place is asked for: no request waits with one in hand.
+                // The response and its permit are dropped before the next permit is requested: no request
+                // waits with one in hand.
                 Ok(Some(next)) => {
                     *moved = Some(next);
                     continue;

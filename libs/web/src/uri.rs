@@ -1,4 +1,4 @@
-//! What of a URL goes into the line of a request, and what into a header.
+//! The parts of a URL that go into the request line, and into a header.
 
 use data_encoding::BASE64;
 use http::HeaderValue;
@@ -6,10 +6,11 @@ use http::uri::{InvalidUri, Uri};
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
-/// The URL as it is asked for: no server is told the fragment, and user and password have a header of their own.
+/// The URL of the request line: without the fragment, and without user and password, which have a header of
+/// their own.
 ///
 /// # Errors
-/// Where no request can carry it: it is longer than 65,534 bytes, or its host holds characters that no host has.
+/// When no request can carry it: it is longer than 65,534 bytes, or its host holds invalid characters.
 pub(crate) fn uri(url: &Url) -> Result<Uri, InvalidUri> {
     if !has_user(url) {
         return url[..Position::AfterQuery].parse();
@@ -17,7 +18,7 @@ pub(crate) fn uri(url: &Url) -> Result<Uri, InvalidUri> {
     [&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]].concat().parse()
 }
 
-/// The `Authorization` header that user and password of the URL ask for (RFC 7617); none where it has neither.
+/// The `Authorization` header for the URL's user and password (RFC 7617); none without either.
 pub(crate) fn authorization(url: &Url) -> Option<HeaderValue> {
     if !has_user(url) {
         return None;
@@ -26,7 +27,7 @@ pub(crate) fn authorization(url: &Url) -> Option<HeaderValue> {
     pair.push(b':');
     pair.extend(percent_decode_str(url.password().unwrap_or_default()));
     let mut value = HeaderValue::try_from(format!("Basic {}", BASE64.encode(&pair))).ok()?;
-    // Not shown in traces of the HTTP library, and not kept in the compression tables of HTTP/2.
+    // Hidden in traces of the HTTP library, and left out of HTTP/2's compression tables.
     value.set_sensitive(true);
     Some(value)
 }

@@ -1,6 +1,6 @@
-//! Pages that come in the place of content: challenges and refusals of bot defences, and forms to log in.
+//! Pages in place of content: challenges and refusals of bot defences, and login forms.
 //!
-//! An answer is judged by its headers and by the first bytes of its body, which are handed on afterwards.
+//! A response is judged by its headers and by the first bytes of its body, which are returned afterwards.
 
 mod login;
 mod rules;
@@ -16,54 +16,55 @@ use url::Url;
 
 use crate::pieces::Pieces;
 
-/// As much of a body is looked at.
+/// How many bytes of a body are examined.
 const PREFIX: usize = 16 * 1024;
-/// The longest time that is spent on the first bytes of a body.
+/// The longest wait for the first bytes of a body.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// What came in the place of content.
+/// What answered in place of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wall {
-    /// A challenge of the bot defence of this name: it wants a browser, or a person.
+    /// A challenge of the bot defence of this name: it expects a browser, or a person.
     Challenge(&'static str),
     /// The bot defence of this name refuses this one request.
     Refusal(&'static str),
-    /// A form to log in.
+    /// A login form.
     Login,
 }
 
-/// What the head and the first bytes of an answer show.
+/// Findings in a response's head and first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Look {
-    /// What came in the place of content, as far as it can be told from the answer alone.
+    /// What answered in place of content, as far as the response alone shows it.
     pub(crate) wall: Option<Wall>,
-    /// Whether the body is an HTML page: its head says so, and so does its beginning.
+    /// Whether the body is an HTML page, by its headers and its first bytes.
     pub(crate) is_html: bool,
 }
 
-/// The head of an answer, and how it was reached.
+/// A response head, and how it was reached.
 pub(crate) struct Seen<'a> {
     pub(crate) headers: &'a HeaderMap,
-    /// What was asked for.
+    /// The requested URL.
     pub(crate) asked: &'a Url,
-    /// What answered.
+    /// The URL that answered.
     pub(crate) at: &'a Url,
 }
 
-/// What the head of an answer shows, where it is enough. None where the body may be an HTML page, whose beginning tells.
+/// The findings in a response head, if it is sufficient. None where the body may be an HTML page, whose first
+/// bytes decide.
 pub(crate) fn by_head(status: u16, headers: &HeaderMap) -> Option<Look> {
     let by_headers = rules::by_headers(headers);
-    // A part may begin anywhere, and a part of a page says little.
+    // A part may start anywhere, and says little about a page.
     let is_enough = by_headers.is_some() || status == 206 || !may_be_html(headers);
     is_enough.then_some(Look { wall: by_headers, is_html: false })
 }
 
-/// The first bytes of a body, as far as they matter, and whether nothing follows them. They stay in `pieces`.
+/// The first bytes of a body, as far as they matter, and whether they are all of it. They stay in `pieces`.
 pub(crate) async fn beginning(pieces: &mut Pieces, patience: Duration) -> (Bytes, bool) {
     pieces.look(PREFIX, patience.min(LOOK), may_become_html).await
 }
 
-/// What the first bytes of a body show, which may be an HTML page.
+/// The findings in the first bytes of a body that may be an HTML page.
 pub(crate) fn judge(seen: &Seen<'_>, prefix: &Bytes, is_whole: bool) -> Look {
     if !begins_as_html(prefix) {
         return Look::default();
@@ -74,19 +75,19 @@ pub(crate) fn judge(seen: &Seen<'_>, prefix: &Bytes, is_whole: bool) -> Look {
     Look { wall, is_html: true }
 }
 
-/// Whether the head leaves it possible that an HTML page follows.
+/// Whether an HTML page may follow this head.
 fn may_be_html(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return true };
     let value = value.as_bytes().to_ascii_lowercase();
     value.starts_with(b"text/html") || value.starts_with(b"application/xhtml+xml")
 }
 
-/// Whether a body that begins so may be a page, as far as it has come.
+/// Whether a body with these first bytes may be a page.
 fn may_become_html(bytes: &[u8]) -> bool {
     bytes.len() < 64 || begins_as_html(bytes) || bytes.trim_ascii_start().starts_with(b"<?xml")
 }
 
-/// Whether the bytes begin as pages do. Servers that call everything text/html are not rare.
+/// Whether the bytes begin like a page. Servers often call everything text/html.
 fn begins_as_html(bytes: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 10] = [
         b"<!doctype html",
@@ -104,7 +105,7 @@ fn begins_as_html(bytes: &[u8]) -> bool {
     let is = |bytes: &[u8], beginning: &[u8]| {
         bytes.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
     };
-    // XHTML may begin as any XML does: its root tells.
+    // XHTML may begin like any XML: its root decides.
     let root = bytes.windows(5).take(1024).any(|window| window.eq_ignore_ascii_case(b"<html"));
     BEGINNINGS.iter().any(|beginning| is(bytes, beginning)) || (is(bytes, b"<?xml") && root)
 }

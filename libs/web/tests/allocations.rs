@@ -1,5 +1,5 @@
-//! How often a request allocates, from its URL to the last byte of its body, the library that speaks HTTP included. A count, not a
-//! time, so that it is the same wherever the tests run.
+//! Allocations per request, from its URL to the last byte of its body, including the HTTP library's. A count,
+//! not a time, so that it is the same wherever the tests run.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,8 @@ mod support;
 const BODY: usize = 2048;
 const GETS: usize = 200;
 
-/// Answers every request on every connection with the same small body, in a thread of its own, whose allocations are not counted here.
+/// Answers every request on every connection with the same small body, in a thread of its own, whose
+/// allocations are not counted here.
 fn server() -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/resources/a.html", listener.local_addr().unwrap());
@@ -51,7 +52,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// What is allocated for each GET over a connection that is there already.
+/// Allocations per GET over an open connection.
 fn allocations() -> (f64, u64) {
     let (url, client) = (server(), support::client());
     let runtime = runtime();
@@ -66,14 +67,15 @@ fn allocations() -> (f64, u64) {
     (all.count_total as f64 / GETS as f64, all.bytes_total / GETS as u64)
 }
 
-/// Ours are the URL that is asked for, its lane, and the table of the request's headers; then the request's line and its way through the
-/// pool, the connection's task and back, and the answer's head and buffers. The beginning of what
-/// is called HTML is looked at, which takes two. Optimised builds make two more, as it happens.
+/// Our own allocations are the requested URL, its lane, and the table of the request's headers. The library's
+/// are the request line and its way through the pool, the connection's task and back, and the response's head
+/// and buffers. Reading the first bytes of a text/html body takes two. Optimised builds happen to make two
+/// more.
 const NEEDED: f64 = if cfg!(debug_assertions) { 21.0 } else { 23.0 };
 
 #[test]
 fn get_over_a_kept_connection_allocates_no_more_than_it_needs() {
     let (each, bytes) = allocations();
-    // A buffer is made anew now and then.
+    // A buffer is allocated anew now and then.
     assert!(each < NEEDED + 0.5, "{each} for each GET, {bytes} bytes");
 }

@@ -1,47 +1,47 @@
-//! What a hub asks of a callback: whether a request was meant (WebSub, 5.3), or that it is denied (5.2).
+//! A hub's request to a callback: it verifies a subscription (WebSub, 5.3), or denies it (5.2).
 
 use form_urlencoded::parse;
 
 use crate::Mode;
 
-/// The longest challenge that is sent back, in bytes: hubs' own have a few dozen.
+/// The longest challenge that is returned, in bytes: hubs' own have a few dozen.
 const LONGEST_CHALLENGE: usize = 1_024;
 /// The longest reason that is kept, in characters.
 const LONGEST_REASON: usize = 300;
 
-/// The question of a hub.
+/// A hub's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Intent {
-    /// Was this asked for? A yes is the challenge.
+    /// Verify the intent: the answer "yes" is the challenge.
     Verify {
-        /// What was asked for.
+        /// The requested action.
         mode: Mode,
-        /// The channel, as it was asked for.
+        /// The topic, as it was requested.
         topic: String,
-        /// The answer, if it was.
+        /// The answer to return if it was requested.
         challenge: String,
-        /// For how long the hub will deliver, where it says so, in seconds.
+        /// The lease in seconds, if the hub states it.
         lease_seconds: Option<u64>,
     },
-    /// The subscription is denied, or is at an end.
+    /// The subscription is denied, or has ended.
     Denied {
-        /// The channel, where the hub names it.
+        /// The topic, if the hub names it.
         topic: Option<String>,
-        /// Why, shortened.
+        /// The reason, shortened.
         reason: Option<String>,
     },
 }
 
-/// Why a query is no such question.
+/// Why a query is no hub's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IntentError {
     /// There is no `hub.mode`, or one that the specification does not know.
     #[error("hub.mode is none of subscribe, unsubscribe and denied")]
     Mode,
-    /// Something else that has to be there is not.
+    /// A required parameter is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// It is there twice, and not the same.
+    /// A parameter occurs twice with different values.
     #[error("{0} is given twice, and differs")]
     Twice(&'static str),
     /// The challenge is longer than any hub's.
@@ -50,7 +50,7 @@ pub enum IntentError {
 }
 
 impl Intent {
-    /// Reads the query of a request to a callback. What else stands there is the callback's own.
+    /// Parses the query of a request to a callback. Other parameters belong to the callback itself.
     ///
     /// # Errors
     /// [`IntentError`] says what is wrong with it.
@@ -77,7 +77,7 @@ impl Intent {
         if challenge.len() > LONGEST_CHALLENGE {
             return Err(IntentError::LongChallenge);
         }
-        // A hub that writes something else than a number there has not said how long.
+        // A value that is no number counts as missing.
         let lease_seconds = find("hub.lease_seconds")?.and_then(|seconds| seconds.trim().parse().ok());
         Ok(Self::Verify { mode, topic: need("hub.topic")?, challenge, lease_seconds })
     }

@@ -1,4 +1,4 @@
-//! The fleet's push key, and what follows from it for each subscription: so that no secret has to be kept anywhere.
+//! The fleet's push key. Each subscription's secret is derived from it, so that no secret is stored.
 
 use std::fmt;
 
@@ -6,21 +6,22 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// The least that a key must have, in bytes: as much as the digest that it is used with.
+/// The shortest key, in bytes: as long as the digest that it is used with.
 const LEAST_BYTES: usize = 32;
-/// How much of a digest makes a callback unguessable, in bytes.
+/// Bytes of a digest that make a callback unguessable.
 const CALLBACK_BYTES: usize = 20;
-/// How much of a digest tells keys apart, in bytes.
+/// Bytes of a digest that name a key.
 const NAME_BYTES: usize = 8;
 
-/// A key of the fleet. The secrets of subscriptions and the unguessable parts of their callbacks follow from it; its `Debug` hides it.
+/// A key of the fleet. The secrets of subscriptions and the unguessable parts of their callbacks are derived
+/// from it; its `Debug` hides it.
 #[derive(Clone)]
 pub struct PushKey {
     mac: Hmac<Sha256>,
     name: String,
 }
 
-/// The keys of a fleet: the first one is for new subscriptions, the others for those that were made while they were the first.
+/// The keys of a fleet: the first one is for new subscriptions, the others for those made with earlier keys.
 #[derive(Debug, Clone)]
 pub struct Keys(Vec<PushKey>);
 
@@ -28,7 +29,7 @@ pub struct Keys(Vec<PushKey>);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// A key that is too short to be one. It does not repeat the text.
+/// The error of a key that is too short. It does not repeat the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the push key has {0} bytes, and {LEAST_BYTES} are needed: make one with `openssl rand -hex 32`, the same for all services of the fleet"
@@ -36,7 +37,7 @@ pub struct Secret(String);
 pub struct WeakKey(usize);
 
 impl PushKey {
-    /// The key that is this text, at least 32 bytes of it.
+    /// A key from this text, of at least 32 bytes.
     ///
     /// # Errors
     /// [`WeakKey`] when it is shorter.
@@ -50,7 +51,7 @@ impl PushKey {
         Ok(key)
     }
 
-    /// What the key is called where it must be told from others. Nothing follows from it.
+    /// The name of the key. It reveals nothing about it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -60,13 +61,13 @@ impl PushKey {
         Secret(HEXLOWER.encode(&self.derive("secret", subscription)))
     }
 
-    /// What nobody can guess of the callback of a subscription: 32 letters and digits.
+    /// The unguessable part of a subscription's callback URL: 32 letters and digits.
     pub fn callback(&self, subscription: &str) -> String {
         let digest = self.derive("callback", subscription);
         BASE32_NOPAD.encode(&digest[..CALLBACK_BYTES]).to_ascii_lowercase()
     }
 
-    /// Whether `given` is that, in a time that does not depend on how much of it is right.
+    /// Whether `given` is that part, in constant time.
     pub fn is_callback(&self, subscription: &str, given: &str) -> bool {
         if given.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return false;
@@ -80,7 +81,7 @@ impl PushKey {
         self.fed(purpose, subscription).finalize().into_bytes().into()
     }
 
-    /// No purpose holds a line break, so that no two feeds are the same.
+    /// No purpose holds a line break, so that no two inputs are equal.
     fn fed(&self, purpose: &str, subscription: &str) -> Hmac<Sha256> {
         self.mac
             .clone()
@@ -114,12 +115,12 @@ impl Keys {
 }
 
 impl Secret {
-    /// A secret that somebody else has chosen, for a hub.
+    /// A secret that a test or another party chose, for a hub.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The secret itself: for the hub, and no log.
+    /// The secret itself, for the hub only: never log it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,26 +1,27 @@
-//! How long a subscription holds, and when it is renewed (CN-3). Pure.
+//! Lease and renewal of a subscription (CN-3). Pure functions.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// What is asked for.
+/// The lease that is requested.
 pub const ASKED_LEASE: Duration = Duration::from_secs(10 * 24 * 3_600);
-/// The longest lease that is believed: a hub that promises years may be gone tomorrow.
+/// The longest lease that is accepted: a hub that promises years may be gone tomorrow.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// The longest time until a renewal.
 const LATEST_RENEWAL: Duration = Duration::from_secs(10 * 24 * 3_600);
-/// The shortest time until a renewal: no hub can make the fleet ask it without a pause.
+/// The shortest time until a renewal: no hub can make the fleet send requests without a pause.
 const EARLIEST_RENEWAL: Duration = Duration::from_secs(10);
-/// The pause after the first request that came to nothing.
+/// The pause after the first failed request.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// The pause after the first denial: whoever says no has thought about it.
+/// The pause after the first denial. A denial is deliberate, so the pause is long.
 const FIRST_DENIED: Duration = Duration::from_secs(3_600);
 
-/// How long a subscription is taken to hold: what the hub granted, within reason, or what was asked for where it did not say.
+/// The lease of a subscription: what the hub granted, within limits, or the requested one if the hub did not
+/// say.
 pub fn lease_of(granted_seconds: Option<u64>) -> Duration {
     match granted_seconds {
         None | Some(0) => ASKED_LEASE,
@@ -28,8 +29,9 @@ pub fn lease_of(granted_seconds: Option<u64>) -> Duration {
     }
 }
 
-/// When a subscription is renewed that was verified at `verified` and holds for `lease`: at two thirds of it, or up to a tenth of that
-/// earlier, so that what was made in the same hour is not renewed in the same second. `name` decides how much.
+/// When to renew a subscription that was verified at `verified` with this `lease`: at two thirds of it, or up
+/// to a tenth of the lease earlier. `name` decides how much earlier, so that subscriptions made in the same
+/// hour are not renewed in the same second.
 pub fn renew_at(verified: Timestamp, lease: Duration, name: &str) -> Timestamp {
     let two_thirds = lease * 2 / 3;
     // FNV-1a: small, and the same in every process.
@@ -41,7 +43,7 @@ pub fn renew_at(verified: Timestamp, lease: Duration, name: &str) -> Timestamp {
     verified.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// The pause after so many requests in a row that came to nothing, or were denied.
+/// The pause after this many requests in a row that failed, or were denied.
 pub fn pause_after(tries: u32, denied: bool) -> Duration {
     let (first, longest) = if denied { (FIRST_DENIED, DAY) } else { (FIRST_PAUSE, LONGEST_PAUSE) };
     first.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1))).min(longest)

@@ -1,27 +1,27 @@
-//! The `Link` headers by which topics, publishers and hubs say what belongs to what (CN-4, CN-6; WebSub, 4).
+//! The `Link` headers of topics, publishers and hubs (CN-4, CN-6; WebSub, 4).
 
 use resourcesync::link_header;
 use url::Url;
 
-/// What a hub may be one of, at most: a topic that names more is not heard out.
+/// The most hubs of a topic that are read.
 const MOST_HUBS: usize = 8;
 
-/// The channel and the hubs that `Link` headers name.
+/// The topic and hubs in `Link` headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The channel, `rel="self"`: of several the first.
+    /// The topic, `rel="self"`: the first if there are several.
     pub topic: Option<String>,
     /// Its hubs, `rel="hub"`, in their order; the first few.
     pub hubs: Vec<Url>,
 }
 
 impl Links {
-    /// Reads `Link` headers of what lies at `base`. The topic is given as it is written, resolved where it is relative; hubs that are no
-    /// `http` or `https` URLs are left out.
+    /// Parses the `Link` headers of the response at `base`. The topic is returned as written, and resolved if
+    /// it is relative. Hubs that are no `http` or `https` URLs are left out.
     pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>, base: &Url) -> Self {
         let mut links = Self::default();
         for link in headers.into_iter().flat_map(link_header::parse) {
-            // A link of something else says nothing of this (RFC 8288, 3.2).
+            // A link with an anchor concerns another resource (RFC 8288, 3.2).
             if link.anchor.is_some() {
                 continue;
             }

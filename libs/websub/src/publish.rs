@@ -1,4 +1,4 @@
-//! The side of the Source: Change Notifications as a publisher posts them to its hub (CN-6).
+//! The Source's side: Change Notifications as a publisher posts them to its hub (CN-6).
 
 use std::iter::Peekable;
 
@@ -8,34 +8,34 @@ use url::Url;
 
 use crate::XML;
 
-/// By how much the times of an interval can become longer when it is split: a dot and nine decimals each.
+/// By how many bytes the times of an interval can grow when it is split: a dot and nine decimals each.
 const DECIMALS: usize = 20;
 
-/// A channel of a Source, and the hub that carries it.
+/// A topic of a Source, and its hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// The channel.
+    /// The topic.
     pub topic: Url,
     /// The hub.
     pub hub: Url,
-    /// The Capability List of the set that the channel tells of.
+    /// The Capability List of the set that the topic covers.
     pub capability_list: Option<Url>,
 }
 
 /// One Change Notification, ready to be posted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Every change since then is in it,
+    /// The notification has every change since then,
     pub from: Timestamp,
     /// up to then.
     pub until: Timestamp,
-    /// How many changes it tells.
+    /// Its number of changes.
     pub entries: usize,
     /// The payload.
     pub body: Vec<u8>,
 }
 
-/// Why changes cannot be told.
+/// Why changes cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// An entry without the time of its change, or one that has no `change`.
@@ -50,14 +50,14 @@ pub enum PublishError {
         /// The resource.
         uri: String,
     },
-    /// More happened in one moment than a notification may hold. To split it there would hide the loss of a part.
+    /// One moment has more changes than a notification may hold. Splitting it would hide the loss of a part.
     #[error(
         "more than {limit} bytes of changes have the time {at}: give their times more precisely, or allow larger payloads"
     )]
     Crowded {
         /// The moment.
         at: Timestamp,
-        /// Bytes that a payload may have.
+        /// The most bytes of a payload.
         limit: usize,
     },
     /// An entry that XML cannot hold.
@@ -69,7 +69,7 @@ pub enum PublishError {
 pub struct Notifications<I: Iterator<Item = Entry>> {
     channel: Channel,
     entries: Peekable<I>,
-    /// Entries that have no room in the notification before.
+    /// Entries that did not fit into the previous notification.
     carried: Vec<Told>,
     from: Timestamp,
     until: Timestamp,
@@ -78,7 +78,7 @@ pub struct Notifications<I: Iterator<Item = Entry>> {
     is_over: bool,
 }
 
-/// An entry with what splitting asks of it.
+/// An entry with the values that splitting needs.
 struct Told {
     entry: Entry,
     at: Timestamp,
@@ -86,10 +86,10 @@ struct Told {
 }
 
 impl Channel {
-    /// The headers of a payload on its way to the hub, and of the topic itself, by name and value: media type, and the links to topic, hub
-    /// and Capability List.
+    /// The headers of a payload to the hub, and of the topic itself, by name and value: media type, and the
+    /// links to topic, hub and Capability List.
     pub fn headers(&self) -> [(&'static str, String); 2] {
-        // A URL holds no angle bracket: they are written as percent-encoded bytes in it.
+        // A URL holds no angle bracket: they are percent-encoded in it.
         let mut links = format!("<{}>; rel=\"self\", <{}>; rel=\"hub\"", self.topic, self.hub);
         if let Some(list) = &self.capability_list {
             links.push_str(&format!(", <{list}>; rel=\"resourcesync\""));
@@ -98,9 +98,10 @@ impl Channel {
     }
 }
 
-/// Tells the changes from `from` to `until` in as many notifications as it takes for none to be larger than `most_bytes`, unless a
-/// single change is. Their intervals touch and do not overlap, so that who receives them notices when one is missing: none begins in the midst of a moment. Where nothing
-/// changed, one without entries says so. Ends after an error.
+/// Publishes the changes from `from` to `until`, in notifications of at most `most_bytes` each, unless a
+/// single change is larger. Their intervals touch and do not overlap, and none begins within a moment, so
+/// that a receiver notices a missing one. Without changes it returns one notification without entries. Ends
+/// after an error.
 pub fn publish<I: IntoIterator<Item = Entry>>(
     channel: &Channel,
     from: Timestamp,
@@ -126,7 +127,7 @@ impl<I: Iterator<Item = Entry>> Notifications<I> {
         let mut told = std::mem::take(&mut self.carried);
         let mut bytes = self.frame_bytes + DECIMALS + told.iter().map(|told| told.bytes).sum::<usize>();
         let mut latest = told.last().map_or(self.from, |told| told.at);
-        // Those that are carried are of one moment, and were not counted together before.
+        // Carried entries belong to one moment, and were not counted together before.
         if told.len() > 1 && bytes > self.most_bytes {
             return Err(PublishError::Crowded { at: latest, limit: self.most_bytes });
         }
@@ -142,7 +143,7 @@ impl<I: Iterator<Item = Entry>> Notifications<I> {
                 told.push(next);
                 continue;
             }
-            // All of one moment go together.
+            // Entries of one moment stay together.
             let kept = told.iter().take_while(|told| told.at < next.at).count();
             if kept == 0 {
                 return Err(PublishError::Crowded { at: next.at, limit: self.most_bytes });
@@ -165,7 +166,7 @@ impl<I: Iterator<Item = Entry>> Notifications<I> {
         Ok(Told { at, bytes: alone.len().saturating_sub(self.frame_bytes), entry })
     }
 
-    /// These entries, from where the last notification ended.
+    /// A notification of these entries, from the end of the previous one.
     fn notification(&mut self, told: &[Told], until: Timestamp) -> Result<Notification, PublishError> {
         let from = std::mem::replace(&mut self.from, until);
         let body = write(&self.channel, from, until, told.iter().map(|told| &told.entry))?;

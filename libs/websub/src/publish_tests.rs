@@ -31,7 +31,7 @@ fn told_of(named: &[(i64, String)], most_bytes: usize) -> Result<Vec<Notificatio
     publish(&channel(), at(0), at(100), entries, most_bytes).collect()
 }
 
-/// What a notification says, read by the reader of all documents.
+/// The content of a notification, by the parser of all documents.
 fn read(notification: &Notification) -> (Header, Vec<String>) {
     let mut reader = Reader::new(notification.body.as_slice(), Options::default()).unwrap();
     let header = reader.header().unwrap().clone();
@@ -87,7 +87,7 @@ fn changes_that_are_untimed_unordered_or_too_many_for_a_moment_are_refused() {
     assert!(matches!(told(&[-1], 1 << 20), Err(PublishError::Unordered { .. })));
     let Err(PublishError::Crowded { at: moment, .. }) = told(&[7; 20], 1_000) else { panic!("no refusal") };
     assert_eq!(moment, at(7));
-    // The first of a moment still has room behind what was before, and the second is too much for both.
+    // The first entry of a moment still fits behind the earlier ones, and the second is too much for both.
     let long = |second, bytes| (second, "x".repeat(bytes));
     let late = told_of(&[long(6, 1), long(7, 300), long(7, 900)], 1_500);
     let Err(PublishError::Crowded { at: moment, .. }) = late else { panic!("{late:?}") };

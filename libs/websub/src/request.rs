@@ -1,4 +1,4 @@
-//! What a subscriber asks of a hub (WebSub, 5.1; CN-2, CN-3).
+//! A subscriber's request to a hub (WebSub, 5.1; CN-2, CN-3).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use url::Url;
 
 use crate::Secret;
 
-/// What is asked for.
+/// The requested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// That deliveries come, or go on coming.
+    /// Start or renew deliveries.
     Subscribe,
-    /// That none come any more.
+    /// End deliveries.
     Unsubscribe,
 }
 
@@ -26,20 +26,21 @@ pub struct UnknownMode;
 /// A request to a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionRequest {
-    /// What is asked for.
+    /// The requested action.
     pub mode: Mode,
-    /// The channel, as the Source writes it: it is compared letter by letter.
+    /// The topic, as the Source writes it: it is compared letter by letter.
     pub topic: String,
-    /// Where deliveries are to come.
+    /// The URL for deliveries.
     pub callback: Url,
-    /// How long they are wanted.
+    /// The requested lease.
     pub lease: Option<Duration>,
-    /// What deliveries are to be signed with.
+    /// The secret that signs deliveries.
     pub secret: Option<Secret>,
 }
 
 impl SubscriptionRequest {
-    /// The request's body, of the type [`FORM`](crate::FORM). It holds the secret: for the hub, and no log.
+    /// The request's body, of the type [`FORM`](crate::FORM). It holds the secret, for the hub only: never
+    /// log it.
     pub fn to_form(&self) -> String {
         let mut form = Serializer::new(String::new());
         form.append_pair("hub.mode", self.mode.as_str());

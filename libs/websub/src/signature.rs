@@ -1,4 +1,5 @@
-//! The signature of a delivery: proof that whoever sent it knows the secret of the subscription (WebSub, 7.1 and 8).
+//! The signature of a delivery: proof that its sender knows the secret of the subscription (WebSub, 7.1 and
+//! 8).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use sha2::{Sha256, Sha384, Sha512};
 
 use crate::Secret;
 
-/// How a signature is made. All of them are taken; as an HMAC, sha1 is not broken.
+/// The method of a signature. All of them are accepted; as an HMAC, sha1 is not broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     /// HMAC with SHA-1.
@@ -30,35 +31,35 @@ pub struct Signature {
     digest: Vec<u8>,
 }
 
-/// Why a text is no signature.
+/// Why a text cannot be parsed as a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// It has no method, or what follows is no digest of it.
+    /// It has no method, or its digest is malformed.
     #[error("it is not of the form method=hex")]
     Malformed,
-    /// The method is none of those that the specification names.
+    /// The method is unknown to the specification.
     #[error("its method is none of sha1, sha256, sha384 and sha512")]
     UnknownMethod,
 }
 
-/// What the signatures of a delivery are worth.
+/// The result of checking a delivery's signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authenticity {
-    /// Whoever sent it knows the secret.
+    /// The sender knows the secret.
     Right(Method),
     /// There is no signature.
     Missing,
-    /// What stands there can be read by nobody.
+    /// The signature header cannot be parsed.
     Unreadable(SignatureError),
     /// It belongs to other bytes, or to another secret.
     Wrong,
 }
 
-/// Judges a delivery by the values of its `X-Hub-Signature` headers: some hubs send one for each method, and each that is right is
-/// proof enough. Nothing of the body is looked at but its bytes.
+/// Checks the `X-Hub-Signature` headers of a delivery: some hubs send one for each method, and one valid
+/// signature is enough. The body is not parsed.
 pub fn judge<'a>(secret: &Secret, headers: impl IntoIterator<Item = &'a [u8]>, body: &[u8]) -> Authenticity {
     let mut verdict = Authenticity::Missing;
-    // A hub signs in as many ways at most; each takes a look at the whole body.
+    // A hub signs with at most this many methods; each check hashes the whole body.
     for header in headers.into_iter().take(Method::ALL.len()) {
         let read = std::str::from_utf8(header).map_err(|_| SignatureError::Malformed);
         match read.and_then(Signature::from_str) {
@@ -98,7 +99,7 @@ impl Method {
     }
 }
 
-/// One expression for four types that have no trait in common that could be named in a line.
+/// One expression for four types without a common trait that is short to name.
 macro_rules! with_mac {
     ($method:expr, $secret:expr, $body:expr, |$mac:ident| $then:expr) => {
         match $method {
@@ -123,12 +124,12 @@ impl Signature {
         Self { method, digest }
     }
 
-    /// Whether it is the signature of these bytes, in a time that does not depend on how much of it is right.
+    /// Whether it is the signature of these bytes, in constant time.
     pub fn is_of(&self, secret: &Secret, body: &[u8]) -> bool {
         with_mac!(self.method, secret, body, |mac| mac.verify_slice(&self.digest).is_ok())
     }
 
-    /// How it is made.
+    /// Its method.
     pub fn method(&self) -> Method {
         self.method
     }

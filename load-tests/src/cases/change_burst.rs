@@ -1,4 +1,4 @@
-//! `change-burst`: 100,000 resources are held, and a Change List Index tells of 1,000,000 changes to them.
+//! `change-burst`: 100,000 resources are stored, and a Change List Index lists 1,000,000 changes to them.
 
 mod asked;
 
@@ -24,7 +24,7 @@ use crate::thresher::Thresher;
 const CHANGES: u64 = 1_000_000;
 /// How often each resource changes.
 const TIMES_EACH: u64 = 10;
-/// The Capability List, `robots.txt` and what else a Source may be asked beside what it has to be.
+/// Requests beside the necessary ones: the Capability List, `robots.txt` and others.
 const OTHER_REQUESTS: u64 = 10;
 
 /// Runs the case.
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     for round in 1..=options.rounds.get() {
         eprintln!("round {round}: all changes");
         let folder = bench.work.make(&format!("round-{round}"))?;
-        // Each round begins with what was held before.
+        // Each round begins with the same copy.
         output_of(Command::new("cp").arg("-a").arg(before.join("into")).arg(&folder))?;
         let asked_before = server.logged_bytes();
         bench.run(&folder, &mut burst, |told, round| {

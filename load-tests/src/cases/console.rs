@@ -1,5 +1,5 @@
-//! `console`: every page of the console is asked for again and again, of a fleet with thousands of Sources, one of which holds millions of
-//! resources.
+//! `console`: requests every page of the console repeatedly, from a fleet with thousands of Sources, one of
+//! which has millions of resources.
 
 mod filled;
 mod visitor;
@@ -32,7 +32,7 @@ const NAMESPACE: &str = "console";
 const MOST_MEDIAN_MILLIS: u64 = 300;
 const TOKEN: &str = "a token of the load test";
 
-/// What every round needs.
+/// State that every round needs.
 struct Bench {
     fleet: Fleet,
     visitor: Visitor,
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &ConsoleOptions) -> anyhow::Result<Report> {
     let thresher = Thresher::get(&options.common)?;
     let work = WorkFolder::new(&options.common, "console")?;
     let machine = Machine::here(work.path());
-    // The servers live in it, and everything that is filled in.
+    // The runtime of the servers, and of all data that is written.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
     let (nats, s3) = runtime.block_on(start)?;
@@ -96,14 +96,14 @@ pub(crate) fn run(options: &ConsoleOptions) -> anyhow::Result<Report> {
     Ok(report.summed_up(&[]))
 }
 
-/// A server, and a bucket of its own.
+/// A server, and a bucket on it.
 fn s3_and_fixture(s3: SeaweedServer) -> (SeaweedServer, testkit::servers::S3Fixture) {
     let fixture = s3.fixture();
     (s3, fixture)
 }
 
 impl Bench {
-    /// The same page, again and again, each time from its head to its last byte.
+    /// The same page, repeatedly, each time from its head to its last byte.
     fn run(&self, path: &str) -> anyhow::Result<Round> {
         let (machine, working) = (meter::machine_cpu_seconds()?, self.fleet.cpu_seconds());
         let start = Instant::now();
@@ -126,7 +126,7 @@ impl Bench {
         };
         let mut done = unchecked(usage, 0.0, all);
         let spread = Spread::of(millis).context("at least one request")?;
-        // To the next whole millisecond, so that none is told better than it was.
+        // Rounded up to whole milliseconds, so that no figure is better than measured.
         let told = |millis: f64| millis.ceil() as u64;
         done.counted = BTreeMap::from([
             ("median_ms".to_owned(), told(spread.median)),

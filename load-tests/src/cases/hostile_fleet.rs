@@ -1,4 +1,5 @@
-//! `hostile-fleet`: twenty honest Sources are harvested alone, and beside Sources that would hang or fill a fleet.
+//! `hostile-fleet`: twenty honest Sources are harvested alone, and together with Sources that try to block or
+//! overload a fleet.
 
 mod hostile;
 mod server;
@@ -29,13 +30,13 @@ use crate::thresher::Thresher;
 const HONEST: usize = 20;
 const RESOURCES_EACH: u64 = 500;
 const BYTES_EACH: u64 = 2048;
-/// What an answer of an honest Source takes, as one across a network would.
+/// The latency of an honest Source, as across a network.
 const LATENCY: Duration = Duration::from_millis(20);
-/// The largest body that the fetcher takes here: an endless one ends there.
+/// The largest body that the fetcher accepts here: an endless one ends there.
 const MOST_BODY_BYTES: u64 = 64 << 20;
-/// How long is waited until each dripping origin sends a body.
+/// How long to wait until each dripping origin sends a body.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a process may take beside what it states: the bound of the runbook and the alert.
+/// The memory that a process may use beyond its stated budget: the limit of the runbook and the alert.
 const BESIDE_STATED_BYTES: u64 = 200_000_000;
 const SERVICES: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 
@@ -44,11 +45,11 @@ const SERVICES: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 enum Beside {
     /// The honest Sources alone.
     Nothing,
-    /// The hostile ones were submitted before, and are still there at the end.
+    /// The hostile ones were submitted before, and are still running at the end.
     Hostile,
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     nats: NatsServer,
@@ -91,7 +92,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Beside {
-    /// What the row is called.
+    /// The name of the row.
     fn name(self) -> &'static str {
         match self {
             Self::Nothing => "honest Sources alone",
@@ -153,7 +154,7 @@ impl Bench {
         (0..HONEST).map(|_| Ok(self.runtime.block_on(SimulatedSource::start(spec()))?)).collect()
     }
 
-    /// Has the fleet harvest the hostile Sources, and waits until the slowest of them hold what they can get.
+    /// Submits the hostile Sources, and waits until the slowest of them occupy as much as they can.
     fn start_hostile(&self, fleet: &Fleet) -> anyhow::Result<Hostile> {
         let hostile = self.runtime.block_on(Hostile::start())?;
         for list in &hostile.lists {
@@ -172,7 +173,7 @@ impl Bench {
         Ok(hostile)
     }
 
-    /// Each honest resource is stored, and each process keeps to the memory that it states.
+    /// Each honest resource is stored, and each process stays within its stated memory.
     fn checks(&self, fleet: &Fleet, honest: &[SimulatedSource]) -> anyhow::Result<Vec<Check>> {
         let mut right = 0;
         let truth: BTreeMap<String, String> =

@@ -1,4 +1,4 @@
-//! `incremental-idle`: 1,000,000 resources are held, and the Source has nothing new to tell.
+//! `incremental-idle`: 1,000,000 resources are stored, and the Source has no changes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::report::{Report, Row};
 use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 1_000_000;
-/// The promise: looking whether there is something new is cheap, however much is held.
+/// The promise: checking for changes is cheap, however many resources are stored.
 const MOST_REQUESTS: u64 = 2;
 
 /// Runs the case.

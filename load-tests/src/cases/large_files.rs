@@ -1,4 +1,5 @@
-//! `large-files`: 64 resources of 64 MiB, harvested by Thresher; and by `curl` into files, which `sha256sum` reads then.
+//! `large-files`: 64 resources of 64 MiB, harvested by Thresher; and by `curl` into files, which `sha256sum`
+//! then reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,28 +25,28 @@ use crate::thresher::{Outcome, Thresher, View};
 
 const RESOURCES: u64 = 64;
 const BYTES_EACH: u64 = 64 << 20;
-/// What figures are told of.
+/// The unit of the figures.
 const MB: u64 = 1_000_000;
-/// Requests at a time, in every row.
+/// Concurrent requests, in every row.
 const AT_ONCE: u16 = 16;
-/// Resources whose bytes are asked for at the end.
+/// Resources whose bytes are read at the end.
 const SAMPLE: usize = 3;
-/// What `curl` is told, and what `sha256sum` is.
+/// Input files of `curl` and of `sha256sum`.
 const URLS: &str = "urls.txt";
 const SUMS: &str = "sums.txt";
 const FILES: &str = "files.txt";
 
-/// Who harvests.
+/// The programs that harvest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Thresher(View),
     /// `curl`, and then one `sha256sum` that compares.
     Curl,
-    /// `curl`, and then as many `sha256sum` as there are processors, which tell digests.
+    /// `curl`, and then one `sha256sum` per processor, which prints digests.
     CurlAllCores,
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     curl: Peer,
@@ -94,7 +95,7 @@ impl Way {
     const ALL: [Self; 4] =
         [Self::Thresher(View::Files), Self::Curl, Self::Thresher(View::None), Self::CurlAllCores];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Thresher(View::Files) => "thresher, view files",
@@ -106,7 +107,7 @@ impl Way {
 }
 
 impl Bench {
-    /// One run, into a fresh directory, and whether it has done what it should.
+    /// One run into a new directory, and the checks of its work.
     fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
         let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
         let folder = self.work.make(&name)?;
@@ -116,7 +117,7 @@ impl Bench {
             Way::Thresher(view) => self.sync(view, &folder, &into)?,
             Way::Curl | Way::CurlAllCores => self.curl(way, &folder, &into)?,
         };
-        // A few large files: deleting them slows nobody down, and the next run needs the room.
+        // A few large files: deleting them takes little time, and the next run needs the room.
         fs::remove_dir_all(&into)?;
         Ok((command.replace(&self.source.base(), "$SOURCE"), done))
     }

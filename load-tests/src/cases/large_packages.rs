@@ -1,5 +1,5 @@
-//! `many-members` and `large-members`: a Resource Dump of one package of some 5 GB, unpacked by a fleet with one unpacker and with
-//! two, beside `unzip -t` and `sha256sum`; and harvested by one process.
+//! `many-members` and `large-members`: a Resource Dump of one package of some 5 GB, unpacked by a fleet with
+//! one unpacker and with two, compared with `unzip -t` and `sha256sum`; and harvested by one process.
 
 mod alone;
 mod content;
@@ -33,19 +33,19 @@ use crate::source::Source;
 use crate::stats::rounded;
 use crate::thresher::{Outcome, Thresher, View};
 
-/// What figures are told of: the content of members, inflated.
+/// The unit of the figures: the inflated content of members.
 const MB: u64 = 1_000_000;
-/// Bytes that `sha256sum` is given at most. It is as fast with more of them.
+/// The most bytes for `sha256sum`. It is as fast with more of them.
 const SAMPLE_BYTES: u64 = 1_000 * MB;
-/// Resources whose bytes are asked for at the end.
+/// Resources whose bytes are read at the end.
 const SAMPLE: usize = 3;
 /// The promise: memory is flat.
 const MOST_RESIDENT_BYTES: u64 = 256_000_000;
-/// An unpacker's configuration: it works as `unzip` does.
+/// An unpacker with one job at a time, like `unzip`.
 const ONE_AT_A_TIME: &str = "unpacker: {jobs_at_a_time: 1}";
 const PACKAGE_PATH: &str = "/set/package.zip";
 
-/// A case: what its package is like.
+/// A case, and the profile of its package.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     name: &'static str,
@@ -59,29 +59,29 @@ pub(crate) const MANY_MEMBERS: Case =
 /// 20 members of 250 MB.
 pub(crate) const LARGE_MEMBERS: Case = Case { name: "large-members", profile: Profile::Large, members: 20 };
 
-/// Who reads the package.
+/// The programs that read the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unzip,
     Sha256sum,
-    /// So many unpackers with no other service beside them, each of which works one slice at a time.
+    /// This many unpackers without any other service, each of which unpacks one slice at a time.
     Alone(u32),
-    /// One unpacker as it is configured by default, with no other service beside it.
+    /// One unpacker with its default configuration, without any other service.
     AsByDefault,
-    /// A fleet with so many unpackers, each of which works one slice at a time.
+    /// A fleet with this many unpackers, each of which unpacks one slice at a time.
     Fleet(u32),
     /// One process, into a directory.
     Sync,
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     unzip: Peer,
     sha256sum: Peer,
     source: Source,
     package: Package,
-    /// The archive, and the beginning of what its members hold.
+    /// The archive, and the beginning of its members' content.
     archive: PathBuf,
     sample: PathBuf,
     work: WorkFolder,
@@ -150,7 +150,7 @@ impl Way {
         Self::Sync,
     ];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Unzip => "unzip -t",
@@ -166,7 +166,7 @@ impl Way {
 }
 
 impl Bench {
-    /// One run, and whether it has done what it should.
+    /// One run, and the checks of its work.
     fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
         let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
         let folder = self.work.make(&name)?;
@@ -202,10 +202,10 @@ impl Bench {
         Ok((command.shown(file.parent().unwrap_or(folder)), done))
     }
 
-    /// A harvest by a fleet. The round tells of the time in which slices were worked on, and of the unpackers.
+    /// A harvest by a fleet. The round reports the time of unpacking slices, and the unpackers' use.
     fn unpacked(&self, unpackers: u32, name: &str, folder: &Path) -> anyhow::Result<Round> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        // Servers of its own: the gigabytes that they keep are gone with them.
+        // Servers of its own: their gigabytes of data are deleted with them.
         let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
         let (nats, s3) = runtime.block_on(start)?;
         let mut fleet = Fleet::new(&self.thresher, nats.url(), name, FleetStore::S3(s3.fixture()), folder);
@@ -257,7 +257,7 @@ impl Bench {
         done.checks = check::synced(&Outcome::of(&ended)?, self.package.members.len() as u64);
         done.checks.push(check::resident(ended.usage.peak_rss_bytes));
         done.checks.extend(check::harvest(&self.thresher, &into, &self.package.members, SAMPLE)?);
-        // A few large files: deleting them slows nobody down, and the next run needs the room.
+        // A few large files: deleting them takes little time, and the next run needs the room.
         fs::remove_dir_all(&into.into)?;
         Ok((command.shown(folder).replace(&self.source.base(), "$SOURCE"), done))
     }

@@ -1,4 +1,4 @@
-//! `latency-50ms`: 10,000 resources of a Source that takes 50 ms for each answer, with 64 requests open.
+//! `latency-50ms`: 10,000 resources of a Source with a latency of 50 ms, with 64 concurrent requests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,20 +23,20 @@ use crate::thresher::{Outcome, Thresher, View};
 const RESOURCES: u64 = 10_000;
 const BYTES_EACH: u64 = 2048;
 const LATENCY: Duration = Duration::from_millis(50);
-/// Requests at a time, in every row.
+/// Concurrent requests, in every row.
 const AT_ONCE: u16 = 64;
-/// Resources whose bytes are asked for at the end.
+/// Resources whose bytes are read at the end.
 const SAMPLE: usize = 10;
 
-/// Who asks.
+/// The programs that harvest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Thresher,
-    /// `load-tests get-all`, which is given the URLs.
+    /// `load-tests get-all`, with a list of the URLs.
     Bare,
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     source: Source,
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Way {
-    /// What it is called in the report.
+    /// Its name in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Thresher => "thresher, view none",
@@ -85,14 +85,14 @@ impl Way {
     }
 }
 
-/// What so many requests take at the least, and the list before them, which has to be there before any of them.
+/// The shortest possible time of this many requests, after the list before them.
 fn least(resources: u64) -> Duration {
     let turns = resources.div_ceil(u64::from(AT_ONCE)) + 1;
     LATENCY * u32::try_from(turns).unwrap_or(u32::MAX)
 }
 
 impl Bench {
-    /// One run into a fresh directory.
+    /// One run into a new directory.
     fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
         let Source::Simulated(source) = &self.source else { unreachable!("this case has no other") };
         let folder =

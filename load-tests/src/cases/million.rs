@@ -1,4 +1,4 @@
-//! What the cases about a million tiny resources share.
+//! Shared by the cases with a million tiny resources.
 
 pub(super) mod serving;
 
@@ -12,20 +12,20 @@ use crate::place::Place;
 use crate::report::{Round, Row};
 use crate::thresher::{Outcome, Thresher, View};
 
-/// As many requests at once as in the other cases; only a harvest that fetches makes many.
+/// As many concurrent requests as in the other cases; only a harvest that fetches sends many.
 pub(super) const AT_ONCE: u16 = 16;
 
-/// What every run needs.
+/// State that every run needs.
 pub(super) struct Bench {
     pub(super) thresher: Thresher,
     pub(super) million: Million,
     pub(super) work: WorkFolder,
 }
 
-/// What is known of a run when its time is taken.
+/// The result of a run when its time is taken.
 pub(super) struct Told {
     pub(super) outcome: Outcome,
-    /// By the Source's word.
+    /// As counted by the Source.
     pub(super) requests: u64,
 }
 
@@ -53,7 +53,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Every resource is held with the right digest, by Thresher's own word.
+    /// Every resource is stored with the right digest, as Thresher reports.
     fn held(&self, place: &Place) -> anyhow::Result<Vec<Check>> {
         let (mut lines, mut right) = (0, 0);
         self.thresher.held(place, |held| {

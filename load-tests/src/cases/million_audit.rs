@@ -1,4 +1,5 @@
-//! `million-audit`: 1,000,000 resources that are held are compared with a list that names them all, and no resource is asked for.
+//! `million-audit`: 1,000,000 stored resources are compared with a list of all of them, without a request for
+//! any resource.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
             Check::equal("entries compared, as audit says", resources, audited.listed),
             Check::equal("resources held, as audit says", resources, audited.held),
             Check::equal("as declared, as audit says", resources, audited.agreeing),
-            // Every document once, and what a Source may be asked beside them: no resource.
+            // Every document once, and the usual requests beside them: no resource.
             Check::at_most("requests seen by the Source", documents + 10, requests),
             check::resident(ended.usage.peak_rss_bytes),
         ];

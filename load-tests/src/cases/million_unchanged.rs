@@ -1,4 +1,5 @@
-//! `million-unchanged`: a list of 1,000,000 entries is read again, and all that it lists is held already.
+//! `million-unchanged`: a list of 1,000,000 entries is read again, and all of its resources are already
+//! stored.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
                 Check::equal("listed, as sync says", resources, told.outcome.listed),
                 Check::equal("unchanged, as sync says", resources, told.outcome.unchanged),
                 Check::equal("stored, as sync says", 0, told.outcome.stored),
-                // Every document once, and what a Source may be asked beside them, such as robots.txt.
+                // Every document once, and the usual requests beside them, such as robots.txt.
                 Check::at_most("requests seen by the Source", bench.million.documents() + 10, told.requests),
             ])
         })?;

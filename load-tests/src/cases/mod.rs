@@ -34,11 +34,12 @@ use crate::report::{Round, Row};
 use crate::source::Source;
 use crate::stats::rounded;
 
-/// Runs every entrant in each round, and makes a row of it. Another one begins each round: whatever the first one pays for, none
-/// pays for it always. `run` gives the command as it is shown, and its round; rounds count from 1.
+/// Runs every entrant in each round, and makes a row of it. Each round begins with another one, so that no
+/// entrant always pays for being first. `run` returns the command as printed, and its round; rounds count
+/// from 1.
 ///
 /// # Errors
-/// When no entrant has a name that the options ask for, and when a run fails.
+/// When no entrant has a requested name, and when a run fails.
 fn interleaved<E: Copy>(
     entrants: &[E],
     name: impl Fn(E) -> &'static str,
@@ -65,7 +66,7 @@ fn interleaved<E: Copy>(
     Ok(rows)
 }
 
-/// Runs a command inside a folder, and tells what it, the Source if there is one, and everybody else used meanwhile.
+/// Runs a command inside a folder, and measures it, the Source if there is one, and all other processes.
 fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> anyhow::Result<(Ended, Round)> {
     make_ready();
     let served = || source.map_or(0.0, Source::cpu_seconds);
@@ -77,8 +78,8 @@ fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> an
     Ok((ended, round))
 }
 
-/// Lets a fleet harvest a Source that was added to it, and tells what its services, the Source and everybody else used meanwhile,
-/// the servers of bus and store among them.
+/// Harvests an added Source by a fleet, and measures its services, the Source and all other processes,
+/// including the servers of bus and store.
 fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {
     fleet.until_ready()?;
     make_ready();
@@ -98,7 +99,7 @@ fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {
     Ok(unchecked(usage, served, all))
 }
 
-/// A round of which the time is taken, and nothing is known yet. `all` is the processor time of the whole machine.
+/// A round with its time, before its checks. `all` is the processor time of the whole machine.
 fn unchecked(usage: Usage, served: f64, all: f64) -> Round {
     Round {
         usage,

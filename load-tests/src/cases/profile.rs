@@ -1,5 +1,5 @@
-//! `profile`: where the time of a small resource goes. Not how fast, but at what: system calls, instructions, allocations, and which
-//! part of the program they belong to. It prints Markdown.
+//! `profile`: where the time of a small resource goes, not how fast it is: system calls, instructions,
+//! allocations, and the part of the program they belong to. It prints Markdown.
 
 mod calls;
 mod instructions;
@@ -30,37 +30,38 @@ use crate::thresher::{Outcome, Thresher, View};
 const RESOURCES: u64 = 10_000;
 const BYTES_EACH: u64 = 2048;
 const AT_ONCE: u16 = 16;
-/// Samples in a second of processor time: a number that no timer of the program is a multiple of.
+/// Samples per second of processor time: a number that no timer of the program is a multiple of.
 const SAMPLES_PER_SECOND: u64 = 997;
 
-/// A Source of some resources, and one of twice as many: what the second harvest takes more is what resources take, and neither start nor end.
+/// A Source of some resources, and one of twice as many. The difference of the two harvests is the cost of
+/// the resources, without start and end.
 struct Bench {
     thresher: Thresher,
     less: Served,
     more: Served,
 }
 
-/// A Source and where its harvests go.
+/// A Source, and the folder of its harvests.
 struct Served {
     source: Source,
     expected: Vec<Expected>,
     work: WorkFolder,
 }
 
-/// What was found of a resource, as far as the tools are there.
+/// The costs of a resource, as far as the tools are available.
 #[derive(Debug, Default)]
 struct Found {
-    /// How many there were at the most, and what of.
+    /// The most resources, and their kind.
     resources: u64,
-    /// System calls by their names, of one resource.
+    /// System calls by their names, per resource.
     calls: Option<BTreeMap<String, f64>>,
-    /// Of one resource.
+    /// Per resource.
     instructions: Option<Instructions>,
-    /// Of all of them.
+    /// For all of them.
     samples: Option<Samples>,
 }
 
-/// Runs the case, and gives its tables.
+/// Runs the case, and returns its tables.
 pub(crate) fn run(options: &Options) -> anyhow::Result<String> {
     ensure!(options.only.is_empty(), "this case has no rows: leave --only out");
     let resources = options.resources.unwrap_or(RESOURCES).max(2);
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<String> {
 }
 
 impl Bench {
-    /// What a tool tells; nothing where it is not installed, or is not allowed to look.
+    /// The result of a tool; None if it is not installed, or not permitted.
     fn with<T>(
         &self,
         tool: &str,
@@ -136,7 +137,7 @@ impl Bench {
         Ok(Some(samples))
     }
 
-    /// One harvest that a tool looks at; where the tool has put its report.
+    /// One harvest under a tool; returns the path of the tool's report.
     fn harvest(&self, served: &Served, tool: &str, arguments: &[&str]) -> anyhow::Result<PathBuf> {
         let folder = served.work.make(tool)?;
         let command = self.thresher.sync(&served.source.list(), View::None, Some(AT_ONCE));
@@ -151,7 +152,7 @@ impl Bench {
         (self.more.expected.len() - self.less.expected.len()) as f64
     }
 
-    /// What is more of each, for one resource that is more.
+    /// The difference of each, per additional resource.
     fn of_one(&self, less: &BTreeMap<String, f64>, more: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
         let resources = self.resources_more();
         let one = |(name, count): (&String, &f64)| {

@@ -1,5 +1,5 @@
-//! `push-flood`: one gateway is flooded with deliveries and notifications, forged ones and signed ones, while the hub of another Source delivers
-//! honestly.
+//! `push-flood`: one gateway is flooded with deliveries and notifications, forged ones and signed ones, while
+//! the hub of another Source delivers honestly.
 
 mod flood;
 
@@ -32,18 +32,18 @@ use flood::{Flood, Flooded};
 const RESOURCES: u64 = 100;
 /// How often the honest hub delivers.
 const HONEST_EVERY: Duration = Duration::from_millis(100);
-/// The promise: memory is flat, whoever posts.
+/// The promise: memory stays flat, whichever sender posts.
 const MOST_RESIDENT_BYTES: u64 = 256_000_000;
 /// The promise: half of the honest deliveries are answered sooner.
 const MOST_MEDIAN_MILLIS: u64 = 300;
-/// The longest that it may take until all that was delivered is held.
+/// The longest time until all deliveries are stored.
 const TO_BE_HELD: Duration = Duration::from_secs(60);
-/// Who may leave notifications: nobody who floods has a token.
+/// Which senders may post notifications: the flooding senders have no token.
 const SENDERS: &str = "- {name: repository, token: a token of the load test}\n- {name: reviews, origins: ['https://review.example.com']}\n";
 const DELIVERIES: &str = "thresher_gateway_deliveries";
 const NOTIFICATIONS: &str = "thresher_gateway_notifications";
 
-/// What every round needs.
+/// State that every round needs.
 struct Bench {
     runtime: Runtime,
     thresher: Thresher,
@@ -58,15 +58,15 @@ struct Bench {
 /// A fleet with two Sources and their hub.
 struct Beset {
     fleet: Fleet,
-    /// Where the gateway is: `http://127.0.0.1:<port>`.
+    /// The gateway's URL: `http://127.0.0.1:<port>`.
     gateway: String,
     hub: SimulatedHub,
-    /// The one whose callback is flooded, and the one that is left in peace.
+    /// The one whose callback is flooded, and the one that is not.
     sources: [SimulatedSource; 2],
     subscribers: [Subscriber; 2],
 }
 
-/// What became of the honest deliveries.
+/// The results of the honest deliveries.
 #[derive(Debug, Default)]
 struct Honest {
     delivered: u64,
@@ -128,7 +128,7 @@ impl Bench {
         Ok(done)
     }
 
-    /// A fleet that was started for this round, in step with two Sources, and subscribed to both.
+    /// A fleet that was started for this round, in sync with two Sources, and subscribed to both.
     fn start(&self, flood: Flood, round: usize) -> anyhow::Result<Beset> {
         let name = format!("round-{round}-{}", flood.name().replace(' ', "-"));
         let folder = self.work.make(&name)?;
@@ -175,7 +175,7 @@ impl Bench {
         Ok(Beset { fleet, gateway, hub, sources: [flooded, honest], subscribers })
     }
 
-    /// Tells what was counted, and whether it is as it should be.
+    /// Reports the counts, and checks them.
     fn judge(
         &self,
         done: &mut Round,
@@ -189,7 +189,7 @@ impl Bench {
         let statuses = flooded.statuses.iter();
         done.counted.extend(statuses.map(|(status, count)| (flood::counted_as(*status), *count)));
         let millis = Spread::of(honest.millis).context("nobody delivered honestly")?;
-        // To the next whole millisecond, so that none is told better than it was.
+        // Rounded up to whole milliseconds, so that no figure is better than measured.
         let told = |millis: f64| millis.ceil() as u64;
         done.counted.extend([
             ("flood_per_second".to_owned(), flooded.per_second),
@@ -213,12 +213,12 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether both Sources are held as they are, as soon as they are, or when it takes too long.
+    /// Waits until both Sources are stored as they are, or a timeout, and returns the checks.
     fn held(&self, beset: &Beset) -> anyhow::Result<Vec<Check>> {
         let truth: Vec<Expected> = beset.sources.iter().flat_map(SimulatedSource::expected).collect();
         let start = Instant::now();
         loop {
-            // What was queued is planned by runs that nobody has to ask for.
+            // Queued notifications are planned by runs that start on their own.
             for source in &beset.sources {
                 beset.fleet.watch(&source.well_known())?;
             }
@@ -231,7 +231,7 @@ impl Bench {
 }
 
 impl Beset {
-    /// The hub of the other Source tells of a change again and again. Whatever is said of it is over when this is.
+    /// The hub of the other Source delivers changes repeatedly, until the given time.
     async fn deliver_honestly(&self, until: Instant) -> Honest {
         let (source, to) = (&self.sources[1], &self.subscribers[1]);
         let mut honest = Honest::default();
@@ -252,7 +252,7 @@ impl Beset {
         honest
     }
 
-    /// What the gateway has counted, by what became of it.
+    /// The gateway's counts, by result.
     fn verdicts(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let mut counted = BTreeMap::new();
         for (metric, names) in [

@@ -1,4 +1,5 @@
-//! `push-lag`: a Source changes ten times a second and tells of it by its hub; how long after each change is it held?
+//! `push-lag`: a Source changes ten times a second and its hub pushes the changes; measures the time until
+//! each change is stored.
 
 mod lag;
 mod telling;
@@ -33,11 +34,11 @@ use telling::{PACE, Told, Way};
 const CHANGES: u64 = 600;
 const BYTES_EACH: u64 = 2048;
 const ROWS: [(&str, Way); 2] = [("all arrive", Way::Sound), ("5 % lost, doubled, late", Way::Troubled)];
-/// The promise: half of all changes are held a second after they were made.
+/// The promise: half of all changes are stored within a second.
 const MOST_MEDIAN_MILLIS: u64 = 1_000;
 const TOKEN: &str = "a token of the load test";
 
-/// What every round needs.
+/// State that every round needs.
 struct Bench {
     thresher: Thresher,
     nats: NatsServer,
@@ -78,7 +79,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Bench {
-    /// One minute of changes, told to a fleet that was started for it and holds all that was there before.
+    /// One minute of changes, pushed to a fleet that was started for it and has stored the earlier state.
     fn run(&self, round: usize, way: Way) -> anyhow::Result<Round> {
         let name = format!("round-{round}-{}", if way == Way::Sound { "sound" } else { "troubled" });
         let hub = Arc::new(SimulatedHub::start()?);
@@ -112,7 +113,7 @@ impl Bench {
         Ok(done)
     }
 
-    /// A fleet of one of each service that is needed, whose callbacks the hub finds.
+    /// A fleet with one of each needed service, whose callbacks the hub finds.
     fn fleet(&self, name: &str, s3: &S3Fixture, hub: &SimulatedHub) -> anyhow::Result<Fleet> {
         let folder = self.work.make(name)?;
         let (tokens, key) = (folder.join("tokens.yaml"), folder.join("push-key"));
@@ -144,7 +145,7 @@ impl Bench {
         lags: &[f64],
     ) -> anyhow::Result<()> {
         let spread = Spread::of(lags.iter().copied()).context("at least one change")?;
-        // To the next whole millisecond, so that none is told better than it was.
+        // Rounded up to whole milliseconds, so that no figure is better than measured.
         let whole = |millis: f64| millis.ceil() as u64;
         let median = whole(spread.median);
         done.counted = BTreeMap::from([

@@ -1,4 +1,4 @@
-//! `read-lists`: how fast a Change List of 1,000,000 entries is read, and in how much memory; beside the reference
+//! `read-lists`: speed and memory of reading a Change List of 1,000,000 entries, compared with the reference
 //! implementation, which reads one of 50,000.
 
 mod lists;
@@ -21,26 +21,26 @@ use crate::report::{Report, Round, Row};
 use crate::thresher;
 
 const ENTRIES: u64 = 1_000_000;
-/// The specification's greatest number of entries in one document, and what the reference implementation is given: it
-/// holds all of them.
+/// The most entries in one document, by the specification. The reference implementation gets this many: it
+/// holds all of them in memory.
 const FEW: u64 = 50_000;
 /// The promise: memory is flat.
 const MOST_RESIDENT_BYTES: u64 = 64_000_000;
 const RESYNC: &str = "resync";
 const EVENTS: &str = "quick-xml's events";
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     resync: Peer,
     reader: PathBuf,
     work: WorkFolder,
 }
 
-/// Who reads.
+/// The programs that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     Ours,
-    /// The parser that ours stands on, and nothing else.
+    /// The XML parser of our reader, and nothing else.
     Events,
     Resync,
 }
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         entrants.iter().map(|(name, _, list)| Row::new(name, list.expected.entries)).collect();
     for round in 0..options.rounds.get() {
         for turn in 0..rows.len() {
-            // Another one begins each round: whatever the first one pays for, none pays for it always.
+            // Each round begins with another one, so that no program always pays for being first.
             let place = (turn + round) % rows.len();
             let (name, program, list) = entrants[place];
             eprintln!("round {}: {name}", round + 1);
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Bench {
-    /// Reads a list once, and tells whether all of it was read.
+    /// Reads a list once, and returns whether all of it was read.
     fn run(&self, program: Program, list: &ChangeList) -> anyhow::Result<(String, Round)> {
         let folder = self.work.make("runs")?;
         let command = match program {

@@ -20,14 +20,14 @@ use crate::thresher::Thresher;
 const RESOURCES: u64 = 6_000;
 const BYTES_EACH: u64 = 2048;
 const LATENCY: Duration = Duration::from_millis(50);
-/// What the origin bears: far more than four fetchers take.
+/// The origin's limit: far more than four fetchers use.
 const ORIGIN_LIMIT: u64 = 64;
-/// What one fetcher takes. So it is the fetchers that hold the harvest back.
+/// Jobs of one fetcher, so that the fetchers limit the harvest.
 const JOBS_EACH: u64 = 4;
 /// The rows, by their number of fetchers.
 const FLEETS: [(&str, u64); 2] = [("1 fetcher", 1), ("4 fetchers", 4)];
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     nats: NatsServer,

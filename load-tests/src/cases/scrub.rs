@@ -1,5 +1,5 @@
-//! `scrub`: what is held in a directory is read again by `thresher scrub`, and the files that it lies in by `sha256sum`, with one processor
-//! and with all.
+//! `scrub`: `thresher scrub` rereads a stored copy in a directory, and `sha256sum` its files, with one
+//! processor and with all.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,14 +22,14 @@ use crate::thresher::{Outcome, Thresher, View};
 
 const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 100_000;
-/// What figures are told of.
+/// The unit of the figures.
 const MB: u64 = 1_000_000;
 /// The promise: memory is flat.
 const MOST_RESIDENT_BYTES: u64 = 256_000_000;
-/// Files that one `sha256sum` is given.
+/// Files for one `sha256sum`.
 const FILES_AT_A_TIME: &str = "4";
 
-/// Who reads, with how many processors.
+/// The programs that read, and their number of processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Scrub(Cores),
@@ -42,7 +42,7 @@ enum Cores {
     All,
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     sha256sum: Peer,
@@ -52,7 +52,7 @@ struct Bench {
     work: WorkFolder,
 }
 
-/// What `scrub --json` says at the end, as far as it is judged here.
+/// The last line of `scrub --json`, as far as it is checked here.
 #[derive(Debug, Deserialize)]
 struct Scrubbed {
     resources: u64,
@@ -114,7 +114,7 @@ impl Way {
         Self::Sha256sum(Cores::All),
     ];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Scrub(Cores::One) => "thresher scrub, one core",

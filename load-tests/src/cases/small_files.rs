@@ -1,4 +1,5 @@
-//! `small-files`: 20,000 resources of 2 KiB, harvested by Thresher and by what a user could pick instead.
+//! `small-files`: 20,000 resources of 2 KiB, harvested by Thresher and by alternatives that a user could
+//! choose.
 
 mod entrant;
 pub(super) mod serving;
@@ -25,10 +26,10 @@ use crate::thresher::{Outcome, Thresher};
 
 const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 2048;
-/// Resources whose bytes are asked for at the end.
+/// Resources whose bytes are read at the end.
 const SAMPLE: usize = 10;
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     curl: Peer,
@@ -37,7 +38,7 @@ struct Bench {
     resync: Peer,
     source: Source,
     expected: Vec<Expected>,
-    /// What a bare loop has to get.
+    /// The expected result of a bare loop.
     all: Got,
     work: WorkFolder,
 }
@@ -71,7 +72,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Bench {
-    /// One run of one entrant, into a fresh directory, and whether it has done what it should.
+    /// One run of one entrant into a new directory, and the checks of its work.
     fn run(&self, entrant: Entrant, round: usize) -> anyhow::Result<(String, Round)> {
         let folder = self.work.make(&format!("round-{round}/{}", entrant.folder()))?;
         let into = folder.join("into");
@@ -118,7 +119,7 @@ impl Bench {
     }
 }
 
-/// What somebody has got who has got everything.
+/// The result of a client that got everything.
 pub(crate) fn whole(expected: &[Expected]) -> anyhow::Result<Got> {
     let mut sum = Sum::default();
     for resource in expected {

@@ -23,28 +23,28 @@ use crate::thresher::{Outcome, Thresher, View};
 
 const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 2048;
-/// Requests at a time at the origin, in every row.
+/// Concurrent requests to the origin, in every row.
 const AT_ONCE: u16 = 16;
-/// Resources whose bytes are asked for at the end.
+/// Resources whose bytes are read at the end.
 const SAMPLE: usize = 10;
 
-/// Who harvests, and where to.
+/// The programs that harvest, and their targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// One process, into a directory.
     Directory,
     /// One process, into a bucket.
     Bucket,
-    /// A bare loop that keeps packs and records in a bucket: the limit.
+    /// A bare loop that writes packs and records to a bucket: the limit.
     Bare,
     /// One process of each service, into a bucket.
     Fleet {
-        /// Whether small bodies travel in packs; else each is an object of its own.
+        /// Whether small bodies are stored in packs; otherwise each is an object of its own.
         has_packs: bool,
     },
 }
 
-/// What every run needs.
+/// State that every run needs.
 struct Bench {
     thresher: Thresher,
     nats: NatsServer,
@@ -93,7 +93,7 @@ impl Way {
         Self::Fleet { has_packs: false },
     ];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     fn name(self) -> &'static str {
         match self {
             Self::Directory => "one process, directory",
@@ -106,7 +106,7 @@ impl Way {
 }
 
 impl Bench {
-    /// One harvest into a place that is empty, and whether it has done what it should.
+    /// One harvest into an empty place, and the checks of its work.
     fn run(&self, way: Way, round: usize) -> anyhow::Result<(String, Round)> {
         let name = format!("round-{round}-{}", way.name().replace(", ", "-").replace(' ', "-"));
         let folder = self.work.make(&name)?;

@@ -1,4 +1,5 @@
-//! What a Source has beside its Resource List when it tells of changes: a Capability List, and a Change List or an index of several.
+//! Documents of a Source with changes, beside its Resource List: a Capability List, and a Change List or an
+//! index of several.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -15,9 +16,9 @@ const CHANGES_PATH: &str = "/set/changelist.xml";
 /// One change: each has a second of its own.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// Of which resource.
+    /// The resource.
     pub(crate) index: u64,
-    /// What it is from then on.
+    /// Its declaration from then on.
     pub(crate) declared: Declared,
 }
 
@@ -26,11 +27,11 @@ pub(crate) struct Change {
 pub(crate) struct ChangeLists<'a> {
     /// `http://127.0.0.1:<port>`
     pub(crate) base: &'a str,
-    /// How many there are.
+    /// Their number.
     pub(crate) changes: u64,
 }
 
-/// Writes the document that names the Resource List and the Change List.
+/// Writes the document that lists the Resource List and the Change List.
 pub(crate) fn write_capability_list(docroot: &Path, base: &str) -> io::Result<()> {
     let head = "<rs:md capability=\"capabilitylist\"/>";
     document(docroot, CAPABILITIES_PATH, "urlset", head, edition_at(0), |out| {
@@ -60,7 +61,7 @@ impl ChangeLists<'_> {
         })
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub(crate) fn documents(&self) -> u64 {
         match self.changes.div_ceil(ENTRIES_PER_LIST) {
             0 | 1 => 1,
@@ -91,13 +92,13 @@ impl ChangeLists<'_> {
         })
     }
 
-    /// The changes that a part holds.
+    /// The changes of a part.
     fn numbers(&self, part: u64) -> (u64, u64) {
         let first = part * ENTRIES_PER_LIST;
         (first, self.changes.min(first + ENTRIES_PER_LIST))
     }
 
-    /// The attributes that say from when to when a part tells; the last one has no end.
+    /// The attributes with the interval of a part; the last one has no end.
     fn period(&self, part: u64) -> String {
         let (first, end) = self.numbers(part);
         let from = format!("from=\"{}\"", at(first));
@@ -105,10 +106,10 @@ impl ChangeLists<'_> {
     }
 }
 
-/// The time of a change, of which the first has the number 1; 0 is when the Resource List was made.
+/// The time of a change, of which the first has the number 1; 0 is the time of the Resource List.
 fn at(number: u64) -> Timestamp {
     let seconds = i64::try_from(number).unwrap_or_default();
-    // A timestamp of ours plus months is far from the end of time.
+    // A timestamp of ours plus months is far below the maximum.
     edition_at(0).saturating_add(seconds.seconds()).unwrap_or_else(|_| edition_at(0))
 }
 
@@ -137,7 +138,7 @@ mod tests {
         folder
     }
 
-    /// How many entries a document has, all of which are as they should be.
+    /// The number of entries of a document, all of which are valid.
     fn entries(folder: &TempDir, name: &str) -> u64 {
         let file = File::open(folder.path().join("set").join(name)).unwrap();
         let mut reader = Reader::new(file, Options::default()).unwrap();

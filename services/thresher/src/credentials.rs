@@ -1,4 +1,4 @@
-//! The file that names where credentials lie.
+//! The credentials file, which names the places of the secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use service::{SecretRef, Vars};
 use url::{Host, Url};
 use web::{Credential, Secret};
 
-/// What a credentials file gives.
+/// The content of a credentials file.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) credentials: Vec<Credential>,
-    /// What the operator should know, a sentence each.
+    /// Warnings for the operator, a sentence each.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why a credentials file is no good: where, and what to do. It holds no secret.
+/// Why a credentials file is invalid: where, and what to do. It holds no secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {why}")]
 pub(crate) struct CredentialsError {
@@ -24,7 +24,7 @@ pub(crate) struct CredentialsError {
     why: String,
 }
 
-/// One credential. Its secrets lie elsewhere: `{env: NAME}` or `{file: PATH}`.
+/// One credential. Its secrets are stored elsewhere: `{env: NAME}` or `{file: PATH}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -48,7 +48,7 @@ struct Header {
     value: SecretRef,
 }
 
-/// Where secrets are looked for, and what was noticed there.
+/// Where secrets are read from, and the warnings so far.
 struct Reading<'a> {
     vars: &'a Vars,
     /// The file's directory: paths in it are relative to it.
@@ -56,10 +56,10 @@ struct Reading<'a> {
     warnings: Vec<String>,
 }
 
-/// Reads a file, and the secrets from where it says they lie.
+/// Reads a file, and the secrets from the places that it names.
 ///
 /// # Errors
-/// [`CredentialsError`]; a field that nobody knows is one.
+/// [`CredentialsError`], also for an unknown field.
 pub(crate) fn read(file: &Path) -> Result<Read, CredentialsError> {
     let text = fs_err::read_to_string(file)
         .map_err(|error| CredentialsError { place: "--credentials".to_owned(), why: error.to_string() })?;
@@ -72,7 +72,7 @@ fn parse(text: &str, file: &Path, vars: &Vars) -> Result<Read, CredentialsError>
         let place = at.map_or(file.to_string(), |at| format!("{file}:{}:{}", at.line(), at.column()));
         CredentialsError { place, why }
     };
-    // The lines around a fault may hold a secret that somebody wrote there after all.
+    // The lines around a fault may hold a secret that was written here by mistake.
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let entries: Vec<Spanned<Entry>> = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| refuse(error.location(), words(&error.to_string())))?;
@@ -127,7 +127,7 @@ impl Reading<'_> {
     }
 }
 
-/// The parser's words without their place, which is given already, and without what was found instead of what is expected,
+/// The parser's message without the position, which is printed already, and without the unexpected text,
 /// which may be a secret.
 fn words(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or(message);
@@ -139,7 +139,7 @@ fn words(message: &str) -> String {
     }
 }
 
-/// An origin and nothing more: with a path somebody would think that only what is below is sent the secret.
+/// An origin only: with a path, an operator might think that only URLs below it get the secret.
 fn origin(text: &str) -> Result<Url, String> {
     let is_bare = |url: &Url| {
         let rest = (url.path(), url.query(), url.fragment(), url.username(), url.password());
@@ -165,7 +165,7 @@ fn is_this_machine(url: &Url) -> bool {
 #[cfg(unix)]
 fn is_readable_by_everybody(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    // A file that is not there is an error soon after.
+    // A missing file is reported soon after.
     fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
 }
 

@@ -1,4 +1,4 @@
-//! How a command ends, for scripts.
+//! Exit status of commands, for scripts.
 
 use std::process::ExitCode;
 
@@ -9,24 +9,24 @@ use crate::ask::NotDone;
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// In sync; or the command did what it was asked.
+    /// In sync; or the command succeeded.
     Good,
-    /// Finished, but some resources are problems; or the document was refused or cut short.
+    /// Finished with open problems; or the document was refused or truncated.
     Problems,
     /// Wrong usage or configuration.
     Usage,
-    /// Could not run: the Source is unreachable, nothing was found, the store failed.
+    /// The run failed: the Source is unreachable, nothing was found, or the store failed.
     Failed,
 }
 
-/// An error with the exit status that goes with it.
+/// An error with its exit status.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) exit: Exit,
     pub(crate) error: anyhow::Error,
 }
 
-/// What a command gives.
+/// The result of a command.
 pub(crate) type CommandResult = Result<Exit, Failed>;
 
 impl From<Exit> for ExitCode {

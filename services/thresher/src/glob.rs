@@ -1,10 +1,10 @@
-//! Patterns as shells have them: `*` is any text, `?` any one character.
+//! Shell patterns: `*` is any text, `?` any one character.
 
-/// Whether all of a text is as a pattern says. Takes no longer than both are long, multiplied.
+/// Whether a pattern matches the whole text. Takes at most the product of both lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut seen) = (0, 0);
-    // The last star, and up to where it reaches.
+    // The last star, and the end of its match.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match pattern.get(at) {

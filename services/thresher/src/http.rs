@@ -15,7 +15,7 @@ use crate::credentials;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
 
-/// The networks inside of a site, as a fleet is told of them.
+/// The networks inside of a site, as they are sent to a fleet.
 const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
 
 /// HTTP options.
@@ -73,10 +73,10 @@ pub(crate) struct HttpArgs {
 }
 
 impl HttpArgs {
-    /// What the client is told, for a Source that is entered at `entry`. Warnings are printed.
+    /// The client's configuration for a Source with this `entry` URL. Prints warnings.
     ///
     /// # Errors
-    /// Wrong usage, when the credentials cannot be had, or stand in the URL.
+    /// Wrong usage, when the credentials cannot be read, or are part of the URL.
     pub(crate) fn config(&self, entry: &Url) -> Result<WebConfig, Failed> {
         without_secret(entry)?;
         let mut credentials = Vec::new();
@@ -118,7 +118,7 @@ impl HttpArgs {
         })
     }
 
-    /// What of this is a matter of the Source, and not of whoever asks it: a fleet is told that much.
+    /// The settings that belong to the Source, not to the requesting process: these are sent to a fleet.
     pub(crate) fn wanted(&self, wanted: &mut api::Wanted) {
         wanted.requests_per_second = self.max_rate;
         wanted.contact.clone_from(&self.contact);
@@ -131,13 +131,13 @@ impl HttpArgs {
         }
     }
 
-    /// Attempts of one request, the first included.
+    /// Attempts of one request, including the first.
     pub(crate) fn attempts(&self) -> u32 {
         self.retries + 1
     }
 }
 
-/// Refuses a URL that holds a name or password: it would be kept and printed as it is.
+/// Refuses a URL with a user or password: it would be stored and printed as it is.
 ///
 /// # Errors
 /// Wrong usage. The message does not have the secret.
@@ -156,12 +156,12 @@ pub(crate) fn without_secret(entry: &Url) -> Result<(), Failed> {
 /// The client of a command.
 ///
 /// # Errors
-/// Wrong usage, when the configuration makes none.
+/// Wrong usage, when the configuration is invalid.
 pub(crate) fn client(config: WebConfig) -> Result<Client, Failed> {
     Client::new(config).map_err(usage)
 }
 
-/// A comment of the `User-Agent` header: what would end it there, or break the header, is refused.
+/// A comment of the `User-Agent` header: characters that would end it, or break the header, are refused.
 fn contact(text: &str) -> Result<String, String> {
     let is_header_text = |c: char| matches!(c, ' '..='~') && !matches!(c, '(' | ')' | '\\');
     if text.trim().is_empty() || !text.chars().all(is_header_text) {
@@ -172,7 +172,7 @@ fn contact(text: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
-/// A span of time: seconds, or with its unit.
+/// A duration: seconds, or with its unit.
 fn time(text: &str) -> Result<Duration, String> {
     let refuse = || "give a time above 0, such as 30s, 500ms or 2m; a bare number is seconds".to_owned();
     let time = match text.parse::<u32>() {

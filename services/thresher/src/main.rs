@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// All that is printed passes `terminal`, which cleans it.
+// All output goes through `terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod ask;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         }
     };
     let exit = runtime.block_on(execute(cli));
-    // What is still at work in the background has nothing left to do that anybody waits for.
+    // The background tasks that are left have no result that is waited for.
     runtime.shutdown_background();
     exit
 }
@@ -115,16 +115,16 @@ async fn run(command: Command) -> CommandResult {
     }
 }
 
-/// What servers send into an error may have line breaks of its own.
+/// Server texts inside an error may have line breaks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Logs go to standard error; `RUST_LOG` outranks `-v`.
+/// Logs go to standard error; `RUST_LOG` overrides `-v`.
 fn init_log(verbose: u8) {
     let level = match verbose {
-        // What the catalog's database has to say reaches its caller as an error; of its tasks, which end with the process, it
-        // would complain after the last word.
+        // The caller gets the catalog database's failures as errors. Its background tasks would log
+        // complaints after the last message, when the process ends.
         0 => "error,slatedb=off",
         1 => "info",
         _ => "debug",

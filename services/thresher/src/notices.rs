@@ -1,4 +1,4 @@
-//! What a person is told of the origins that are asked, while they are.
+//! Notices about origins, while requests are sent to them.
 
 use std::io::IsTerminal;
 
@@ -7,22 +7,22 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use web::{Client, CrawlDelay};
 
-/// Tells of crawl-delays as they are met: who waits wants to know why.
+/// Prints crawl-delays when they are found: they explain a wait.
 pub(crate) struct Notices {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Notices {
-    /// Begins to tell of what a client meets.
+    /// Starts printing the notices of a client.
     pub(crate) fn of(client: &Client) -> Self {
         let (stop, stopped) = oneshot::channel();
         Self { stop, task: tokio::spawn(tell(client.crawl_delays(), stopped)) }
     }
 
-    /// Ends, when all is told.
+    /// Ends after the last notice.
     pub(crate) async fn finish(self) {
-        // It only ends early where it failed, and then there is nothing left to tell.
+        // The channel is closed early only if the task failed; then there is nothing left to print.
         let _ = self.stop.send(());
         let _ = self.task.await;
     }

@@ -1,4 +1,4 @@
-//! What a person sees of a run: a progress bar on a terminal, plain lines otherwise, and a summary at the end.
+//! Display of a run: a progress bar on a terminal, plain lines otherwise, and a summary at the end.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use scheduler::{Progress, Report};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How often a bar is drawn anew.
+/// How often a bar is redrawn.
 const FRAME: Duration = Duration::from_millis(100);
 /// How often a line is printed where there is no terminal.
 const LINE: Duration = Duration::from_secs(10);
 
-/// A display that follows a run.
+/// The display of a run.
 pub(crate) struct Shown(JoinHandle<()>);
 
-/// Follows a run until its last picture was sent.
+/// Displays a run until its last progress was sent.
 pub(crate) fn watch(progress: watch::Receiver<Progress>) -> Shown {
     if std::io::stderr().is_terminal() {
         Shown(tokio::spawn(draw(progress)))
@@ -30,7 +30,7 @@ pub(crate) fn watch(progress: watch::Receiver<Progress>) -> Shown {
 impl Shown {
     /// Ends the display.
     pub(crate) async fn finish(self) {
-        // It ends by itself when the run drops its side; a display that fails harms nobody.
+        // It ends by itself when the run drops its side; a failing display does no harm.
         let _ = self.0.await;
     }
 }
@@ -79,7 +79,7 @@ async fn print(mut progress: watch::Receiver<Progress>) {
     }
 }
 
-/// Resources of the plan that are settled.
+/// Settled resources of the plan.
 fn done(progress: &Progress) -> u64 {
     let counters = &progress.counters;
     counters.stored + counters.deleted + counters.failed
@@ -109,7 +109,7 @@ fn words(progress: &Progress) -> String {
     }
 }
 
-/// The closing summary, for a person.
+/// The closing summary, as text.
 pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let counters = &report.run.counters;
     let row = |n: u64, one: &str, many: &str| {

@@ -1,4 +1,4 @@
-//! Where a harvest lies, and which Sources lie there.
+//! The location of a harvest, and its Sources.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use url::Url;
 use crate::commands::source::source_id;
 use crate::exit::{Failed, usage};
 
-/// The name of the directory for a Source that is given none: its host.
+/// The default directory of a Source: its host.
 pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
     let host =
         url.host_str().ok_or_else(|| usage(format!("{url} names no host; give an http or https URL")))?;
@@ -18,12 +18,12 @@ pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
     Ok(format!("./{}", host.trim_matches(['[', ']']).replace(':', "-")))
 }
 
-/// Reads `--into`.
+/// Parses `--into`.
 pub(crate) fn parse(into: &str) -> Result<StoreTarget, Failed> {
     into.parse().map_err(usage)
 }
 
-/// Where a harvest lies, as the operator knows it.
+/// The location of a harvest, in messages.
 pub(crate) fn place(store: &Store) -> String {
     store.directory().map_or_else(|| store.root().to_owned(), |directory| directory.display().to_string())
 }
@@ -33,11 +33,11 @@ pub(crate) fn catalog_path(source: &SourceId) -> String {
     store::Key::Catalog(source.clone()).to_string()
 }
 
-/// A Source's URL as it may be printed: names and passwords, which earlier versions kept in it, are left out.
+/// A Source's URL for display: users and passwords, which earlier versions stored in it, are removed.
 pub(crate) fn shown_url(url: &str) -> String {
     match Url::parse(url) {
         Ok(mut parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
-            // Neither fails: what has a name or password has a host.
+            // Neither fails: a URL with a user or password has a host.
             let _ = (parsed.set_username(""), parsed.set_password(None));
             parsed.into()
         }
@@ -45,13 +45,13 @@ pub(crate) fn shown_url(url: &str) -> String {
     }
 }
 
-/// A harvest that is only read.
+/// A harvest that is opened for reading.
 pub(crate) struct Harvested {
     pub(crate) store: Store,
     pub(crate) sources: Vec<(SourceNote, CatalogReader)>,
 }
 
-/// Refuses a directory that nothing was harvested into.
+/// Refuses a directory without a harvest.
 pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
     let StoreTarget::Directory(directory) = target else { return Ok(()) };
     let data: PathBuf = directory.join(".thresher");
@@ -65,7 +65,7 @@ pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
 }
 
 impl Harvested {
-    /// Only the Source that is named, by its name or its URL, where one is.
+    /// Only the named Source, by its name or its URL; all of them without a name.
     pub(crate) fn only(mut self, named: Option<&str>) -> Result<Self, Failed> {
         if let Some(named) = named {
             let id = source_id(named)?;
@@ -81,7 +81,7 @@ impl Harvested {
     }
 }
 
-/// Opens a harvest for reading. Nothing is created where there is none.
+/// Opens a harvest for reading. Creates nothing if there is none.
 pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
     let target = parse(into)?;
     must_hold_a_harvest(&target)?;

@@ -1,8 +1,8 @@
-//! Standard output and standard error: the one way on which the words of a command leave it.
+//! Standard output and standard error: the only way to print.
 //!
-//! Texts of Sources are cleaned here, so that none can colour a terminal, name its window or forge a line. When the reader
-//! of standard output has gone, as `head` does, writing fails with an error that [`is_closed`] knows: the command ends then
-//! without a word, with the status that a shell gives to such an end.
+//! Texts of Sources are cleaned here, so that none can colour a terminal, set its title or forge a line. When
+//! the reader of standard output has gone, as `head` does, writing fails with an error that [`is_closed`]
+//! recognizes. The command then ends silently, with the status that shells use for it.
 
 use std::fmt::Arguments;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
@@ -19,7 +19,8 @@ macro_rules! say {
     ($($what:tt)*) => { $crate::terminal::line(format_args!($($what)*)) };
 }
 
-/// Prints one line to standard error; line ends in it are replaced. Cannot fail: a command goes on without its remarks.
+/// Prints one line to standard error; line ends in it are replaced. Cannot fail: a command continues without
+/// its remarks.
 macro_rules! note {
     ($($what:tt)*) => { $crate::terminal::remark(format_args!($($what)*)) };
 }
@@ -31,7 +32,7 @@ pub(crate) use {note, say};
 #[error("the reader of standard output has gone")]
 struct ReaderGone;
 
-/// Standard output, for bytes that are not to be changed. Buffered: what is left is written by [`Out::finish`].
+/// Standard output for bytes that are not changed. Buffered: [`Out::finish`] writes the rest.
 #[derive(Debug)]
 pub(crate) struct Out(BufWriter<Stdout>);
 
@@ -42,7 +43,7 @@ pub(crate) fn line(what: Arguments<'_>) -> io::Result<()> {
     out.finish()
 }
 
-/// Prints a text of several lines to standard output, as it ends. What stands in its lines was cleaned before.
+/// Prints a text of several lines to standard output, as it ends. The parts of its lines were cleaned before.
 pub(crate) fn text(what: &str) -> io::Result<()> {
     let mut out = Out::new();
     out.text(what)?;
@@ -56,7 +57,7 @@ pub(crate) fn json(what: &impl Serialize) -> io::Result<()> {
     out.finish()
 }
 
-/// A value as one line of JSON. What would command a terminal is escaped as JSON has it, so nothing of it is lost.
+/// A value as one line of JSON. Control characters are escaped as in JSON, so nothing is lost.
 pub(crate) fn json_line(what: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(what)?;
     let mut line = String::with_capacity(text.len() + 1);
@@ -77,7 +78,7 @@ pub(crate) fn remark(what: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", displayed(&what.to_string()));
 }
 
-/// Whether an error says that the reader of standard output has gone.
+/// Whether an error means that the reader of standard output has gone.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -85,12 +86,12 @@ pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
         .any(|error| error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>()))
 }
 
-/// How a command ends whose reader has gone.
+/// The exit code when the reader has gone.
 pub(crate) fn closed() -> ExitCode {
     ExitCode::from(READER_GONE)
 }
 
-/// The error of a writer to standard output without [`Out`], in the words that [`is_closed`] knows.
+/// The error of a writer to standard output without [`Out`], in the form that [`is_closed`] recognizes.
 pub(crate) fn of_stdout(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe => io::Error::new(ErrorKind::BrokenPipe, ReaderGone),
@@ -118,7 +119,7 @@ impl Out {
         self.write_all(json_line(what)?.as_bytes())
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.flush()
     }

@@ -1,4 +1,5 @@
-//! How often a commit allocates for each record, the database's own rows included. A count, not a time, so that it is the same wherever the tests run.
+//! Allocations of a commit per record, including the database's own rows. A count, not a time, so that it is
+//! the same wherever the tests run.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::records::{pending, uri};
 
 const RECORDS: u64 = 500;
 
-/// What is allocated for each record by putting it and by removing it, until that is durable.
+/// Allocations per record for putting it and for removing it, until that is durable.
 fn allocations() -> (f64, f64) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let store = Arc::new(InMemory::new());
@@ -34,8 +35,9 @@ fn allocations() -> (f64, f64) {
 #[test]
 fn commit_allocates_no_more_for_each_record_than_it_needs() {
     let (put, removed) = allocations();
-    // The key as it is asked for; all else is the database's: a node of the table in memory, and what its iterators and blocks make of a row. Keys and
-    // records are parts of one allocation; with one for each of them, and one for its first clone, it would be three more.
+    // One is the key of the read. All others are the database's: a node of the table in memory, and the
+    // copies of a row in its iterators and blocks. Keys and records are parts of one allocation; with one for
+    // each of them, and one for its first clone, it would be three more.
     assert!(put < 8.0, "{put} for each record that is put");
     // The database makes a copy of each key that is removed.
     assert!(removed < 10.0, "{removed} for each record that is removed");

@@ -1,4 +1,4 @@
-//! What a catalog promises of commits, on any store.
+//! Commits: what a catalog guarantees on any store.
 
 use catalog::{Batch, CatalogError};
 use futures::TryStreamExt;

@@ -1,4 +1,4 @@
-//! What a catalog promises on any store.
+//! What a catalog guarantees on any store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,7 +179,7 @@ async fn what_is_not_read_at_once_can_be_read_later(store: &Store) {
     catalog.close().await.unwrap();
 }
 
-/// Some lie side by side, some are far apart, some are not there, and some lie in files of their own.
+/// Some are adjacent, some are far apart, some are missing, and some are in files of their own.
 async fn a_walk_finds_what_is_asked_for_and_nothing_else(store: &Store) {
     for part in 0..4 {
         let catalog = open(store, "catalogs/walk").await;

@@ -1,4 +1,4 @@
-//! A store that begins to fail, as a full disk or a server that went away, and counts what is read of tables.
+//! A store that begins to fail, like a full disk or a lost server, and counts reads of tables.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Failing {
         self.mood.store(mood, Ordering::SeqCst);
     }
 
-    /// How often somebody has begun to read of a table.
+    /// How often a read of a table has begun.
     fn reads(&self) -> usize {
         self.reads.load(Ordering::SeqCst)
     }
@@ -136,7 +136,7 @@ async fn a_commit_into_a_failing_store_ends_and_what_was_committed_is_kept() {
             None,
             "what is not durable is not shown"
         );
-        // Closing ends too, whatever it says.
+        // Closing ends too, with or without an error.
         catalog.close().await.ok();
 
         store.turns(WELL);
@@ -210,7 +210,7 @@ async fn of_what_is_written_out_pending_records_alone_stay_at_hand() {
     let small =
         CatalogConfig { memtable_bytes: 64 * 1024, unflushed_bytes: 96 * 1024, ..CatalogConfig::default() };
     let catalog = Catalog::open(store.clone(), "catalogs/a", small).await.unwrap();
-    // No batch is taken before the one before it is written out, as far as there is no room for both.
+    // No batch is accepted before the previous one is written out, if there is no room for both.
     for round in 0..3 {
         let mut batch = Batch::new();
         for n in 0..200 {

@@ -64,7 +64,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
     }
 }
 
-/// From JSON as an earlier version may have written it: fields that came later are not in it.
+/// From JSON of an earlier version: later fields are missing.
 pub(crate) fn document() -> DocumentRecord {
     serde_json::from_value(json!({
         "set": listing().set,

@@ -24,7 +24,7 @@ async fn a_local_directory_conforms() {
 async fn a_real_s3_server_conforms() {
     let fixture = S3Fixture::get().await;
     let store: Arc<dyn ObjectStore> = Arc::new(fixture.store().unwrap());
-    // The bucket comes into being with the first object put into it.
+    // The bucket is created with its first object.
     store.put(&"bucket".into(), "is here".into()).await.unwrap();
     conformance::all(store).await;
 }

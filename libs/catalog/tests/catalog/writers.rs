@@ -1,4 +1,4 @@
-//! What happens over time: long scans, abandoned commits, names that are too long.
+//! Behaviour over time: long scans, abandoned commits, names that are too long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +101,7 @@ async fn whoever_opens_it_next_may_have_a_clock_that_is_behind() {
         let config = CatalogConfig { clock, ..CatalogConfig::default() };
         let catalog = Catalog::open(store.clone(), "catalogs/a", config).await.unwrap();
         put(&catalog, &format!("{number}")).await.unwrap();
-        // Everything becomes a table, whose name tells when.
+        // Everything becomes a table, whose name has its time.
         catalog.close().await.unwrap();
     }
     let catalog = open(&store).await;

@@ -1,5 +1,5 @@
-//! The documents that lead to the packages: the Resource Dump, the Capability List that offers it, and the Source Description
-//! above both.
+//! The documents above the packages: the Resource Dump, the Capability List that lists it, and the Source
+//! Description above both.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -14,17 +14,17 @@ use crate::note::Closed;
 /// The Resource Dump's name.
 const DUMP: &str = "resourcedump.xml";
 const CAPABILITIES: &str = "capabilitylist.xml";
-/// The Source Description where the base is that of a whole host.
+/// The Source Description, if the base is that of a whole host.
 const WELL_KNOWN: &str = ".well-known/resourcesync";
-/// The Source Description where the base has a path: the well-known place is that of a host (RS-20).
+/// The Source Description, if the base has a path: the well-known URL belongs to a host (RS-20).
 const DESCRIPTION: &str = "resourcesync_description.xml";
 
-/// Where the Capability List is served: what `up` of every document below it names.
+/// The URL of the Capability List: the `up` link of every document below it.
 pub(super) fn capability_list(base: &Url) -> anyhow::Result<Url> {
     Ok(base.join(CAPABILITIES)?)
 }
 
-/// Writes them, the one that leads to the others last.
+/// Writes them, the topmost one last.
 pub(super) fn write(directory: &Path, base: &Url, at: Timestamp, packages: &[Closed]) -> anyhow::Result<()> {
     let dump = Header {
         at: Some(at.into()),
@@ -71,7 +71,7 @@ fn document(
     header: &Header,
     entries: impl IntoIterator<Item = anyhow::Result<Entry>>,
 ) -> anyhow::Result<()> {
-    // Renamed into place, so that nobody reads half of it.
+    // Renamed into place, so that no reader sees half of it.
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut writer = Writer::new(BufWriter::new(NamedTempFile::new_in(directory)?), header)?;
     for entry in entries {
@@ -84,7 +84,7 @@ fn document(
     Ok(())
 }
 
-/// Temporary files are their owner's alone; a dump is there to be served.
+/// Temporary files are private to their owner; a dump is meant to be served.
 #[cfg(unix)]
 fn set_readable(file: &std::fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

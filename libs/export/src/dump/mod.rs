@@ -15,7 +15,8 @@ use crate::ExportError;
 use crate::body::Held;
 use crate::work::{DATA, Work};
 
-/// Packages, one after the other, and last of all the documents that name them. What is gone on with begins behind the last package that is whole.
+/// Writes packages, one after the other, and finally the documents that list them. A resumed export continues
+/// behind the last complete package.
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> Result<(), ExportError> {
     let (at, sizes) = (work.kept.note.at, work.sizes);
     let is_full = |package: &PackageWriter| {
@@ -48,7 +49,7 @@ async fn close(work: &mut Work<'_>, package: Option<PackageWriter>) -> Result<()
     work.kept.keep()
 }
 
-/// Adds a resource. Where the store has something else than was judged, nothing of it is in the package.
+/// Adds a resource. If its stored bytes are damaged, nothing of it is in the package.
 async fn add(work: &mut Work<'_>, package: &mut PackageWriter, held: Held) -> Result<(), ExportError> {
     let Held { uri, record, bitstream, body } = held;
     package.begin(Described::of(&uri, &record, &bitstream)).await.map_err(ExportError::Format)?;

@@ -1,5 +1,5 @@
-//! One package: a ZIP with stored members, and the manifest that names them. It is written on a thread of its own, under a
-//! name that no document names until it is whole.
+//! One package: a ZIP with stored members, and its manifest. It is written on a thread of its own, and no
+//! document lists it until it is complete.
 
 use std::io::{BufReader, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::note::Closed;
 /// Chunks that may wait for the thread.
 const CHUNKS_AHEAD: usize = 8;
 
-/// A package that is being written.
+/// A package in progress.
 #[derive(Debug)]
 pub(super) struct PackageWriter {
     steps: mpsc::Sender<Step>,
@@ -30,7 +30,7 @@ pub(super) struct PackageWriter {
     bytes: u64,
 }
 
-/// What the manifest says of a resource.
+/// The manifest's entry of a resource.
 #[derive(Debug)]
 pub(super) struct Described(Box<Entry>);
 
@@ -44,7 +44,7 @@ enum Step {
 }
 
 impl Described {
-    /// What is known of a resource that is held.
+    /// The entry of a stored resource.
     pub(super) fn of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Self {
         let hashes: Vec<_> = bitstream.computed.digests().iter().map(ToString::to_string).collect();
         Self(Box::new(Entry {
@@ -62,8 +62,8 @@ impl Described {
 }
 
 impl PackageWriter {
-    /// Begins the `number`th package in a directory; as long as it is not whole it lies in `aside`. `up` is the Capability
-    /// List that the manifest belongs to.
+    /// Begins the `number`th package in a directory; it is in `aside` until it is complete. `up` is the
+    /// Capability List that the manifest belongs to.
     pub(super) fn create(
         directory: &Path,
         aside: &Path,
@@ -84,12 +84,12 @@ impl PackageWriter {
         Ok(Self { steps, thread, entries: 0, bytes: 0 })
     }
 
-    /// Resources in it.
+    /// The number of its resources.
     pub(super) fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Bytes of resources in it.
+    /// The bytes of its resources.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -105,18 +105,18 @@ impl PackageWriter {
         self.send(Step::Bytes(bytes)).await
     }
 
-    /// Nothing of the member that was begun is to be in the package.
+    /// Removes the member in progress from the package.
     pub(super) async fn give_up(&mut self) -> anyhow::Result<()> {
         self.send(Step::GiveUp).await
     }
 
-    /// The member is whole.
+    /// Completes the member.
     pub(super) async fn end(&mut self) -> anyhow::Result<()> {
         self.entries += 1;
         self.send(Step::End).await
     }
 
-    /// Adds the manifest, and gives the package its name.
+    /// Adds the manifest, and renames the package to its final name.
     pub(super) async fn close(mut self) -> anyhow::Result<Closed> {
         self.send(Step::Close).await?;
         self.thread.await?
@@ -126,7 +126,7 @@ impl PackageWriter {
         if self.steps.send(step).await.is_ok() {
             return Ok(());
         }
-        // The thread has ended before its time: it says why.
+        // The thread ended early, with an error.
         match (&mut self.thread).await? {
             Ok(_) => anyhow::bail!("the package was closed too early"),
             Err(error) => Err(error),
@@ -134,7 +134,7 @@ impl PackageWriter {
     }
 }
 
-/// The archive and its manifest, as files that nobody looks at yet.
+/// The archive and its manifest, as files that are not published yet.
 struct Archive {
     zip: ZipWriter<BufWriter<File>>,
     partial: PathBuf,
@@ -146,7 +146,7 @@ struct Archive {
 impl Archive {
     fn create(aside: &Path, name: &str, at: Timestamp, up: Url) -> anyhow::Result<Self> {
         let partial = aside.join(name);
-        // Of an export that was interrupted.
+        // Left over by an interrupted export.
         match fs_err::remove_file(&partial) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -156,7 +156,7 @@ impl Archive {
             links: vec![Link::new("up", up)],
             ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
         };
-        // Where there is room for the packages.
+        // On the disk of the packages, where there is room.
         let spool = tempfile::tempfile_in(aside)?;
         Ok(Self {
             zip: ZipWriter::new(BufWriter::new(File::create_new(&partial)?)),
@@ -167,7 +167,7 @@ impl Archive {
         })
     }
 
-    /// Tells whether the package is to be closed. It is not where whoever writes it has stopped.
+    /// Returns whether the package is to be closed. It is not when the writer has stopped.
     fn work(&mut self, mut steps: mpsc::Receiver<Step>) -> anyhow::Result<bool> {
         while let Some(step) = steps.blocking_recv() {
             match step {
@@ -198,7 +198,7 @@ impl Archive {
     fn describe(&mut self, mut entry: Entry) -> anyhow::Result<()> {
         let mut written = self.manifest.write(&entry);
         if matches!(written, Err(WriteError::NotText { .. })) {
-            // The URI as it is requested has no control characters.
+            // The URI as requested has no control characters.
             entry.loc = entry.loc.parse::<ResourceUri>()?.to_url().into();
             entry.metadata.media_type = None;
             written = self.manifest.write(&entry);
@@ -220,7 +220,7 @@ impl Archive {
     }
 }
 
-/// As the bytes are, and dated as no time at all, so that equal members give equal packages.
+/// Uncompressed and with a constant date, so that equal members give equal packages.
 fn stored() -> SimpleFileOptions {
     SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
@@ -228,7 +228,8 @@ fn stored() -> SimpleFileOptions {
         .unix_permissions(0o644)
 }
 
-/// The archive is read once more: its directory was written over and over, so nothing could be computed on the way.
+/// Reads the archive once more: its directory was overwritten several times, so digests could not be computed
+/// on the way.
 fn computed_of(path: &Path) -> anyhow::Result<Computed> {
     let mut hasher = Hasher::new([]);
     let mut file = File::open(path)?;

@@ -1,4 +1,4 @@
-//! Exports that are stopped and gone on with.
+//! Exports that are stopped and resumed.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ async fn stopped_after_any_resource_and_asked_for_again_it_is_the_same_export() 
                         Seen::Resumed(_) => resumed += 1,
                         _ => (since, taken) = (since + 1, taken + 1),
                     }
-                    // Each go comes further than the one before, or it would not end.
+                    // Each attempt comes further than the previous one, or it would not end.
                     if since == stop + goes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 match world.watched(&export, &mut see).await {

@@ -1,4 +1,4 @@
-//! What lies in an export, as other tools read it.
+//! Reads exports with other tools.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
 
-/// The names and bytes of what lies in an export, whatever its kind.
+/// The names and bytes in an export, in any format.
 pub(crate) fn read(format: &Format, path: &Path) -> BTreeMap<String, Vec<u8>> {
     match format {
         Format::Tar => members(path),
@@ -96,7 +96,8 @@ pub(crate) fn files(root: &Path, below: &Path) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-/// The members of all packages by their resources, with the documents beside them but for what they say of the moment they were made.
+/// The members of all packages by their resources, and the other documents without the time of their
+/// creation.
 fn packages(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for (name, bytes) in files(path, path) {

@@ -1,4 +1,4 @@
-//! What lies in an export that nobody interrupts.
+//! The files of an export that was not interrupted.
 
 use export::{Destination, ExportError, Format, Selection};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A Source with a few resources of every sort, and exports of it.
+//! A Source with a few resources of every kind, and exports of it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(crate) fn moment(number: i64) -> Timestamp {
     first + SignedDuration::from_hours(24 * number)
 }
 
-/// What a resource holds; the larger ones are not held in memory.
+/// The content of a resource; the larger ones are not held in memory.
 pub(crate) fn content(number: usize) -> Vec<u8> {
     let length = if number % 4 == 3 { (1 << 20) + number } else { 10 * number };
     (0..length).map(|at| (at * 7 + number) as u8).collect()
@@ -45,7 +45,8 @@ impl World {
         Self { store, source, catalog }
     }
 
-    /// With so many resources, of which every third is in a pack; their names are in the order of their numbers.
+    /// With this many resources, of which every third is in a pack; their names are in the order of their
+    /// numbers.
     pub(crate) async fn with(resources: usize) -> Self {
         let world = Self::new().await;
         for number in 0..resources {
@@ -112,7 +113,7 @@ impl World {
         Location::Object { sha256 }
     }
 
-    /// Puts other bytes in the place of those of a resource that has an object of its own.
+    /// Replaces the bytes of a resource that has an object of its own.
     pub(crate) async fn damage(&self, number: usize) {
         let key = Key::Bitstream(Sha256::of(&content(number))).to_string();
         let mut bytes = content(number);
@@ -141,7 +142,7 @@ impl World {
         Export { format, to: Destination::Path(to.to_owned()), selection: Selection::default(), sizes }
     }
 
-    /// Makes it, and gives what was left out too.
+    /// Makes it, and also returns the resources that were left out.
     pub(crate) async fn run(&self, export: &Export) -> Result<(Summary, Vec<String>), ExportError> {
         let mut damaged = Vec::new();
         let mut see = |seen: Seen<'_>| {

@@ -1,5 +1,5 @@
-//! Any `hash` attribute: no panic; every value is either a digest of its algorithm's length or kept as written; what is read is
-//! read again from what is shown of it; and nothing unjudged contradicts any bytes.
+//! Any `hash` attribute: no panic. Every value is either a digest of its algorithm's length or kept as
+//! written. What is displayed is parsed again. No unjudged value contradicts any bytes.
 
 #![no_main]
 

@@ -130,7 +130,7 @@ fn what_is_read_of_one_notification_is_bounded() {
     assert_eq!((read.objects.len(), read.types.len(), read.actor), (MOST_OBJECTS, MOST_TYPES, None));
 }
 
-/// JSON with names that mean something in JSON-LD.
+/// JSON with names that have a meaning in JSON-LD.
 fn documents() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

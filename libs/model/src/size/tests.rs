@@ -215,7 +215,8 @@ fn outcomes() -> impl Strategy<Value = Outcomes> {
     )
 }
 
-/// How much is told beside what is written: what stands around values that are left out or shorter, of each item and of the message.
+/// How much the bound may exceed the encoding: the JSON around values that are left out or shorter, of each
+/// item and of the message.
 const AROUND: usize = 640;
 
 #[track_caller]

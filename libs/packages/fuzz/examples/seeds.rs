@@ -55,7 +55,7 @@ fn main() -> io::Result<()> {
     write("tar", 2, packed)
 }
 
-/// Each seed, behind the bytes that choose how it is read.
+/// Each seed, behind the bytes that choose how to read it.
 fn write(target: &str, choosing: usize, seeds: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     fs::create_dir_all(&folder)?;

@@ -1,7 +1,7 @@
-//! Any bytes as a tar, plain or compressed: no panic, nothing beyond the limits; the same however the bytes come; and where a plain tar is taken for
-//! whole, the `tar` crate finds the same files in it.
+//! Any bytes as a tar, plain or compressed: no panic, nothing beyond the limits, and the same result for
+//! other chunks. If a plain tar is accepted, the `tar` crate finds the same files in it.
 //!
-//! The first two bytes of the input choose the limits and how the bytes come, the rest is the package.
+//! The first two bytes of the input choose the limits and the chunks, the rest is the package.
 
 #![no_main]
 
@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
     let limits = Limits { inflated_bytes_total: MOST, decoder_bytes: 8 << 20, ..limits };
     let whole = read(package, &limits);
     let cut = read(Cut { bytes: package, amount: usize::from(*amount).max(1) }, &limits);
-    // How much is inflated before a limit is noticed depends on how the bytes come.
+    // How much is inflated before a limit is noticed depends on the chunks.
     if whole.error == cut.error {
         assert_eq!(whole, cut, "cut into pieces of {amount}");
     } else {
@@ -85,15 +85,15 @@ fn read(source: impl AsyncRead + Send, limits: &Limits) -> Reading {
     reading
 }
 
-/// Both must see the same files in the same places: what one takes for content the other must not take for a header.
+/// Both must find the same files at the same offsets: content for one must not be a header for the other.
 fn compare(package: &[u8], ours: &Reading) {
     let mut archive = tar::Archive::new(package);
     let Ok(entries) = archive.entries() else { return };
     let mut theirs = Vec::new();
     for entry in entries {
-        // It refuses other things than we do; only two whole readings are compared.
+        // It refuses other archives than we do; only two complete readings are compared.
         let Ok(mut entry) = entry else { return };
-        // It takes PAX records by their other letter for a file, and believes that folders have content.
+        // It reads PAX records with the other type letter as a file, and accepts content of folders.
         let header = entry.header().as_bytes();
         if header[156] == b'X' || header[156] == b'5' && entry.size() > 0 {
             return;

@@ -1,5 +1,6 @@
-//! Any bytes as a ZIP: no panic, no byte counted for two members, nothing read or inflated beyond the limits; content is what size and CRC-32 say,
-//! however it is cut; and no other than the one the `zip` crate reads under the same name.
+//! Any bytes as a ZIP: no panic, no byte counted for two members, nothing read or inflated beyond the limits.
+//! Content matches size and CRC-32, in any chunks, and equals the content that the `zip` crate reads under
+//! the same name.
 //!
 //! The first byte of the input chooses the limits, the rest is the package.
 
@@ -16,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 use packages::zip::{Data, Directory, MemberReader};
 use packages::{Blocks, Limits, PackageError, ReadAhead, ReadAt, Scope};
 
-/// Bytes that all members together may have, so that no input takes long.
+/// The most bytes of all members together, so that no input takes long.
 const MOST: u64 = 256 << 10;
 
 struct Counting {
@@ -56,7 +57,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The contents that are right, by name.
+/// The verified contents, by name.
 async fn read(bytes: Bytes, limits: &Limits) -> Result<HashMap<Vec<u8>, Vec<u8>>, PackageError> {
     let length = bytes.len() as u64;
     let package = Arc::new(Counting { bytes, read: AtomicU64::new(0) });
@@ -110,7 +111,7 @@ async fn read(bytes: Bytes, limits: &Limits) -> Result<HashMap<Vec<u8>, Vec<u8>>
     Ok(contents)
 }
 
-/// What two readers take for the member of a name must be the same.
+/// Both readers must find the same content under a name.
 fn compare(package: &[u8], contents: &HashMap<Vec<u8>, Vec<u8>>) {
     let Ok(mut archive) = zip::ZipArchive::new(Cursor::new(package)) else { return };
     for index in 0..archive.len() {

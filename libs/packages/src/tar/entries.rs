@@ -15,60 +15,63 @@ use super::inflated::Inflated;
 use crate::range::reader_of;
 use crate::{Compression, Limits, NameOddity, PackageError, Packaging, Place, name};
 
-/// What comes next in a tar. Folders are passed over: there is nothing in them to read.
+/// The next item of a tar. Folders are skipped: they have no content.
 #[derive(Debug)]
 pub enum Item {
-    /// A file, whose content can now be read with [`Entries::chunk`].
+    /// A file, whose content can be read with [`Entries::chunk`].
     Member(Member),
-    /// A member that is not read, and why; an error of this member only. [`Entries::next`] goes on behind it.
+    /// A member that cannot be read, with an error of this member only. [`Entries::next`] continues behind
+    /// it.
     Refused(PackageError),
 }
 
 /// A file in a tar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its number, counted from 0 over everything that is in the tar.
+    /// Its number, counted from 0 over all members of the tar.
     pub index: u64,
-    /// Its name as it is written. [`name`](Self::name) is the same as text.
+    /// Its name as written. [`name`](Self::name) is the same as text.
     pub name_bytes: Vec<u8>,
     /// Bytes of its content.
     pub size: u64,
-    /// Where its header begins, in bytes from the start of the tar.
+    /// The offset of its header, from the start of the tar.
     pub header_offset: u64,
 }
 
 impl Member {
-    /// Its name as text: UTF-8, or code page 437 where it is no UTF-8.
+    /// Its name as text: UTF-8, or code page 437 if it is not UTF-8.
     pub fn name(&self) -> Cow<'_, str> {
         name::text(&self.name_bytes)
     }
 
-    /// What is odd about its name.
+    /// The oddities of its name.
     pub fn name_oddities(&self) -> Vec<NameOddity> {
         NameOddity::of(&self.name_bytes)
     }
 
-    /// Which member this is, for messages.
+    /// The member's place, for messages.
     pub fn place(&self) -> Place {
         Place::new(&self.name_bytes, self.header_offset)
     }
 }
 
-/// Reads a tar as it comes, plain or compressed, whatever its name or media type says.
+/// Reads a tar from a stream, plain or compressed, whatever its name or media type is.
 ///
-/// It holds 64 KiB of content, what a header and its extensions need, what the decoder needs under [`Limits::decoder_bytes`], and eight bytes
-/// of each name, to know it again. All is well only when [`next`](Self::next) has given `None`: by then the end marks have been seen, nothing but
-/// zeros after them, and the checks of the compression have been compared.
+/// It holds 64 KiB of content, a header with its extensions, the decoder's memory under
+/// [`Limits::decoder_bytes`], and eight bytes per name, to recognize it again. The tar is valid only when
+/// [`next`](Self::next) has returned `None`. By then the end marks were read, with nothing but zeros behind
+/// them, and the checksums of the compression were compared.
 pub struct Entries<'a> {
     inflated: Inflated<'a>,
     limits: Limits,
-    /// Content of the current member that was not read yet, and whether anybody may read it.
+    /// Unread content of the current member, and whether a caller may read it.
     left: u64,
     readable: bool,
-    /// What fills up the current member's last block.
+    /// The padding of the current member's last block.
     padding: u64,
     members: u64,
-    /// Hashes of the names of all files so far. The key is random: nobody can make two names look alike.
+    /// Hashes of the names of all files so far. The key is random, so that a Source cannot construct a
+    /// collision.
     names: HashSet<u64>,
     key: RandomState,
     state: State,
@@ -82,10 +85,11 @@ enum State {
 }
 
 impl<'a> Entries<'a> {
-    /// Begins to read `source`, which is the whole package; [`range_reader`](crate::range_reader) makes one of a [`ReadAt`](crate::ReadAt).
+    /// Starts to read `source`, which is the whole package; [`range_reader`](crate::range_reader) makes one
+    /// of a [`ReadAt`](crate::ReadAt).
     ///
     /// # Errors
-    /// [`PackageError::NotAnArchive`], [`PackageError::Truncated`] when there is nothing, [`PackageError::Read`].
+    /// [`PackageError::NotAnArchive`], [`PackageError::Truncated`] when it is empty, [`PackageError::Read`].
     pub async fn open(source: impl AsyncRead + Send + 'a, limits: &Limits) -> Result<Self, PackageError> {
         Ok(Self {
             inflated: Inflated::open(source, limits).await?,
@@ -100,17 +104,17 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// What the package is.
+    /// The kind of the package.
     pub fn packaging(&self) -> Packaging {
         Packaging::Tar(self.inflated.compression)
     }
 
-    /// The next file, or the next thing that is refused; what was not read of the one before is passed over. `None` when the end has come
-    /// and all is well.
+    /// The next file, or the next refused member; unread content of the previous one is skipped. `None` at
+    /// the end of a valid tar.
     ///
     /// # Errors
-    /// Those of the whole package, after which nothing more can be read of it; and [`PackageError::Read`], after which it is to be read from the
-    /// beginning.
+    /// Those of the whole package, after which nothing more can be read of it; and [`PackageError::Read`],
+    /// after which it has to be read again from its start.
     pub async fn next(&mut self) -> Result<Option<Item>, PackageError> {
         match self.state {
             State::Going => {}
@@ -126,7 +130,8 @@ impl<'a> Entries<'a> {
         next
     }
 
-    /// More of the content of the member that [`next`](Self::next) gave last; `None` at its end, or when there is none to be read.
+    /// More content of the member that [`next`](Self::next) returned last; `None` at its end, or if it has
+    /// none.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -147,7 +152,8 @@ impl<'a> Entries<'a> {
         Ok(Some(chunk))
     }
 
-    /// The same content as an [`AsyncRead`]; [`PackageError::from_io`] finds the error inside those that it gives.
+    /// The same content as an [`AsyncRead`]; [`PackageError::from_io`] finds the error inside the errors that
+    /// it returns.
     pub fn reader(&mut self) -> impl AsyncBufRead + Send + Unpin {
         reader_of(stream::try_unfold(self, |entries| async move {
             let chunk = entries.chunk().await.map_err(io::Error::from)?;
@@ -155,10 +161,10 @@ impl<'a> Entries<'a> {
         }))
     }
 
-    /// The rest of the member's content, held whole: for manifests and tests.
+    /// The rest of the member's content in memory: for manifests and tests.
     ///
     /// # Errors
-    /// As [`chunk`](Self::chunk); and [`PackageError::MemberTooLarge`] when there would be more than `limit` bytes.
+    /// As [`chunk`](Self::chunk); and [`PackageError::MemberTooLarge`] for more than `limit` bytes.
     pub async fn to_end(&mut self, limit: u64) -> Result<Vec<u8>, PackageError> {
         if self.readable && self.left > limit {
             let place = Place { name: None, offset: self.inflated.position };
@@ -195,7 +201,7 @@ impl<'a> Entries<'a> {
                     let data = self.extension(&header, offset, &mut extension.bytes).await?;
                     match typeflag {
                         b'L' => extension.long_name(&data),
-                        // Where links lead is of no interest.
+                        // The targets of links are ignored.
                         b'K' => Ok(()),
                         _ => extension.records(&data),
                     }
@@ -213,7 +219,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The content of a header that extends the next one.
+    /// The content of an extension header.
     async fn extension(
         &mut self,
         header: &Header,
@@ -236,7 +242,7 @@ impl<'a> Entries<'a> {
         Ok(data)
     }
 
-    /// What a header that is no extension stands for; `None` for what is passed over.
+    /// The item of a header that is no extension; `None` for one to skip.
     async fn member(
         &mut self,
         header: &Header,
@@ -245,7 +251,7 @@ impl<'a> Entries<'a> {
     ) -> Result<Option<Item>, PackageError> {
         let bad = |what| PackageError::BadHeader { offset, what };
         let name_bytes = extension.name(header).map_err(bad)?;
-        // The size of a folder is the room that it may take (POSIX.1-2017, ustar), not that of any content.
+        // The size of a folder is the space that it may use (POSIX.1-2017, ustar), not that of any content.
         let size = if header.typeflag == b'5' { 0 } else { extension.size(header).map_err(bad)? };
         let index = self.members;
         self.members += 1;
@@ -261,7 +267,7 @@ impl<'a> Entries<'a> {
         }
         (self.left, self.padding, self.readable) = (size, padding(size), false);
         let place = || Place::new(&name_bytes, offset);
-        // Where these have content, some readers pass over it and others look for the next header in it.
+        // If these have content, some readers skip it and others look for the next header in it.
         if matches!(header.typeflag, b'1'..=b'4' | b'6') && size > 0 {
             return Err(bad("a link or device has content"));
         }
@@ -298,7 +304,7 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Reads what follows the end, up to the end of what is around the tar, so that its checks are compared.
+    /// Reads what follows the end, up to the end of the compression, so that its checksums are compared.
     async fn end(&mut self, offset: u64) -> Result<(), PackageError> {
         while let Some(chunk) = self.inflated.some(u64::MAX).await? {
             if chunk.iter().any(|&byte| byte != 0) {
@@ -308,7 +314,7 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    /// Where the very first header of what was compressed is none, it was no tar.
+    /// If the first header of the decompressed data is invalid, it is no tar.
     fn no_header(&self, offset: u64, what: &'static str) -> PackageError {
         let looks_like = match self.inflated.compression {
             Compression::Gzip => "something else in gzip",

@@ -1,8 +1,8 @@
-//! What goes before a header and changes what it says: PAX records (POSIX.1-2017, pax) and GNU long names.
+//! Extensions of a header: PAX records (POSIX.1-2017, pax) and GNU long names.
 
 use super::header::{Header, OCTAL_MOST};
 
-/// What is known of the next member besides its header.
+/// The extensions of the next member's header.
 #[derive(Default)]
 pub(super) struct Extension {
     /// `path` of its PAX records.
@@ -11,16 +11,16 @@ pub(super) struct Extension {
     size: Option<u64>,
     /// Its GNU long name.
     long_name: Option<Vec<u8>>,
-    /// Whether its content is a sparse file's.
+    /// Whether its content belongs to a sparse file.
     pub(super) sparse: bool,
     /// Whether it has PAX records.
     has_records: bool,
-    /// How many bytes of such have been read.
+    /// Bytes of the extensions read so far.
     pub(super) bytes: u64,
 }
 
 impl Extension {
-    /// Whether there is anything.
+    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0 && !self.has_records && self.long_name.is_none()
     }
@@ -54,7 +54,7 @@ impl Extension {
         }
     }
 
-    /// The name that counts.
+    /// The effective name.
     pub(super) fn name(&self, header: &Header) -> Result<Vec<u8>, &'static str> {
         match (&self.path, &self.long_name) {
             (Some(path), Some(name)) if path != name => Err("the PAX path and the GNU long name differ"),
@@ -63,10 +63,10 @@ impl Extension {
         }
     }
 
-    /// The size that counts, for the member's content and for where the next header is.
+    /// The effective size, which decides the member's content and the offset of the next header.
     ///
-    /// PAX records have it for what the header has no room for. Where the header had room and says otherwise, a reader that does not heed PAX
-    /// records would find other members in what this one takes for content.
+    /// PAX records state a size that the header has no room for. If the header has room and states another
+    /// one, a reader that ignores PAX records would find other members in what is content here.
     pub(super) fn size(&self, header: &Header) -> Result<u64, &'static str> {
         match self.size {
             None => Ok(header.size),
@@ -76,7 +76,8 @@ impl Extension {
     }
 }
 
-/// PAX records that hold for all members that follow: nothing that is of any use here, and a name or a size would be a trap.
+/// Checks PAX records for all following members. None of them is used, and a name or a size there would be a
+/// trap.
 pub(super) fn check_global(data: &[u8]) -> Result<(), &'static str> {
     for record in records(data) {
         let (key, _) = record?;
@@ -98,7 +99,7 @@ fn set<T: PartialEq>(place: &mut Option<T>, value: T) -> Result<(), &'static str
 fn records(data: &[u8]) -> impl Iterator<Item = Result<(&[u8], &[u8]), &'static str>> {
     let mut rest = data;
     std::iter::from_fn(move || {
-        // Some writers fill up with NULs.
+        // Some writers pad with NULs.
         if rest.iter().all(|&byte| byte == 0) {
             return None;
         }
@@ -111,7 +112,7 @@ fn records(data: &[u8]) -> impl Iterator<Item = Result<(&[u8], &[u8]), &'static 
 type Record<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
 fn record(data: &[u8]) -> Option<Record<'_>> {
-    // The digits of a length fit into a few bytes, so a long run without a blank is not searched.
+    // The digits of a length need a few bytes, so a long run without a blank is not searched.
     let blank = data.iter().take(20).position(|&byte| byte == b' ')?;
     let length = usize::try_from(decimal(&data[..blank])?).ok()?;
     let (record, rest) = data.split_at_checked(length)?;

@@ -2,10 +2,10 @@
 
 use crate::sniff::{SNIFF_BYTES, checksum_is_right};
 
-/// Bytes of a block: headers are one, content is filled up to whole ones.
+/// Bytes of a block: a header is one, content is padded to whole ones.
 pub(super) const BLOCK: usize = SNIFF_BYTES;
 
-/// The most that the digits of a size can say; more is written in base 256 or in a PAX record.
+/// The largest size in octal digits; a larger one is written in base 256 or in a PAX record.
 pub(super) const OCTAL_MOST: u64 = 0o777_7777_7777;
 
 pub(super) struct Header {
@@ -29,13 +29,13 @@ impl Header {
     }
 }
 
-/// A field of text ends with its first NUL, if it has one.
+/// A text field ends with its first NUL, if it has one.
 fn text(field: &[u8]) -> &[u8] {
     field.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Octal digits between blanks; or, when the first bit is set, base 256. `None` for anything else: a size that one reader takes for 0 and
-/// another for something else is where they begin to see different archives.
+/// Octal digits between blanks; or, when the first bit is set, base 256. `None` for anything else: where
+/// readers disagree about a size, they see different archives.
 fn number(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         let (high, low) = field.split_at(field.len() - 8);

@@ -1,4 +1,4 @@
-//! The bytes of a tar, out of whatever is around them, counted on both sides.
+//! The decompressed bytes of a tar, with input and output counted.
 
 use std::io;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use crate::{Compression, Limits, PackageError, Packaging, SNIFF_BYTES, sniff};
 /// Bytes read, or inflated, at once.
 const CHUNK: usize = 64 << 10;
 
-/// A tar as a stream, under the limits for what comes out and for how much more that is than what goes in.
+/// A tar as a stream, within the limits of its output and of its ratio to the input.
 pub(super) struct Inflated<'a> {
     inner: Box<dyn AsyncRead + Send + Unpin + 'a>,
     pub(super) compression: Compression,
     fed: Arc<Fed>,
     limits: Limits,
     buffer: BytesMut,
-    /// How many bytes have come out and been taken from the buffer.
+    /// How many bytes were inflated and consumed.
     pub(super) position: u64,
 }
 
@@ -55,7 +55,8 @@ impl<'a> Inflated<'a> {
                 Box::new(decoder)
             }
             Compression::Zstd => {
-                // The window is nearly all that a decoder of zstd takes; the format's own bounds are 2^10 and 2^31.
+                // The window is nearly all of a zstd decoder's memory; the format's own bounds are 2^10 and
+                // 2^31.
                 let window = limits.decoder_bytes.max(1).ilog2().clamp(10, 31);
                 let mut decoder = ZstdDecoder::with_params(source, &[DParameter::window_log_max(window)]);
                 decoder.multiple_members(true);
@@ -65,12 +66,12 @@ impl<'a> Inflated<'a> {
         Ok(Self { inner, compression, fed, limits: limits.clone(), buffer: BytesMut::new(), position: 0 })
     }
 
-    /// Whether there is something in the buffer, after one more read if it was empty. False only at the end.
+    /// Whether the buffer has bytes, after one more read if it was empty. False only at the end.
     async fn fill(&mut self) -> Result<bool, PackageError> {
         if !self.buffer.is_empty() {
             return Ok(true);
         }
-        // A long tar must not keep a thread from everybody else.
+        // A long tar must not block the other tasks of its thread.
         tokio::task::coop::consume_budget().await;
         self.buffer.reserve(CHUNK);
         if let Err(error) = self.inner.read_buf(&mut self.buffer).await {
@@ -114,7 +115,7 @@ impl<'a> Inflated<'a> {
         Ok(Some(block))
     }
 
-    /// Passes over `length` bytes.
+    /// Skips `length` bytes.
     pub(super) async fn skip(&mut self, mut length: u64) -> Result<(), PackageError> {
         while length > 0 {
             match self.some(length).await? {
@@ -129,7 +130,7 @@ impl<'a> Inflated<'a> {
         PackageError::Truncated { length: self.position, what }
     }
 
-    /// Whether it was the source that failed, or what came from it.
+    /// Whether the source failed, or its bytes are invalid.
     fn why(&self, error: io::Error) -> PackageError {
         let stored = self.fed.bytes.load(Ordering::Relaxed);
         let format = self.compression.name();
@@ -137,7 +138,7 @@ impl<'a> Inflated<'a> {
             return PackageError::Read { offset: stored, length: 0, source: error };
         }
         let why = error.to_string();
-        // Neither decoder has a kind of its own for this.
+        // Neither decoder has an error kind for this.
         if error.kind() == io::ErrorKind::OutOfMemory || why.contains("memory") {
             return PackageError::DecoderTooLarge { format, limit: self.limits.decoder_bytes };
         }
@@ -148,7 +149,7 @@ impl<'a> Inflated<'a> {
     }
 }
 
-/// What has been read of the source.
+/// The bytes that were read of the source.
 #[derive(Default)]
 struct Fed {
     bytes: AtomicU64,

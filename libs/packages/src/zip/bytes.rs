@@ -1,4 +1,4 @@
-//! Little-endian numbers at fixed places of records whose length has been checked.
+//! Little-endian numbers at fixed offsets of records whose length was checked.
 
 /// The two bytes at `at` as a number; 0 behind the end.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -15,7 +15,8 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The fields of an extra field, as (header id, content). Ends at the first that does not fit: padding is common there.
+/// The fields of an extra field, as (header id, content). Ends at the first that does not fit: padding is
+/// common there.
 pub(super) fn extra_fields(extra: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = extra;
     std::iter::from_fn(move || {

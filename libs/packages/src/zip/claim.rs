@@ -1,4 +1,4 @@
-//! What the directory alone says of a member, so that the member can be found later.
+//! The directory's data of a member, by which the member can be found later.
 
 use std::ops::Range;
 
@@ -7,29 +7,30 @@ use super::local::{self, Header};
 use super::{Data, Directory, Member, Method};
 use crate::{Kind, PackageError, Place, ReadAt};
 
-/// What the directory says of a member that it speaks nothing against. [`Claim::locate`] compares it with the member's own header
-/// whenever the member is read: no directory is needed for that any more.
+/// The directory's data of a member without known errors. [`Claim::locate`] compares it with the member's own
+/// header whenever the member is read, without the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// Where its header begins, in bytes from the start of the package.
+    /// The offset of its header, from the start of the package.
     pub header_offset: u64,
-    /// Where the next member begins, or the directory: its data ends there at the latest.
+    /// The start of the next member, or of the directory: its data ends there at the latest.
     pub end: u64,
-    /// How many bytes are stored.
+    /// The stored length in bytes.
     pub stored_length: u64,
-    /// How they are stored.
+    /// The compression method.
     pub method: Method,
-    /// How many bytes its content has.
+    /// The length of its content.
     pub length: u64,
     /// The CRC-32 of its content.
     pub crc32: u32,
 }
 
 impl Directory {
-    /// What it says of `member`, by which the member can be found later. Nothing is read.
+    /// The claim of `member`, by which it can be found later. Nothing is read.
     ///
     /// # Errors
-    /// Of the member: encrypted, an unknown method, no file, a name of another member, over the limits, a stored size that is not the size.
+    /// Of the member: encrypted, an unknown method, no file, a duplicate name, over the limits, a stored size
+    /// that is not the size.
     pub fn claim(&self, member: &Member<'_>) -> Result<Claim, PackageError> {
         self.check(member)?;
         Ok(Claim {
@@ -42,7 +43,7 @@ impl Directory {
         })
     }
 
-    /// What the directory alone tells against a member.
+    /// Checks of a member by the directory alone.
     fn check(&self, member: &Member<'_>) -> Result<(), PackageError> {
         let (limits, place) = (&self.limits, member.place());
         let name_bytes = member.name_bytes.len();
@@ -75,12 +76,13 @@ impl Directory {
 }
 
 impl Claim {
-    /// Checks the header of the member, which has this name, and tells where its data lies, to be recorded or to be read at once by a
-    /// [`MemberReader`](super::MemberReader). One or two small reads, which lie in [`reach`](Self::reach) but for very long extra fields.
+    /// Checks the header of the member, which has this name, and returns the location of its data. The caller
+    /// can record it, or read it at once with a [`MemberReader`](super::MemberReader). It makes one or two
+    /// small reads, which are within [`reach`](Self::reach) except for very long extra fields.
     ///
     /// # Errors
-    /// All of the package: the header is not there, contradicts the directory, or makes the member run into what follows. And
-    /// [`PackageError::Read`].
+    /// All of the package: the header is missing, contradicts the directory, or makes the member overlap what
+    /// follows. And [`PackageError::Read`].
     pub async fn locate(&self, source: &dyn ReadAt, name: &[u8]) -> Result<Data, PackageError> {
         let place = || Place::new(name, self.header_offset);
         let header = Header::read(source, self.header_range(name.len()), self.end, place).await?;
@@ -99,8 +101,8 @@ impl Claim {
         })
     }
 
-    /// Where header and data lie, for a name of so many bytes; as a rule the last of these bytes belong to the next member. For callers that
-    /// read many members at once.
+    /// The range of header and data, for a name of this many bytes; usually its last bytes belong to the next
+    /// member. For callers that read many members at once.
     pub fn reach(&self, name_bytes: usize) -> Range<u64> {
         let header = self.header_range(name_bytes);
         header.start..header.end.saturating_add(self.stored_length).min(self.end)
@@ -108,7 +110,7 @@ impl Claim {
 
     fn header_range(&self, name_bytes: usize) -> Range<u64> {
         let head = (local::HEAD + name_bytes + local::EXTRA) as u64;
-        // `order_spans` has seen that head and name lie before the end.
+        // `order_spans` has checked that head and name are before the end.
         self.header_offset..self.header_offset.saturating_add(head).min(self.end)
     }
 }

@@ -1,23 +1,23 @@
-/// How a member's bytes are stored.
+/// The compression method of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// As they are (method 0).
+    /// Uncompressed (method 0).
     Stored,
     /// Deflated (method 8, RFC 1951).
     Deflated,
 }
 
-/// Where a member's bytes lie in its package and how they are stored: all that is needed to read it again, once it has been checked.
+/// Location and method of a member's bytes in its package: enough to read it again, once it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// Where its stored bytes begin, in bytes from the start of the package.
+    /// The offset of its stored bytes, from the start of the package.
     pub offset: u64,
-    /// How many bytes are stored.
+    /// The stored length in bytes.
     pub stored_length: u64,
-    /// How they are stored.
+    /// The compression method.
     pub method: Method,
-    /// How many bytes its content has. Never more are inflated.
+    /// The length of its content. Never more bytes are returned.
     pub length: u64,
-    /// The CRC-32 of its content; `None` where another digest is at hand and this one was not recorded.
+    /// The CRC-32 of its content; `None` if another digest is available and this one was not recorded.
     pub crc32: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The central directory: what an archive says it holds.
+//! The central directory: an archive's list of its members.
 
 use bytes::BytesMut;
 
@@ -14,7 +14,7 @@ use crate::{
 /// Bytes of the directory that are read at once.
 const CHUNK: u64 = 1 << 20;
 
-/// What a ZIP says it holds: 48 bytes a member, and the names.
+/// The directory of a ZIP: 48 bytes per member, and the names.
 #[derive(Debug)]
 pub struct Directory {
     pub(super) entries: Vec<Entry>,
@@ -28,16 +28,17 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Reads the end and the directory of the ZIP that `source` is, in pieces of 1 MiB at most.
+    /// Reads the end and the directory of the ZIP `source`, in pieces of at most 1 MiB.
     ///
-    /// Something may stand before the archive (a self-extracting one), its offsets adjusted or not; in the latter case it must not itself begin
-    /// as a ZIP. A few bytes may follow the archive, if there is no doubt about where it ends. Both are told, by [`preamble`](Self::preamble) and
-    /// [`trailing`](Self::trailing).
+    /// Other bytes may precede the archive (a self-extracting one), with its offsets adjusted or not; if not,
+    /// they must not themselves begin like a ZIP. A few bytes may follow the archive, if its end is
+    /// unambiguous. [`preamble`](Self::preamble) and [`trailing`](Self::trailing) return both lengths.
     ///
-    /// It takes time like n log n of the members, without a pause of its own: about a second for a million.
+    /// It takes time like n log n of the members, without yielding: about a second for a million.
     ///
     /// # Errors
-    /// Those of the whole package: no such archive, cut off, over several files, contradictory, overlapping, over the limits.
+    /// Those of the whole package: no ZIP, truncated, over several files, contradictory, overlapping, over
+    /// the limits.
     pub async fn open(source: &dyn ReadAt, limits: &Limits) -> Result<Self, PackageError> {
         let tail = Tail::read(source).await?;
         let end = end::find(&tail).await?;
@@ -49,7 +50,7 @@ impl Directory {
         if end.members > limits.members {
             return Err(PackageError::TooManyMembers { members: end.members, limit: limits.members });
         }
-        // What is reserved follows from what is there, not from what is claimed.
+        // The capacity follows from the actual bytes, not from the declared number.
         let expected = end.members.min(bytes / HEAD as u64) as usize;
         let mut directory = Self {
             entries: Vec::with_capacity(expected),
@@ -73,7 +74,7 @@ impl Directory {
 
     async fn read_entries(&mut self, tail: &Tail<'_>, end: &End) -> Result<(), PackageError> {
         let mut buffer = BytesMut::new();
-        // Where `buffer` begins, and where it ends.
+        // The start of `buffer`, and its end.
         let (mut at, mut read) = (end.directory.start, end.directory.start);
         loop {
             let need = match buffer.get(..HEAD) {
@@ -117,7 +118,7 @@ impl Directory {
         }
     }
 
-    /// The number that was declared; without ZIP64, old writers let it wrap round.
+    /// Checks the declared number; without ZIP64, old writers let it wrap around.
     fn check_count(&self, end: &End) -> Result<(), PackageError> {
         let found = self.entries.len() as u64;
         let same = if end.whole_count { found == end.members } else { found & 0xffff == end.members };
@@ -153,7 +154,7 @@ impl Directory {
         self.entries.is_empty()
     }
 
-    /// Bytes of memory that it holds.
+    /// Bytes of memory that it uses.
     pub fn held_bytes(&self) -> usize {
         let indexes = self.by_name.capacity() + self.by_offset.capacity();
         self.entries.capacity() * size_of::<Entry>() + self.names.capacity() + indexes * size_of::<u32>()
@@ -164,12 +165,12 @@ impl Directory {
         self.by_offset.first().map_or(self.directory_offset, |&index| self.member(index).header_offset)
     }
 
-    /// Bytes after the end of the archive, which belong to nothing.
+    /// Bytes behind the end of the archive, which belong to no part.
     pub fn trailing(&self) -> u64 {
         self.trailing
     }
 
-    /// Bytes of all members together once inflated, as declared.
+    /// Declared total of the inflated bytes of all members.
     pub fn inflated_bytes(&self) -> u64 {
         self.entries.iter().map(|entry| entry.size).sum()
     }
@@ -199,14 +200,16 @@ impl Directory {
         Members { directory: self, order: None, next: 0, end: self.len() }
     }
 
-    /// The members in the order in which they lie in the package, which is the order to read them in. The range is one of ranks, from 0 to [`len`](Self::len);
-    /// several workers can so share a package. Ranks behind the last are left out.
+    /// The members in the order of their offsets, which is the order to read them in. The range consists of
+    /// ranks, from 0 to [`len`](Self::len), so several workers can share a package. Ranks behind the last are
+    /// left out.
     pub fn slice(&self, ranks: std::ops::Range<u32>) -> Members<'_> {
         let end = ranks.end.min(self.len());
         Members { directory: self, order: Some(&self.by_offset), next: ranks.start.min(end), end }
     }
 
-    /// The member of exactly this name. Of several with the name it is the first; [`Member::duplicate`] then tells.
+    /// The member of exactly this name. Of several with the name it is the first, and [`Member::duplicate`]
+    /// is set.
     pub fn find(&self, name: &str) -> Option<Member<'_>> {
         let by_bytes = |bytes: &[u8]| {
             let rank = self.by_name.partition_point(|&index| self.member(index).name_bytes < bytes);
@@ -217,12 +220,12 @@ impl Directory {
         by_bytes(name.as_bytes()).or_else(|| by_bytes(&old()?))
     }
 
-    /// The member that a manifest's `path` names: the very same string, or the same but for the slash at its beginning.
+    /// The member that a manifest's `path` names: the same string, or the same except for the leading slash.
     pub fn find_path(&self, path: &str) -> Option<(Member<'_>, PathMatch)> {
         path_candidates(path).into_iter().find_map(|(name, how)| Some((self.find(&name)?, how)))
     }
 
-    /// The manifest, wherever it lies.
+    /// The manifest, at any place.
     ///
     /// # Errors
     /// [`PackageError::NoManifest`], [`PackageError::AmbiguousManifest`].

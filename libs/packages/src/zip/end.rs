@@ -1,4 +1,4 @@
-//! The end of a ZIP: the records that tell where its directory lies.
+//! The end of a ZIP: the records with the location of its directory.
 
 use std::ops::Range;
 
@@ -8,29 +8,29 @@ use super::bytes::{u16_at, u32_at, u64_at};
 use crate::read_at::read_exactly;
 use crate::{PackageError, ReadAt, sniff};
 
-/// Bytes of the last part of a package that are read first: the longest possible end (22 bytes and a comment of up to 65,535), the records
-/// of ZIP64, and with them the whole directory of most small packages.
+/// Bytes of a package's end that are read first: the longest possible end (22 bytes and a comment of up to
+/// 65,535), the records of ZIP64, and with them the whole directory of most small packages.
 const TAIL: u64 = 128 << 10;
 const END: usize = 22;
 const LOCATOR: u64 = 20;
 const END64: usize = 56;
 
-/// What the end of a ZIP says.
+/// The content of a ZIP's end records.
 #[derive(Debug)]
 pub(super) struct End {
     /// How many members are declared.
     pub(super) members: u64,
     /// Whether `members` is the number itself, or its last 16 bits.
     pub(super) whole_count: bool,
-    /// Where the directory lies, in bytes from the start of the package.
+    /// The range of the directory, in bytes from the start of the package.
     pub(super) directory: Range<u64>,
-    /// What is to be added to offsets, because something was put in front of the archive and they were not adjusted.
+    /// The correction of all offsets, when other bytes precede the archive and the offsets were not adjusted.
     pub(super) shift: u64,
-    /// Bytes after the end, which belong to nothing.
+    /// Bytes behind the end, which belong to no part.
     pub(super) trailing: u64,
 }
 
-/// The last bytes of a package, so that what lies among them is not read twice.
+/// The last bytes of a package, cached so that they are not read twice.
 pub(super) struct Tail<'a> {
     source: &'a dyn ReadAt,
     start: u64,
@@ -63,7 +63,7 @@ impl<'a> Tail<'a> {
 /// The fields of one end record.
 struct Record {
     offset: u64,
-    /// Where its comment ends.
+    /// The end of its comment.
     end: u64,
     disks: [u16; 2],
     members_here: u64,
@@ -85,7 +85,8 @@ impl Record {
         }
     }
 
-    /// Whether its directory could lie before it: what else has the signature is chance, or a part of a member.
+    /// Whether its directory could be before it: other bytes with the signature are chance, or a part of a
+    /// member.
     fn plausible(&self) -> bool {
         let saturated = self.size == u32::MAX.into() || self.directory == u32::MAX.into();
         saturated || self.size + self.directory <= self.offset
@@ -116,7 +117,8 @@ pub(super) async fn find(tail: &Tail<'_>) -> Result<End, PackageError> {
     })
 }
 
-/// The one end record whose comment ends with the package; or else, as some servers append a line feed, the only one there is.
+/// The one end record whose comment ends with the package; or else, as some servers append a line feed, the
+/// only one there is.
 async fn end_record(tail: &Tail<'_>) -> Result<Record, PackageError> {
     let length = tail.source.len();
     let bytes = &tail.bytes;
@@ -128,7 +130,7 @@ async fn end_record(tail: &Tail<'_>) -> Result<Record, PackageError> {
             continue;
         }
         let record = Record::parse(&bytes[at..], tail.start + at as u64);
-        // Two of each are enough to know that there is no telling.
+        // Two of each are enough to know that it is ambiguous.
         if record.end == length && exact.len() < 2 {
             exact.push(record);
         } else if record.end < length && record.plausible() && inner.len() < 2 {
@@ -166,14 +168,15 @@ async fn end_record(tail: &Tail<'_>) -> Result<Record, PackageError> {
     }
 }
 
-/// The ZIP64 end record (APPNOTE 4.3.14), to which the locator leads. Where both records have a number, it must be the same.
+/// The ZIP64 end record (APPNOTE 4.3.14), to which the locator points. If both records have a number, it must
+/// be the same.
 async fn zip64(tail: &Tail<'_>, record: &Record, locator: u64) -> Result<End, PackageError> {
     let locator_bytes = tail.get(locator, LOCATOR as usize).await?;
     let told = u64_at(&locator_bytes, 8);
     if u32_at(&locator_bytes, 4) != 0 || u32_at(&locator_bytes, 16) > 1 {
         return Err(PackageError::MultiDisk { what: "its ZIP64 locator", offset: locator });
     }
-    // Where something was put in front, the locator is wrong; the record then lies right before it.
+    // If other bytes precede the archive, the locator is wrong; the record is then right before it.
     let nearest = locator.checked_sub(END64 as u64);
     let fits = |offset: &u64| offset.checked_add(END64 as u64).is_some_and(|end| end <= locator);
     let mut found = None;
@@ -210,10 +213,11 @@ async fn zip64(tail: &Tail<'_>, record: &Record, locator: u64) -> Result<End, Pa
     Ok(End { members, whole_count: true, directory: start..start + size, shift, trailing })
 }
 
-/// What offsets are to be moved by.
+/// The correction of all offsets.
 ///
-/// Nothing, when the directory lies where it is said to. Otherwise what was put in front of the archive, provided that the package
-/// does not begin as a ZIP itself: a ZIP cut off right behind a stored ZIP would else be taken for that inner one.
+/// Zero, when the directory is at its declared offset. Otherwise the length of the bytes before the archive,
+/// provided that the package does not begin like a ZIP itself. A ZIP cut off right behind a stored ZIP would
+/// otherwise be mistaken for that inner one.
 async fn shift(
     tail: &Tail<'_>,
     record: &Record,

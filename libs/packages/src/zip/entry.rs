@@ -1,4 +1,4 @@
-//! One record of the central directory, in the fewest bytes that do.
+//! One record of the central directory, in a compact form.
 
 use super::bytes::{u16_at, u32_at, u64_at, zip64_extra};
 use crate::Kind;
@@ -13,7 +13,7 @@ pub(super) const DESCRIPTOR: u16 = 1 << 3;
 /// Bit of the flags: the data is a patch.
 pub(super) const PATCH: u16 = 1 << 5;
 
-/// What is held of each member: 40 bytes, and its name in the arena.
+/// A member in memory: 40 bytes, and its name in the arena.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) header_offset: u64,
@@ -28,21 +28,21 @@ pub(super) struct Entry {
     pub(super) duplicate: bool,
 }
 
-/// How long the variable parts of the record are whose head is given: name, extra, comment.
+/// The lengths of a record's variable parts, by its head: name, extra, comment.
 pub(super) fn tails(head: &[u8]) -> [usize; 3] {
     [28, 30, 32].map(|at| usize::from(u16_at(head, at)))
 }
 
-/// What is wrong with a record.
+/// The error of a record.
 pub(super) enum Wrong {
     /// It is malformed.
     Malformed(&'static str),
-    /// It lies in another part of the archive.
+    /// It is in another part of the archive.
     OtherDisk,
 }
 
 impl Entry {
-    /// Reads the whole record `bytes`. Offsets are moved by `shift`; the name goes to `name_start`.
+    /// Parses the whole record `bytes`. Offsets are corrected by `shift`; the name goes to `name_start`.
     pub(super) fn parse(bytes: &[u8], shift: u64, name_start: u32) -> Result<Self, Wrong> {
         let [name_length, extra_length, _] = tails(bytes);
         let (name, rest) = bytes[HEAD..].split_at(name_length);
@@ -68,7 +68,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// Takes from the ZIP64 field what had no room, in the order that APPNOTE 4.5.3 gives.
+    /// Takes values from the ZIP64 field that had no room, in the order of APPNOTE 4.5.3.
     fn widen(&mut self, disk: &mut u32, extra: &[u8]) -> Result<(), &'static str> {
         let most = u64::from(u32::MAX);
         let wide = [&mut self.size, &mut self.compressed_size, &mut self.header_offset];
@@ -92,7 +92,7 @@ impl Entry {
     }
 }
 
-/// A folder by its name; else by the file type bits, where the writer was a Unix or macOS (APPNOTE 4.4.2).
+/// A folder by its name; else by the file type bits, if the writer was a Unix or macOS (APPNOTE 4.4.2).
 fn kind(name: &[u8], made_by: u16, attributes: u32) -> Kind {
     match (name.last(), made_by >> 8) {
         (Some(b'/'), _) => Kind::Folder,

@@ -1,4 +1,4 @@
-//! A member's own header, and whether it says what the directory says.
+//! A member's own header, compared with the directory.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ pub(super) const HEAD: usize = 30;
 pub(super) const EXTRA: usize = 128;
 
 impl Directory {
-    /// Checks `member` against its own header and tells where its data lies: [`claim`](Self::claim) and [`Claim::locate`] in one.
+    /// Checks `member` against its own header and returns the location of its data: [`claim`](Self::claim)
+    /// and [`Claim::locate`] in one.
     ///
     /// # Errors
     /// Those of both.
@@ -42,7 +43,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header that begins where `range` does and ends before `end`. A longer one costs a second read.
+    /// Reads the header at the start of `range`, which ends before `end`. A longer one costs a second read.
     pub(super) async fn read(
         source: &dyn ReadAt,
         range: Range<u64>,
@@ -77,8 +78,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Takes the sizes from the ZIP64 field where they had no room. A field that is malformed leaves them as they are, to
-    /// contradict the directory.
+    /// Takes the sizes from the ZIP64 field if they had no room. A malformed field leaves them unchanged, so
+    /// that they contradict the directory.
     fn widen(&mut self, extra: &[u8]) {
         let Ok(Some(mut field)) = zip64_extra(extra) else { return };
         for value in [&mut self.size, &mut self.compressed_size] {
@@ -91,7 +92,7 @@ impl Header {
         }
     }
 
-    /// Whether it says what the directory says.
+    /// Compares it with the directory.
     pub(super) fn check(
         &self,
         claim: &Claim,
@@ -112,11 +113,12 @@ impl Header {
         if self.method != method {
             return contradicts("the method is", self.method.to_string(), method.to_string());
         }
-        // What is encrypted by the directory is claimed by nobody.
+        // Members that the central directory marks as encrypted are not claimed.
         if self.flags & ENCRYPTED != 0 {
             return contradicts("it is encrypted:", "yes".to_owned(), "no".to_owned());
         }
-        // Where they follow the data, many writers leave 0 here, or have left room for ZIP64 that was not needed.
+        // If they follow the data, many writers leave 0 here, or left room for a ZIP64 field that was not
+        // needed.
         let later = self.flags & DESCRIPTOR != 0;
         let differ = |header: u64, directory: u64| header != directory && !(later && header == 0);
         let numbers = [

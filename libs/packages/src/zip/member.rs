@@ -3,16 +3,18 @@ use std::fmt;
 
 use crate::{Kind, NameOddity, Place, name};
 
-/// A member, as the directory describes it. Nothing of it is checked yet: [`Directory::locate`](super::Directory::locate) does that.
+/// A member, as the directory describes it. It is not checked yet:
+/// [`Directory::locate`](super::Directory::locate) does that.
 #[derive(Clone, Copy)]
 pub struct Member<'a> {
     /// Its number, counted from 0 in the order of the directory.
     pub index: u32,
-    /// Its name as it is written. [`name`](Self::name) is the same as text.
+    /// Its name as written. [`name`](Self::name) is the same as text.
     pub name_bytes: &'a [u8],
-    /// What it is said to be.
+    /// Its declared kind.
     pub kind: Kind,
-    /// The number of its compression method (APPNOTE 4.4.5): 0 is stored, 8 is deflate, no others are read.
+    /// The number of its compression method (APPNOTE 4.4.5): 0 is stored, 8 is deflate, no others are
+    /// supported.
     pub method: u16,
     /// Its general purpose flags (APPNOTE 4.4.4).
     pub flags: u16,
@@ -22,24 +24,24 @@ pub struct Member<'a> {
     pub compressed_size: u64,
     /// Bytes of its content.
     pub size: u64,
-    /// Where its header begins, in bytes from the start of the package.
+    /// The offset of its header, from the start of the package.
     pub header_offset: u64,
     /// Whether other members have the same name, so that none of them can be used.
     pub duplicate: bool,
 }
 
 impl<'a> Member<'a> {
-    /// Its name as text: UTF-8, or code page 437 where it is no UTF-8, whatever the flags say of it.
+    /// Its name as text: UTF-8, or code page 437 if it is not UTF-8, whatever its flags say.
     pub fn name(&self) -> Cow<'a, str> {
         name::text(self.name_bytes)
     }
 
-    /// What is odd about its name.
+    /// The oddities of its name.
     pub fn name_oddities(&self) -> Vec<NameOddity> {
         NameOddity::of(self.name_bytes)
     }
 
-    /// Which member this is, for messages.
+    /// The member's place, for messages.
     pub fn place(&self) -> Place {
         Place::new(self.name_bytes, self.header_offset)
     }

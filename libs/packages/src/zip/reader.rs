@@ -13,24 +13,25 @@ use super::{Data, Method};
 use crate::range::reader_of;
 use crate::{PackageError, Place, ReadAhead, ReadAt, range_stream};
 
-/// Bytes inflated at once, and given out at once: as many as stay near the processor from CRC-32 to whoever hashes them next.
+/// Bytes inflated and returned at once: as many as stay in the processor's cache from CRC-32 to the caller's
+/// digests.
 const CHUNK: u64 = 64 << 10;
 
-/// Reads one member by its [`Data`], with or without a directory at hand.
+/// Reads one member by its [`Data`], with or without a directory.
 ///
-/// Chunks come as they are inflated; they can be trusted only after the last one, when size and CRC-32 have been
-/// compared: `None` from [`chunk`](Self::chunk) says that all is right. Never more than [`Data::length`] bytes are given out, and one byte
-/// more at most is inflated.
+/// Chunks are returned as they are inflated. They can be trusted only after the last one, when size and
+/// CRC-32 were compared: `None` from [`chunk`](Self::chunk) means that all is right. At most [`Data::length`]
+/// bytes are returned, and at most one byte more is inflated.
 ///
 /// # Parts of members
-/// [`range`](Self::range) gives some of the bytes. Of a stored member only these are read. A deflated one can be entered
-/// only at its beginning: everything before the part is read, inflated and thrown away, so a part costs as much as all that lies before
-/// its end. Neither is checked, since CRC-32 and size speak of the whole.
+/// [`range`](Self::range) returns some of the bytes. Of a stored member only these are read. A deflated one
+/// can be read only from its start: everything before the part is read, inflated and dropped, so a part costs
+/// as much as all bytes before its end. Neither is checked, since CRC-32 and size belong to the whole.
 pub struct MemberReader<'a> {
     place: Place,
     data: Data,
     stored: BoxStream<'a, io::Result<Bytes>>,
-    /// Where the stored bytes go on that the stream has not given yet.
+    /// The offset of the next stored bytes that the stream has not returned.
     stored_at: u64,
     input: Bytes,
     /// Whether more input may come.
@@ -38,7 +39,7 @@ pub struct MemberReader<'a> {
     inflate: Option<Box<Decompress>>,
     crc32: crc32fast::Hasher,
     produced: u64,
-    /// The part that is asked for.
+    /// The requested part.
     part: Range<u64>,
     state: State,
 }
@@ -47,7 +48,7 @@ pub struct MemberReader<'a> {
 enum State {
     /// More is to be inflated.
     Going,
-    /// The deflate stream has ended; what came of it last is not checked yet.
+    /// The deflate stream has ended; its last bytes are not checked yet.
     Inflated,
     Done,
     Failed,
@@ -59,7 +60,8 @@ impl<'a> MemberReader<'a> {
         Self::over(source, data, 0..data.length, ahead)
     }
 
-    /// A reader of the bytes `part` of the member's content, or of as many of them as there are; unchecked. See [Parts of members](Self#parts-of-members).
+    /// A reader of the bytes `part` of the member's content, as far as they exist; unchecked. See [Parts of
+    /// members](Self#parts-of-members).
     pub fn range<R: ReadAt + Clone + 'a>(source: R, data: Data, part: Range<u64>, ahead: ReadAhead) -> Self {
         let end = part.end.min(data.length);
         let part = part.start.min(end)..end;
@@ -73,7 +75,7 @@ impl<'a> MemberReader<'a> {
     }
 
     fn over<R: ReadAt + Clone + 'a>(source: R, data: Data, part: Range<u64>, ahead: ReadAhead) -> Self {
-        // A record that leads outside is not followed: the package is not the one it was.
+        // A record that points outside is not followed: the package was replaced.
         let end = data.offset.saturating_add(data.stored_length).min(source.len());
         let inflate = (data.method == Method::Deflated).then(|| Box::new(Decompress::new(false)));
         Self {
@@ -91,15 +93,17 @@ impl<'a> MemberReader<'a> {
         }
     }
 
-    /// The same, with the member's name in its errors.
+    /// The same reader, with the member's place in its errors.
     pub fn of(self, place: Place) -> Self {
         Self { place, ..self }
     }
 
-    /// The next bytes; `None` at the end, when everything has been found to be as declared. After an error there is nothing but errors to be had.
+    /// The next bytes; `None` at the end, when everything matched the declaration. After an error it returns
+    /// errors only.
     ///
     /// # Errors
-    /// [`PackageError::Read`]; of the member, [`PackageError::WrongSize`], [`PackageError::WrongCrc`], [`PackageError::BadDeflate`].
+    /// [`PackageError::Read`]; of the member, [`PackageError::WrongSize`], [`PackageError::WrongCrc`],
+    /// [`PackageError::BadDeflate`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, PackageError> {
         let next = self.next_chunk().await;
         if next.is_err() {
@@ -110,7 +114,7 @@ impl<'a> MemberReader<'a> {
 
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, PackageError> {
         loop {
-            // A long member must not keep a thread from everybody else.
+            // A long member must not block the other tasks of its thread.
             tokio::task::coop::consume_budget().await;
             let next = match self.state {
                 State::Done => return Ok(None),
@@ -132,7 +136,7 @@ impl<'a> MemberReader<'a> {
             if self.data.crc32.is_some() {
                 self.crc32.update(&chunk);
             }
-            // Behind the part nothing is of interest any more, except where all is checked.
+            // Bytes behind the part are not needed, except where all is checked.
             if self.part.end < self.data.length && self.produced >= self.part.end {
                 self.state = State::Done;
             }
@@ -144,7 +148,8 @@ impl<'a> MemberReader<'a> {
         }
     }
 
-    /// The same bytes as an [`AsyncRead`](tokio::io::AsyncRead); [`PackageError::from_io`] finds the error inside those that it gives.
+    /// The same bytes as an [`AsyncRead`](tokio::io::AsyncRead); [`PackageError::from_io`] finds the error
+    /// inside the errors that it returns.
     pub fn into_async_read(self) -> impl AsyncBufRead + Send + Unpin + 'a {
         reader_of(stream::try_unfold(self, |mut reader| async move {
             let chunk = reader.chunk().await.map_err(io::Error::from)?;
@@ -152,10 +157,10 @@ impl<'a> MemberReader<'a> {
         }))
     }
 
-    /// The rest of the content, held whole: for manifests and tests.
+    /// The rest of the content in memory: for manifests and tests.
     ///
     /// # Errors
-    /// As [`chunk`](Self::chunk); and [`PackageError::MemberTooLarge`] when there would be more than `limit` bytes.
+    /// As [`chunk`](Self::chunk); and [`PackageError::MemberTooLarge`] for more than `limit` bytes.
     pub async fn to_end(mut self, limit: u64) -> Result<Vec<u8>, PackageError> {
         let bytes = self.data.length;
         if bytes > limit {
@@ -168,7 +173,7 @@ impl<'a> MemberReader<'a> {
         Ok(content)
     }
 
-    /// The next bytes that come of inflating; `None` at the end of the deflate stream.
+    /// The next inflated bytes; `None` at the end of the deflate stream.
     async fn inflated(&mut self) -> Result<Option<Bytes>, PackageError> {
         loop {
             if self.input.is_empty() && self.more {
@@ -225,7 +230,7 @@ impl<'a> MemberReader<'a> {
         Ok(chunk)
     }
 
-    /// Everything has come: is it what was declared?
+    /// All bytes came: compares them with the declaration.
     fn finish(&self) -> Result<(), PackageError> {
         if self.produced != self.data.length {
             return Err(self.wrong_size(format!("has {} bytes", self.produced)));

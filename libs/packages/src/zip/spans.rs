@@ -1,13 +1,14 @@
-//! Which bytes belong to which member. Members that share bytes are how a small archive is made to inflate without end, and how
-//! one reader is made to see other things than another.
+//! Checks which bytes belong to which member. Overlapping members let a small archive inflate without end,
+//! and let two readers see different contents.
 
 use super::directory::Directory;
 use super::{Member, local};
 use crate::PackageError;
 
 impl Directory {
-    /// Refuses members that run into each other or into the directory, from header to end of data. How long a member's header is, is known for sure
-    /// only from the header itself; [`locate`](Directory::locate) compares that with the same neighbours.
+    /// Refuses members that overlap each other or the directory, from header to end of data. The length of a
+    /// member's header is certain only from the header itself; [`locate`](Directory::locate) compares that
+    /// with the same neighbours.
     pub(super) fn order_spans(&mut self) -> Result<(), PackageError> {
         let entries = &self.entries;
         self.by_offset.sort_unstable_by_key(|&index| entries[index as usize].header_offset);
@@ -32,7 +33,7 @@ impl Directory {
         self.first_from(member.header_offset + 1).map_or(self.directory_offset, |next| next.header_offset)
     }
 
-    /// What begins there, for messages.
+    /// The part that begins there, for messages.
     pub(super) fn what_begins_at(&self, offset: u64) -> String {
         match self.first_from(offset) {
             Some(next) => format!("“{}”", next.place().name.unwrap_or_default()),

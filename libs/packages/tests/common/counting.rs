@@ -1,4 +1,4 @@
-//! A package that counts what is asked of it, and can be longer than the memory at hand.
+//! A package that counts its reads, and can be longer than the memory.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use packages::ReadAt;
 
-/// What was asked for.
+/// Counts of the reads.
 #[derive(Default)]
 pub struct Counts {
     pub reads: AtomicU64,
@@ -57,7 +57,7 @@ impl<R: ReadAt> ReadAt for Counting<R> {
     }
 }
 
-/// A package of which only some parts are other than zero: as long as one likes.
+/// A package of any length that is zero except for some parts.
 #[derive(Clone)]
 pub struct Sparse {
     pub length: u64,
@@ -84,7 +84,7 @@ impl ReadAt for Sparse {
     }
 }
 
-/// A package that cannot be read from some place on.
+/// A package that cannot be read from some offset on.
 #[derive(Clone)]
 pub struct Failing {
     pub inner: Bytes,

@@ -6,7 +6,7 @@ pub mod zips;
 
 use std::future::Future;
 
-/// Runs a future that waits for nothing but itself and tasks it spawned.
+/// Runs a future that waits only for itself and tasks that it spawned.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }

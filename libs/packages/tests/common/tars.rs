@@ -1,4 +1,4 @@
-//! Tars block by block, so that each lie in them is told on purpose.
+//! Builds tars block by block, with deliberate errors.
 
 use async_compression::tokio::write::{GzipEncoder, XzEncoder, ZstdEncoder};
 use packages::Compression;
@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 #[derive(Default, Clone)]
 pub struct Tar(pub Vec<u8>);
 
-/// A header with a right checksum.
+/// A header with a valid checksum.
 pub fn header(typeflag: u8, name: &[u8], size: u64) -> [u8; 512] {
     let mut header = [0; 512];
     header[..name.len()].copy_from_slice(name);
@@ -19,7 +19,7 @@ pub fn header(typeflag: u8, name: &[u8], size: u64) -> [u8; 512] {
     header
 }
 
-/// Makes the checksum right.
+/// Makes the checksum valid.
 pub fn sum(header: &mut [u8; 512]) {
     header[148..156].copy_from_slice(b"        ");
     let sum: u64 = header.iter().map(|&byte| u64::from(byte)).sum();
@@ -45,7 +45,7 @@ impl Tar {
         self.raw(&header(typeflag, name.as_bytes(), content.len() as u64), content)
     }
 
-    /// Any header, then content filled up to whole blocks.
+    /// Any header, then content padded to whole blocks.
     pub fn raw(mut self, header: &[u8; 512], content: &[u8]) -> Self {
         self.0.extend(header);
         self.0.extend(content);

@@ -1,4 +1,4 @@
-//! ZIPs byte by byte, so that each lie in them is told on purpose.
+//! Builds ZIPs byte by byte, with deliberate errors.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use flate2::write::DeflateEncoder;
 pub const STORED: u16 = 0;
 pub const DEFLATE: u16 = 8;
 
-/// What stands both before a member and in the directory.
+/// The fields that both a member's header and the directory have.
 #[derive(Clone)]
 pub struct Fields {
     pub name: Vec<u8>,
@@ -25,16 +25,16 @@ pub struct Part {
     pub local: Fields,
     pub central: Fields,
     pub data: Vec<u8>,
-    /// Where the directory says the header is; where it is, if `None`.
+    /// The header's offset in the directory; its real one, if `None`.
     pub offset: Option<u32>,
     pub made_by: u16,
     pub attributes: u32,
     pub disk: u16,
-    /// What the header begins with.
+    /// The signature of the header.
     pub signature: u32,
 }
 
-/// The end record, and how the ZIP64 ones are to be.
+/// The end record, and the kind of the ZIP64 ones.
 #[derive(Clone)]
 pub struct End {
     pub disk: u16,
@@ -58,10 +58,10 @@ pub struct End64 {
 
 #[derive(Default, Clone)]
 pub struct Zip {
-    /// Put in front; the offsets do not know of it.
+    /// Bytes before the archive; the offsets do not include them.
     pub preamble: Vec<u8>,
     pub parts: Vec<Part>,
-    /// Between the last member and the directory.
+    /// Bytes between the last member and the directory.
     pub gap: Vec<u8>,
     pub comment: Vec<u8>,
     pub trailing: Vec<u8>,
@@ -74,7 +74,7 @@ pub fn deflate(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A ZIP64 extra field of these numbers.
+/// A ZIP64 extra field with these numbers.
 pub fn zip64_field(numbers: &[u64]) -> Vec<u8> {
     let mut field = vec![1, 0];
     field.extend((numbers.len() as u16 * 8).to_le_bytes());
@@ -135,7 +135,7 @@ impl Zip {
         })
     }
 
-    /// Changes what goes round the members.
+    /// Changes the parts around the members.
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self

@@ -1,5 +1,5 @@
-//! Any text: no panic; what is read strictly is read the same leniently, and what is read at all is written as strict W3C
-//! Datetime of the same instant and precision.
+//! Any text: no panic. A strictly valid time has the same value in both modes. Every accepted time is written
+//! as strict W3C Datetime of the same instant and precision.
 
 #![no_main]
 

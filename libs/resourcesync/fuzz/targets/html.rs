@@ -1,5 +1,6 @@
-//! Any text as a page: no panic, no more than was written; a page that is cut off gives what came before; what is a comment, a
-//! script, an attribute or behind the head is no link; and any link that is written is read again.
+//! Any text as a page: no panic, and no more output than input. A page that is cut off gives the links before
+//! the cut. A comment, a script, an attribute and text behind the head give no link. Every written link is
+//! read again.
 
 #![no_main]
 
@@ -11,7 +12,7 @@ fuzz_target!(|page: &str| {
     assert!(head.links.len() <= page.matches('<').count());
     assert!(head.links.iter().chain(&head.base).map(String::len).sum::<usize>() <= page.len());
 
-    // Wherever it is cut: a few places are enough, since the fuzzer has many pages.
+    // Cut at a few places only, since the fuzzer has many pages.
     for part in 1..8 {
         let at = (0..=page.len() * part / 8).rev().find(|&at| page.is_char_boundary(at)).unwrap_or(0);
         let cut = scan(&page[..at]);
@@ -39,7 +40,7 @@ fuzz_target!(|page: &str| {
     }
 });
 
-/// A page that says this, with every character of a value as a reference.
+/// A page with this head, and with every character of a value as a reference.
 fn print(head: &Head) -> String {
     let escaped = |text: &str| text.chars().map(|c| format!("&#x{:x};", u32::from(c))).collect::<String>();
     let base = head.base.iter().map(|base| format!("<base href={}>", escaped(base)));

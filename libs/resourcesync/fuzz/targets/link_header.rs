@@ -1,5 +1,5 @@
-//! Any text as a `Link` header: no panic, no more than was written, the same that a plain reader of one character at a time
-//! makes of it; and what is read or is any text at all can be written as a link and is read again.
+//! Any text as a `Link` header: no panic, no more output than input, and the same links as a simple parser of
+//! single characters. What is parsed, or any text at all, can be written as a link and is parsed again.
 
 #![no_main]
 
@@ -37,7 +37,7 @@ fn print(link: &LinkValue) -> String {
     format!("<{}>; rel={}{}", link.target, quoted(&link.rel), anchor.unwrap_or_default())
 }
 
-/// Where a character stands.
+/// The state of the simple parser.
 #[derive(Clone, Copy)]
 enum State {
     Between,
@@ -54,7 +54,7 @@ enum State {
     Escaped,
 }
 
-/// One link while it is read.
+/// A link during parsing.
 #[derive(Default)]
 struct Draft {
     target: String,
@@ -81,14 +81,14 @@ impl Draft {
     }
 }
 
-/// Reads a header one character at a time.
+/// Parses a header one character at a time.
 fn plainly(header: &str) -> Vec<LinkValue> {
     use State::*;
     let (mut links, mut draft, mut state) = (Vec::new(), Draft::default(), Between);
     let mut characters = header.chars().peekable();
     while let Some(&character) = characters.peek() {
         let blank = character.is_ascii_whitespace();
-        // What ends a part is looked at once more by the next.
+        // The character that ends a part is read once more by the next state.
         let (next, is_used) = match (state, character) {
             (Between, ' ' | '\t' | '\r' | '\n' | ',') => (Between, true),
             (Between, '<') => (Target, true),

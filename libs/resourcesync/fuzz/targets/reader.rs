@@ -1,5 +1,5 @@
-//! Any bytes: no panic, no limit exceeded, no other reading for another cut or a buffer that holds no entry whole, and strict mode
-//! reads a prefix of what tolerant mode reads.
+//! Any bytes: no panic, no limit exceeded, and the same result for other chunks or for a buffer too small for
+//! an entry. Strict mode reads a prefix of what tolerant mode reads.
 //!
 //! The first two bytes of the input choose how to read, the rest is the document.
 
@@ -23,7 +23,7 @@ const NARROW: Limits = Limits {
     inflation_floor_bytes: 8 << 20,
 };
 
-/// Bytes of a buffer that holds no entry whole, so that each is read token by token.
+/// A buffer too small for any entry, so that each is read token by token.
 const SMALLEST: usize = 16;
 
 fuzz_target!(|input: &[u8]| {
@@ -37,7 +37,7 @@ fuzz_target!(|input: &[u8]| {
     let cut = read(Cut { bytes: document, amount: usize::from(*amount).max(1) }, &options);
     assert_eq!(cut, whole, "cut into pieces of {amount}");
 
-    // How much is unpacked before damage is met depends on the size of the buffer.
+    // How much is unpacked before damage is found depends on the size of the buffer.
     if !document.starts_with(&[0x1f, 0x8b]) {
         let parsed = read_within(SMALLEST, document, &options);
         assert_eq!(parsed, whole, "token by token");
@@ -57,7 +57,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Everything there is to know of a reading.
+/// The complete result of a reading.
 #[derive(Debug, PartialEq)]
 struct Reading {
     header: Option<Header>,
@@ -117,7 +117,7 @@ impl Reading {
     }
 }
 
-/// Gives so many bytes at a time.
+/// Returns this many bytes at a time.
 struct Cut<'b> {
     bytes: &'b [u8],
     amount: usize,

@@ -1,5 +1,5 @@
-//! Any header and entries: the writer refuses them, or the reader reads what was written, and writing that again gives the
-//! same bytes.
+//! Any header and entries: the writer refuses them, or the reader returns what was written, and writing that
+//! again gives the same bytes.
 
 #![no_main]
 
@@ -69,7 +69,7 @@ fn metadata(u: &mut Unstructured<'_>) -> Result<Metadata> {
     ];
     let capability = match u.int_in_range(0..=10)? {
         0 => None,
-        // The letter keeps it from being a known name, misspelt.
+        // The letter keeps it from being a misspelt known name.
         10 => Some(Capability::Other(format!("x{}", u.arbitrary::<&str>()?))),
         n => Some(known[n - 1].clone()),
     };
@@ -130,7 +130,7 @@ fn time(u: &mut Unstructured<'_>) -> Result<Option<Datetime>> {
     Ok(text.parse().ok())
 }
 
-/// The bytes, and the entries that were not refused.
+/// The bytes, and the entries that were accepted.
 fn write(header: &Header, entries: &[Entry], written: &mut Vec<Entry>) -> Option<Vec<u8>> {
     let mut writer = match Writer::new(Vec::new(), header) {
         Ok(writer) => writer,
@@ -161,7 +161,7 @@ fn read(bytes: &[u8]) -> (Header, Vec<Entry>) {
     (header, entries)
 }
 
-/// What the reader makes of a header: blanks around values are no part of them, and an empty value is none.
+/// The header as the reader returns it: blanks around values are removed, and an empty value is none.
 fn as_read(mut header: Header) -> Header {
     header.capability = header.capability.map(capability);
     header.links = header.links.into_iter().filter_map(link).collect();

@@ -3,14 +3,14 @@ use jiff::ToSpan;
 use super::{Datetime, DatetimeError, Precision, Zone, civil};
 use crate::quirk::{Quirk, QuirkSet};
 
-/// Reads the widest form that is understood; whatever is not strict W3C Datetime is in the set.
+/// Parses the widest accepted form; deviations from strict W3C Datetime are in the set.
 pub(super) fn parse(text: &str) -> Result<(Datetime, QuirkSet), DatetimeError> {
     Cursor { rest: text.as_bytes(), quirks: QuirkSet::default() }
         .datetime()
         .ok_or_else(|| DatetimeError::new(text))
 }
 
-/// Reads `2013-01-03T09:00:00Z`, which is how nearly every time is written; `None` for all that is not that.
+/// Parses `2013-01-03T09:00:00Z`, the usual form; `None` for all others.
 pub(super) fn parse_common(text: &str) -> Option<Datetime> {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2, b'Z'] =
         text.as_bytes()
@@ -78,7 +78,7 @@ impl Cursor<'_> {
             }
         }
         let zone = self.zone()?;
-        // POSIX time has no second 60; the next second keeps it behind every time of its minute.
+        // POSIX time has no second 60; the next second keeps it after all times of its minute.
         let leap = second == 60;
         let mut civil = civil(date, (hour, minute, if leap { 59 } else { second }, nanosecond))?;
         if leap {
@@ -88,7 +88,7 @@ impl Cursor<'_> {
         Some((Datetime::from_civil(civil, precision, zone)?, self.quirks))
     }
 
-    /// Decimals of a second, cut off at the nanosecond.
+    /// Decimals of a second, truncated to nanoseconds.
     fn decimals(&mut self) -> Option<Option<i32>> {
         match self.rest.first() {
             Some(b'.') => {}

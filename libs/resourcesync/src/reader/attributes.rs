@@ -7,13 +7,13 @@ use crate::link::{Link, relation};
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
-/// What is wrong with an element. It makes an entry bad; in the document's own metadata it ends the reading.
+/// An error in an element. It makes an entry bad; in the document's own metadata it ends the reading.
 #[derive(Debug)]
 pub(super) enum Flaw {
     Bad(BadReason),
-    /// An entity, which ends the reading wherever it stands.
+    /// An entity, which always ends the reading.
     Entity(String),
-    /// A limit on the document's own metadata.
+    /// A limit of the document's own metadata.
     Limit(LimitKind),
 }
 
@@ -23,7 +23,7 @@ impl From<BadReason> for Flaw {
     }
 }
 
-/// Reads a `rs:md` on top of what earlier ones said.
+/// Adds a `rs:md` to the values of earlier ones.
 pub(super) fn metadata(
     pairs: Pairs<'_>,
     metadata: &mut Metadata,
@@ -52,7 +52,7 @@ pub(super) fn metadata(
     Ok(())
 }
 
-/// Reads a `rs:ln`; `None` when it leads nowhere.
+/// Reads a `rs:ln`; `None` when it has no target.
 pub(super) fn link(pairs: Pairs<'_>, limits: &Limits, notes: &mut Notes) -> Result<Option<Link>, Flaw> {
     let mut link = Link::default();
     let (mut rel, mut href) = (None, None);

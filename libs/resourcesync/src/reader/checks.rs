@@ -9,14 +9,14 @@ use crate::interval::Interval;
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
-/// The Sitemap protocol's bound, which sources follow and readers must not depend on (RS-2).
+/// The Sitemap protocol's limit, which sources follow and readers must not depend on (RS-2).
 const MOST_ENTRIES: u64 = 50_000;
 
-/// What the specification asks of a document as a whole, checked entry by entry.
+/// Checks of the whole document by the specification, entry by entry.
 pub(super) struct Checks {
     role: Role,
     entries: u64,
-    /// The known capabilities that a Capability List has named.
+    /// The known capabilities in a Capability List so far.
     seen: Vec<Capability>,
     last_loc: String,
     /// [`Options::latest`](crate::Options::latest).
@@ -27,7 +27,7 @@ pub(super) struct Checks {
     falling: bool,
 }
 
-/// What the entries are.
+/// The kind of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Changes of resources.
@@ -43,7 +43,7 @@ enum Role {
 }
 
 impl Checks {
-    /// Looks at the header, once it is whole.
+    /// Checks the header, once it is complete.
     pub(super) fn new(header: &Header, latest: Option<Timestamp>, notes: &mut Notes) -> Self {
         let capability = header.capability.as_ref();
         let is = |property: fn(&Capability) -> bool| capability.is_some_and(property);
@@ -119,7 +119,7 @@ impl Checks {
         }
     }
 
-    /// Concludes at the end of the root element.
+    /// Runs the last checks at the end of the root element.
     pub(super) fn end(&self, notes: &mut Notes) {
         if self.falling && !self.rising {
             notes.add(Quirk::NewestFirst);
@@ -133,7 +133,7 @@ impl Checks {
         let document = Interval::between(header.from.as_ref(), header.until.as_ref());
         match (&entry.metadata.datetime, &entry.lastmod) {
             (Some(time), _) => self.order(time.instant(), notes),
-            // A `lastmod` is no time of change: it may lie in any order, and before the document's interval.
+            // A `lastmod` is no time of change: it may have any order, and be before the document's interval.
             (None, Some(lastmod)) if document.since(lastmod).is_some() => {}
             (None, _) => notes.add(Quirk::NoChangeTime),
         }
@@ -150,10 +150,11 @@ impl Checks {
 
     fn capability(&mut self, metadata: &Metadata, header: &Header, notes: &mut Notes) {
         match &metadata.capability {
-            // What a Source Description leads to is clear without.
+            // The targets of a Source Description are clear without it.
             None if header.capability != Some(Capability::CapabilityList) => {}
             None => notes.add(Quirk::MissingEntryCapability),
-            // A Source Description has a Capability List for each set; unknown names are strangers' text, not to be collected.
+            // A Source Description has a Capability List for each set. Unknown names are not collected, since
+            // a Source may send any number.
             Some(_) if header.capability != Some(Capability::CapabilityList) => {}
             Some(Capability::Other(_)) => {}
             Some(known) if self.seen.contains(known) => notes.add(Quirk::RepeatedCapability),
@@ -211,7 +212,7 @@ impl Role {
     }
 }
 
-/// Whether a time lies behind the latest moment it can mean.
+/// Whether a time is later than the latest moment it can mean.
 fn is_later(time: Option<Datetime>, latest: Option<Timestamp>) -> bool {
     time.zip(latest).is_some_and(|(time, latest)| time.instant() > latest)
 }

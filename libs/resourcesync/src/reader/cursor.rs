@@ -2,7 +2,7 @@ use super::reference::{Reference, resolve};
 
 const MOST_REFERENCE_BYTES: usize = 32;
 
-/// The bytes that names of attributes are made of.
+/// The bytes that attribute names consist of.
 const OF_NAMES: [bool; 256] = {
     let mut of_names = [false; 256];
     let mut byte = 0;
@@ -16,7 +16,7 @@ const OF_NAMES: [bool; 256] = {
 const ONES: u64 = u64::MAX / 0xff;
 const HIGH_BITS: u64 = ONES << 7;
 
-/// Passes over the bytes of an entry, for its outline.
+/// Moves through the bytes of an entry, for its outline.
 pub(super) struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -25,9 +25,9 @@ pub(super) struct Cursor<'b> {
 /// Why there is no outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The bytes end within the entry; with more of them there may be one.
+    /// The bytes end within the entry; with more of them it may be complete.
     Cut,
-    /// It is not of the common shape, or it is longer than a limit allows.
+    /// It does not have the common shape, or it exceeds a limit.
     Odd,
 }
 
@@ -45,7 +45,7 @@ impl<'b> Cursor<'b> {
         self.bytes.get(self.at + ahead).copied().ok_or(Stop::Cut)
     }
 
-    /// Passes over blanks; tells whether there were any.
+    /// Skips blanks; returns whether there were any.
     #[inline]
     pub(super) fn blanks(&mut self) -> bool {
         let before = self.at;
@@ -77,8 +77,8 @@ impl<'b> Cursor<'b> {
         if is_usual { Ok((from, self.at)) } else { Err(self.peek(0).err().unwrap_or(Stop::Odd)) }
     }
 
-    /// Goes to the next `wanted`, past references to characters. Tells whether what it passed stands for itself: it has neither
-    /// references nor control characters.
+    /// Moves to the next `wanted`, past references to characters. Returns whether the skipped text is plain:
+    /// without references and control characters.
     #[inline]
     pub(super) fn find(&mut self, wanted: u8) -> Result<bool, Stop> {
         let repeated = u64::from(wanted) * ONES;
@@ -122,8 +122,8 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// Of eight bytes, the first in the lowest place, marks the high bit of those that are wanted, an ampersand or a control character.
-/// Only the lowest mark is sure to be right: the subtraction borrows from the bytes above it.
+/// Of eight bytes, the first in the lowest place, marks the high bit of each that is wanted, an ampersand or
+/// a control character. Only the lowest mark is reliable: the subtraction borrows from the bytes above it.
 fn special(eight: u64, wanted: u64) -> u64 {
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(u64::from(limit) * ONES) & !bytes;
     let ampersand = u64::from(b'&') * ONES;

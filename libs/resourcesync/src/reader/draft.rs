@@ -15,10 +15,10 @@ use crate::limits::Options;
 use crate::position::Position;
 use crate::quirk::Quirk;
 
-/// An entry in the making.
+/// An entry during parsing.
 ///
-/// The first thing that is wrong with it is kept as the reason; the rest of the element is still read, for its `loc` and to
-/// find its end.
+/// Its first error is kept as the reason; the rest of the element is still read, for its `loc` and to find
+/// its end.
 pub(super) struct Draft<'r> {
     entry: Box<Entry>,
     loc: Option<String>,
@@ -94,7 +94,7 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// Takes what an outline has found in the entry's text.
+    /// Takes the parts that an outline has found in the entry's text.
     pub(super) fn fill(&mut self, entry: &str, outline: &Outline, notes: &mut Notes) -> Result<(), Flaw> {
         self.entry.links.reserve_exact(outline.links());
         for part in outline.parts() {
@@ -130,7 +130,7 @@ impl<'r> Draft<'r> {
         result
     }
 
-    /// The entry, or why it is none.
+    /// The entry, or the reason why it is bad.
     pub(super) fn finish(mut self, notes: &mut Notes) -> Result<Box<Entry>, BadEntry> {
         let loc = self.loc.map(|loc| uri::absolute(loc, self.options.base.as_ref(), notes));
         match (loc, self.reason) {
@@ -146,7 +146,7 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// Keeps the first reason, and nothing of what was read but the `loc`.
+    /// Keeps the first reason, and drops all values but the `loc`.
     fn spoil(&mut self, reason: BadReason) {
         self.reason.get_or_insert(reason);
         self.entry.links = Vec::new();

@@ -49,7 +49,7 @@ impl Options {
     }
 }
 
-/// In the document's own metadata there is no entry to be given up, so what is wrong ends the reading.
+/// The document's own metadata has no entry to drop, so an error ends the reading.
 pub(super) fn header_error(position: Position, flaw: Flaw) -> ReadError {
     let limit = match flaw {
         Flaw::Entity(name) => return ReadError::EntityRefused { position, name },

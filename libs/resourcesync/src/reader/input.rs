@@ -4,13 +4,13 @@ use flate2::read::MultiGzDecoder;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The caller's bytes, decompressed where their first two say gzip. The URL and the media type say nothing reliable.
+/// The caller's bytes, decompressed if the first two are gzip's. The URL and the media type are not reliable.
 pub(super) enum Input<R> {
     Plain(Tap<R>),
     Gzip(Box<MultiGzDecoder<Tap<R>>>),
 }
 
-/// What a failed read means.
+/// The kind of a failed read.
 pub(super) enum InputError {
     /// The caller's own stream failed.
     Stream(io::Error),
@@ -40,7 +40,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// Compressed bytes read so far; nothing where the document is not compressed.
+    /// Compressed bytes read so far; None if the document is not compressed.
     pub(super) fn compressed_bytes(&self) -> Option<u64> {
         match self {
             Self::Plain(_) => None,
@@ -69,14 +69,14 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Gives the first bytes once more, and remembers whether the stream itself failed: the decoder reports both its own
-/// errors and the stream's as `io::Error`.
+/// Returns the first bytes once more, and remembers whether the stream itself failed: the decoder reports
+/// both its own errors and the stream's as `io::Error`.
 pub(super) struct Tap<R> {
     head: [u8; GZIP_MAGIC.len()],
     known: usize,
     given: usize,
     inner: R,
-    /// Bytes given so far.
+    /// Bytes returned so far.
     bytes: u64,
     failed: bool,
 }

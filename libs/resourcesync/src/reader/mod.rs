@@ -37,11 +37,11 @@ use crate::quirk::{Quirk, Quirks};
 
 /// Reads one document, entry by entry, from any stream of bytes, plain or gzip.
 ///
-/// It holds one entry and a buffer of 64 KiB, however long the document. What it hands out before an error stays valid; after
-/// an error it gives that error again.
+/// It holds one entry and a buffer of 64 KiB, however long the document. Items that it returned before an
+/// error stay valid; after an error it returns that error again.
 ///
-/// Entries that are written as nearly every source writes them are read straight from the buffer, all others token by token from
-/// the XML parser. Both readings are the same; the first is twice as fast.
+/// Entries in the common shape are read straight from the buffer, all others token by token from the XML
+/// parser. Both give the same result; the first is twice as fast.
 pub struct Reader<R> {
     tokens: Tokens<R>,
     notes: Notes,
@@ -50,7 +50,7 @@ pub struct Reader<R> {
     header: Option<Header>,
     header_bytes: u64,
     checks: Option<Checks>,
-    /// Where entries of the common shape are outlined, when the document's can be.
+    /// The outline of entries in the common shape, if the document can have them.
     outline: Option<Outline>,
     /// An entry whose start tag is read.
     pending: Option<Pending>,
@@ -61,21 +61,21 @@ pub struct Reader<R> {
     failed: Option<ReadError>,
 }
 
-/// How far a document was read, and how odd it was.
+/// Progress of a reading, and its quirks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Entries handed out as [`Item::Entry`].
+    /// Entries returned as [`Item::Entry`].
     pub entries: u64,
-    /// Entries handed out as [`Item::Bad`].
+    /// Entries returned as [`Item::Bad`].
     pub bad: u64,
-    /// Whether the root element was read to its end. Nothing may be concluded from what is absent otherwise.
+    /// Whether the root element was read to its end. If not, nothing may be concluded from what is missing.
     pub complete: bool,
-    /// What was odd.
+    /// The quirks.
     pub quirks: Quirks,
 }
 
 const BUFFER: usize = 64 * 1024;
-/// Holds the marks of encodings and any character.
+/// Enough for the marks of encodings and any character.
 const LEAST_BUFFER: usize = 16;
 
 struct Pending {
@@ -92,8 +92,8 @@ impl<R: Read> Reader<R> {
         Self::with_buffer(inner, options, BUFFER)
     }
 
-    /// As [`new`](Self::new), with a buffer of so many bytes (16 at least). Entries that are longer than the buffer are read token by
-    /// token.
+    /// As [`new`](Self::new), with a buffer of this many bytes (16 at least). Entries that are longer than
+    /// the buffer are read token by token.
     ///
     /// # Errors
     /// [`ReadError::Io`] when the stream fails at once.
@@ -120,9 +120,9 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What the document says of itself. Reads up to the first entry or the end.
+    /// The document's own metadata. Reads up to the first entry or the end.
     ///
-    /// Metadata and links that stand behind entries are added as they are met, as [`Quirk::LateHeader`].
+    /// Metadata and links behind entries are added when they are read, as [`Quirk::LateHeader`].
     ///
     /// # Errors
     /// Any [`ReadError`].
@@ -143,12 +143,12 @@ impl<R: Read> Reader<R> {
         self.guarded(Self::advance)
     }
 
-    /// Bytes of the document that were read so far, after decompression.
+    /// Bytes of the document read so far, after decompression.
     pub fn bytes_read(&self) -> u64 {
         self.tokens.bytes_read()
     }
 
-    /// How far the reading came.
+    /// The progress of the reading.
     pub fn summary(&self) -> Summary {
         Summary {
             entries: self.entries,
@@ -158,7 +158,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Makes every error the last word.
+    /// After an error, returns it again.
     fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, ReadError>) -> Result<T, ReadError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -278,7 +278,8 @@ impl<R: Read> Reader<R> {
         self.conclude(finished)
     }
 
-    /// The next entry, when it lies whole in the buffer and is of the common shape; if not, nothing is passed over.
+    /// The next entry, if it is completely in the buffer and has the common shape; if not, nothing is
+    /// consumed.
     fn outlined(&mut self) -> Result<Option<Item>, ReadError> {
         let tells_changes = self.tells_changes();
         let Some(outline) = &mut self.outline else { return Ok(None) };
@@ -299,7 +300,7 @@ impl<R: Read> Reader<R> {
         self.conclude(finished).map(Some)
     }
 
-    /// Whether the document is about changes of resources.
+    /// Whether the document lists changes of resources.
     fn tells_changes(&self) -> bool {
         match &self.header {
             Some(Header { root: Root::UrlSet, capability: Some(capability), .. }) => {
@@ -324,7 +325,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Behind the root's end tag: concludes, and looks whether anything follows that should not.
+    /// After the root's end tag: runs the last checks, and checks that nothing follows.
     fn finish(&mut self) -> Result<(), ReadError> {
         self.complete = true;
         if let Some(checks) = &self.checks {

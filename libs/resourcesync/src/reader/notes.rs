@@ -1,7 +1,7 @@
 use crate::limits::Mode;
 use crate::quirk::{Quirk, QuirkSet, Quirks};
 
-/// What was odd so far, and whether strict mode must end the reading for it.
+/// The quirks so far, and whether strict mode must end the reading.
 pub(super) struct Notes {
     quirks: Quirks,
     mode: Mode,

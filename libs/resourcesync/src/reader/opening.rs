@@ -11,7 +11,7 @@ use crate::quirk::Quirk;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl<R: Read> Reader<R> {
-    /// Reads up to and including the root element's start tag; tells whether it is empty (`<urlset/>`).
+    /// Reads up to and including the root element's start tag; returns whether it is empty (`<urlset/>`).
     pub(super) fn open(&mut self) -> Result<(Root, bool), ReadError> {
         let found = self.open_bytes()?;
         let (mut blank, mut anything) = (false, false);
@@ -60,7 +60,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over a byte order mark; tells what the bytes look like should they not be XML.
+    /// Skips a byte order mark; returns what the bytes look like if they are not XML.
     fn open_bytes(&mut self) -> Result<&'static str, ReadError> {
         let source = self.tokens.source();
         if source.is_gzip() {
@@ -90,7 +90,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// What a root element's start tag turns out to be.
+/// The kind of a root element's start tag.
 enum RootTag {
     Known { root: Root, prefixed: bool, empty: bool },
     Html,

@@ -6,7 +6,7 @@ use super::cursor::{Cursor, Stop};
 use super::scope::{Name, Scope};
 use crate::limits::Limits;
 
-/// More of either is not the common shape, and is not remembered.
+/// An entry with more of either does not have the common shape.
 const MOST_PARTS: usize = 64;
 const MOST_ATTRIBUTES: usize = 512;
 
@@ -15,16 +15,17 @@ const DEPTH: usize = 3;
 
 const URL_END: &[u8; 6] = b"</url>";
 
-/// Where the parts of an entry lie that is written as nearly every source writes it: one `<url>` without attributes, of which
-/// `<loc>` is the first element; only elements that are known here, without prefix or with `rs`; `rs:md` and `rs:ln` empty;
-/// quoted attributes with blanks before them; no comment, no CDATA, no references but those that stand for a character.
+/// The positions of an entry's parts, if it has the common shape: one `<url>` without attributes, of which
+/// `<loc>` is the first element; only elements that are known here, without prefix or with `rs`; `rs:md` and
+/// `rs:ln` empty; quoted attributes with blanks before them; no comment, no CDATA, no references but those
+/// that stand for a character.
 ///
-/// It tells what the parser would tell of the same bytes, or nothing: whatever looks otherwise is left to the parser. It does not
-/// look at values, so what is odd or bad about them is found by the same code as ever.
+/// It reports what the parser would report of the same bytes, or nothing: every other shape is left to the
+/// parser. It does not read values, so quirks and errors in them are found by the usual code.
 pub(super) struct Outline {
     /// Whether `rs` is the prefix of ResourceSync.
     has_rs: bool,
-    /// Where `<url>` begins.
+    /// The position of `<url>`.
     pub(super) start: usize,
     /// Behind `</url>`.
     pub(super) end: usize,
@@ -36,32 +37,32 @@ pub(super) struct Outline {
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) name: Name,
-    /// The text's place; of `rs:md` and `rs:ln` that of their attributes among all.
+    /// The range of the text; for `rs:md` and `rs:ln` the range of their attributes among all.
     from: usize,
     until: usize,
-    /// Whether the text stands for itself: it has neither references nor control characters.
+    /// Whether the text is plain: without references and control characters.
     is_plain: bool,
 }
 
-/// Where an attribute's name and value lie.
+/// The positions of an attribute's name and value.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     name: (usize, usize),
     value: (usize, usize),
-    /// Whether the value stands for itself.
+    /// Whether the value is plain.
     is_plain: bool,
 }
 
 impl Outline {
-    /// For the entries of a document in whose root element these declarations are in force; `None` where the names of the common
-    /// shape have another meaning, or its elements are too deep.
+    /// For the entries of a document whose root element has these namespace declarations. `None` if the names
+    /// of the common shape have another meaning, or its elements are too deep.
     pub(super) fn of(scope: &Scope, limits: &Limits) -> Option<Self> {
         let has_rs = scope.declares_rs();
         let is_known = scope.takes_plain_names() && limits.max_depth >= DEPTH;
         is_known.then(|| Self { has_rs, start: 0, end: 0, parts: Vec::new(), attributes: Vec::new() })
     }
 
-    /// Outlines the entry that the bytes begin with, blanks before it allowed.
+    /// Outlines the entry at the start of the bytes; blanks before it are allowed.
     pub(super) fn trace(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), Stop> {
         self.parts.clear();
         self.attributes.clear();
@@ -101,7 +102,7 @@ impl Outline {
         &self.parts
     }
 
-    /// How many `rs:ln` there are.
+    /// The number of `rs:ln`.
     pub(super) fn links(&self) -> usize {
         self.parts.iter().filter(|part| part.name == Name::Ln).count()
     }
@@ -162,7 +163,7 @@ impl Outline {
 }
 
 impl Part {
-    /// Of an element that holds text.
+    /// For a text element.
     pub(super) fn text<'t>(&self, entry: &'t str) -> (&'t str, bool) {
         (&entry[self.from..self.until], self.is_plain)
     }
@@ -186,18 +187,18 @@ impl Pair {
         Ok(Self { name, value, is_plain })
     }
 
-    /// The name and the value as written in the entry, and whether the value stands for itself.
+    /// The name and the value as written in the entry, and whether the value is plain.
     pub(super) fn of<'t>(&self, entry: &'t str) -> (&'t str, &'t str, bool) {
         (&entry[self.name.0..self.name.1], &entry[self.value.0..self.value.1], self.is_plain)
     }
 }
 
-/// Whether bytes hold the end of an entry.
+/// Whether bytes contain the end of an entry.
 pub(super) fn holds_end(bytes: &[u8]) -> bool {
     memmem::find(bytes, URL_END).is_some()
 }
 
-/// How many bytes of the end of an entry may lie before the bytes that are new.
+/// How many bytes of an entry's end may be before the new bytes.
 pub(super) const END_OVERLAP: usize = URL_END.len() - 1;
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use crate::quirk::Quirk;
 
 const MAX_NAME_BYTES: usize = 64;
 
-/// What stands between `&` and `;`.
+/// The name between `&` and `;`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reference {
     Char(char),
     /// No name at all, as in `?a=1&b=2;`: an ampersand that should have been escaped.
     Bare,
-    /// A name that only a document type definition could give a meaning.
+    /// A name that only a document type definition could define.
     Entity,
 }
 
@@ -35,7 +35,8 @@ pub(super) fn resolve(name: &str) -> Reference {
     }
 }
 
-/// An attribute's value with references resolved and line ends made blanks. The error is the refused entity.
+/// An attribute's value with references resolved and line ends turned into blanks. The error is the refused
+/// entity.
 pub(super) fn unescape<'v>(raw: &'v str, notes: &mut Notes) -> Result<Cow<'v, str>, String> {
     if is_plain(raw) {
         return Ok(Cow::Borrowed(raw));
@@ -66,7 +67,8 @@ pub(super) fn unescape<'v>(raw: &'v str, notes: &mut Notes) -> Result<Cow<'v, st
     Ok(Cow::Owned(text))
 }
 
-/// Appends an element's text with those references resolved that stand for a character. All others stay as they are.
+/// Appends an element's text, resolving the references that stand for a character. All others stay as they
+/// are.
 pub(super) fn resolve_characters(raw: &str, text: &mut String) {
     let mut rest = raw;
     while let Some(at) = memchr(b'&', rest.as_bytes()) {
@@ -83,20 +85,20 @@ pub(super) fn resolve_characters(raw: &str, text: &mut String) {
     text.push_str(rest);
 }
 
-/// Whether a text has neither references nor control characters, and so stands for itself.
+/// Whether a text is plain: without references and control characters.
 ///
-/// All bytes are looked at without an early end: that is what compilers make vector instructions of.
+/// All bytes are checked without an early exit, so that the compiler can vectorize the loop.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.bytes().fold(false, |special, byte| special | (byte < b' ') | (byte == b'&'))
 }
 
-/// The beginning of a Source's text, short enough for a message, and without what would command a display.
+/// The beginning of a Source's text, short enough for a message, and without display commands.
 pub(super) fn shorten(text: &str) -> String {
     let shown = |character| if steers_display(character) { char::REPLACEMENT_CHARACTER } else { character };
     text.chars().take(60).map(shown).collect()
 }
 
-/// What stands before a near `;`. Looking further would make many lone ampersands costly.
+/// The name before a near `;`. A longer search would make many lone ampersands costly.
 fn name(rest: &str) -> Option<&str> {
     let end = rest.bytes().take(MAX_NAME_BYTES).position(|byte| byte == b';')?;
     rest.get(..end)

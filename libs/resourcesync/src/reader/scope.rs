@@ -5,7 +5,7 @@ use super::reference::unescape;
 use crate::quirk::Quirk;
 use crate::{RESOURCESYNC_NAMESPACE, SITEMAP_NAMESPACE};
 
-/// A namespace, as far as it matters here.
+/// A namespace, as far as the reader distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Namespace {
     /// None is declared, and the name has no prefix.
@@ -15,7 +15,7 @@ pub(super) enum Namespace {
     Foreign,
 }
 
-/// The names that mean something in a ResourceSync document.
+/// The names that a ResourceSync document can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     UrlSet,
@@ -33,7 +33,8 @@ pub(super) enum Name {
 
 /// The namespace declarations in force.
 ///
-/// A document has two or three, on its root element, so a short list searched from its end is quicker than any map.
+/// A document has two or three, on its root element, so searching a short list from its end is faster than
+/// any map.
 pub(super) struct Scope {
     bindings: Vec<Binding>,
     /// The namespace of names without prefix, which most names are.
@@ -51,7 +52,7 @@ impl Scope {
         Self { bindings: Vec::new(), default: Namespace::None }
     }
 
-    /// Takes note of a start tag's declarations and tells what its name means.
+    /// Records a start tag's declarations and returns the meaning of its name.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -82,13 +83,13 @@ impl Scope {
         matches!(self.default, Namespace::Sitemap | Namespace::None)
     }
 
-    /// Whether `rs` is declared, and as the prefix of ResourceSync.
+    /// Whether `rs` is declared as the prefix of ResourceSync.
     pub(super) fn declares_rs(&self) -> bool {
         self.find("rs") == Some(Namespace::ResourceSync)
     }
 
     fn declare_all(&mut self, start: &BytesStart<'_>, depth: usize, max: usize, notes: &mut Notes) {
-        // What is wrong with an attribute is reported where attributes are read for their values.
+        // Errors in attributes are reported where their values are read.
         for attribute in start.attributes().with_checks(false).take(max).flatten() {
             let prefix = match attribute.key.into_inner() {
                 "xmlns" => "",
@@ -112,7 +113,7 @@ impl Scope {
         self.default = self.find("").unwrap_or(Namespace::None);
     }
 
-    /// Forgets what was declared deeper than `depth`.
+    /// Drops declarations deeper than `depth`.
     #[inline]
     pub(super) fn leave(&mut self, depth: usize) {
         while self.bindings.last().is_some_and(|binding| binding.depth > depth) {

@@ -8,23 +8,23 @@ use crate::error::LimitKind;
 use crate::limits::Limits;
 use crate::position::Position;
 
-/// Stands for each byte that is not UTF-8. It is a control character that XML forbids, so it cannot be mistaken for content, and
-/// one byte long, so positions stay true.
+/// Replaces each byte that is not UTF-8. It is a control character that XML forbids, so it cannot be mistaken
+/// for content, and one byte long, so positions stay right.
 pub(super) const NOT_TEXT: char = '\u{1a}';
 
-/// The bytes as the XML parser sees them: buffered, valid UTF-8, limited, and with lines counted.
+/// The input of the XML parser: buffered, valid UTF-8, limited, and with lines counted.
 ///
-/// Lines are counted a buffer at a time, or up to the mark when somebody asks, never byte by byte.
+/// Lines are counted a buffer at a time, or up to the mark on request, never byte by byte.
 pub(super) struct Source<R> {
     input: Input<R>,
     buf: Box<[u8]>,
-    /// Where the parser stands in `buf`.
+    /// The parser's position in `buf`.
     pos: usize,
-    /// Up to where `buf` is valid UTF-8 and may be handed out.
+    /// The end of the valid UTF-8 in `buf` that may be returned.
     ready: usize,
-    /// Up to where `buf` is filled; the rest behind `ready` is the beginning of a character.
+    /// The end of the filled part of `buf`; bytes behind `ready` are the beginning of a character.
     filled: usize,
-    /// The document's byte at which `buf` begins.
+    /// The document's byte at the start of `buf`.
     base: u64,
     end: bool,
     lines: Lines,
@@ -32,11 +32,11 @@ pub(super) struct Source<R> {
     marked: Option<Position>,
     limits: Limits,
     fault: Option<Fault>,
-    /// Met while reading ahead; it is told where the bytes before it end.
+    /// An error from reading ahead; it is reported behind the bytes before it.
     postponed: Option<Fault>,
 }
 
-/// Why the parser was given an error instead of bytes.
+/// Why the parser got an error instead of bytes.
 pub(super) enum Fault {
     Input(InputError),
     Limit(LimitKind),
@@ -47,12 +47,12 @@ struct Lines {
     /// An index into the buffer.
     counted: usize,
     line: u64,
-    /// The document's byte at which the line begins.
+    /// The document's byte at the start of the line.
     start: u64,
 }
 
 impl<R: Read> Source<R> {
-    /// With a buffer of `window` bytes.
+    /// Opens it with a buffer of `window` bytes.
     pub(super) fn open(inner: R, limits: &Limits, window: usize) -> io::Result<Self> {
         Ok(Self {
             input: Input::open(inner)?,
@@ -75,8 +75,8 @@ impl<R: Read> Source<R> {
         self.input.is_gzip()
     }
 
-    /// The first bytes as they came (zeros where there are less), enough to tell a byte order mark. Only to be asked before
-    /// anything is consumed.
+    /// The first bytes as read (zeros if there are fewer), enough to recognize a byte order mark. Only to be
+    /// called before anything is consumed.
     pub(super) fn first_bytes(&mut self) -> Result<[u8; 4], Fault> {
         let mut first = [0; 4];
         while self.filled < first.len() && !self.end {
@@ -88,7 +88,7 @@ impl<R: Read> Source<R> {
         Ok(first)
     }
 
-    /// Where the parser stands, as a byte of the document.
+    /// The parser's position, as a byte of the document.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.pos as u64
     }
@@ -98,7 +98,7 @@ impl<R: Read> Source<R> {
         self.base + self.filled as u64
     }
 
-    /// Marks the beginning of an event: positions are told from there, and its length is limited from there.
+    /// Marks the start of an event: positions and its length are counted from there.
     pub(super) fn mark(&mut self) {
         self.mark = self.offset();
         self.marked = None;
@@ -114,13 +114,13 @@ impl<R: Read> Source<R> {
         position
     }
 
-    /// The position where the parser stands.
+    /// The parser's position.
     pub(super) fn here(&mut self) -> Position {
         self.marked();
         self.lines.position(&self.buf, self.base, self.pos)
     }
 
-    /// Whether all bytes were handed out.
+    /// Whether all bytes were returned.
     pub(super) fn is_at_end(&self) -> bool {
         self.end && self.pos == self.ready
     }
@@ -144,7 +144,7 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    /// Drops what the parser has passed from the buffer.
+    /// Drops consumed bytes from the buffer.
     fn drop_passed(&mut self) {
         self.lines.position(&self.buf, self.base, self.pos);
         self.buf.copy_within(self.pos..self.filled, 0);
@@ -154,7 +154,7 @@ impl<R: Read> Source<R> {
         (self.pos, self.lines.counted) = (0, 0);
     }
 
-    /// What lies ahead of the parser in the buffer, as far as it is valid UTF-8 and within the limit of the document.
+    /// The unconsumed bytes in the buffer, as far as they are valid UTF-8 and within the document's limit.
     pub(super) fn ahead(&self) -> &[u8] {
         let allowed =
             self.limits.max_document_bytes.map_or(u64::MAX, |max| max.saturating_sub(self.offset()));
@@ -162,14 +162,14 @@ impl<R: Read> Source<R> {
         &self.buf[self.pos..self.ready.min(self.pos.saturating_add(allowed))]
     }
 
-    /// Marks what lies so many bytes ahead of the parser.
+    /// Sets the mark this many bytes ahead of the parser.
     pub(super) fn mark_ahead(&mut self, bytes: usize) {
         self.mark = self.offset() + bytes as u64;
         self.marked = None;
     }
 
-    /// Reads until the end of an entry is among the new bytes, and tells whether it is. Holds no more than the buffer does; looks
-    /// at no byte twice, so it does not matter in how small pieces they come.
+    /// Reads until the new bytes contain the end of an entry, and returns whether they do. It reads no more
+    /// than the buffer holds, and checks each byte once, so the size of chunks does not matter.
     pub(super) fn read_to_end_of_entry(&mut self) -> bool {
         self.mark();
         self.drop_passed();
@@ -213,7 +213,7 @@ impl<R: Read> Source<R> {
         self.ready = self.filled;
     }
 
-    /// How many bytes may still be handed out before a limit.
+    /// How many bytes may still be returned before a limit.
     fn allowance(&self) -> Result<usize, Fault> {
         let offset = self.offset();
         let event = (self.mark + self.limits.max_event_bytes).saturating_sub(offset);
@@ -255,7 +255,7 @@ impl<R: Read> BufRead for Source<R> {
     }
 }
 
-/// Only there because `BufRead` asks for it.
+/// Required by `BufRead` only.
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let available = self.fill_buf()?;
@@ -267,7 +267,7 @@ impl<R: Read> Read for Source<R> {
 }
 
 impl Lines {
-    /// Counts up to an index and tells the position there. Indexes must not go back.
+    /// Counts up to an index and returns the position there. Indexes must not decrease.
     fn position(&mut self, buf: &[u8], base: u64, index: usize) -> Position {
         if index > self.counted {
             let passed = &buf[self.counted..index];

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::position::Position;
 use crate::quirk::Quirk;
 
-/// The document as elements and text, with namespaces and references resolved and with depth limited.
+/// The document as elements and text, with namespaces and references resolved and with limited depth.
 pub(super) struct Tokens<R> {
     xml: XmlReader<Source<R>>,
     buf: Vec<u8>,
@@ -75,7 +75,7 @@ impl<R: Read> Tokens<R> {
         self.xml.get_ref().bytes_read()
     }
 
-    /// Where the last token begins.
+    /// The position of the last token.
     pub(super) fn position(&mut self) -> Position {
         self.source().marked()
     }
@@ -148,7 +148,7 @@ impl<R: Read> Tokens<R> {
         Ok(token)
     }
 
-    /// Passes over an element's content, up to and including its end.
+    /// Skips an element's content, up to and including its end.
     pub(super) fn skip(&mut self, empty: bool, notes: &mut Notes) -> Result<(), ReadError> {
         if empty {
             return Ok(());
@@ -200,7 +200,7 @@ impl Tag<'_> {
     /// The attributes, for their values.
     pub(super) fn pairs(&self) -> Pairs<'_> {
         let mut attributes = self.attributes();
-        // Repeated names are told by slots that are already filled; the parser's own check allocates.
+        // Repeated names are found by slots that are already filled; the parser's own check allocates.
         attributes.with_checks(false);
         Pairs::Parsed(attributes)
     }
@@ -215,7 +215,7 @@ pub(super) fn local_name(qualified: &str) -> &str {
     qualified.split_once(':').map_or(qualified, |(_, local)| local)
 }
 
-/// What the parser's error, or the fault behind it, means for the reader.
+/// Translates the parser's error, or the fault behind it, into the reader's error.
 fn translate<R: Read>(source: &mut Source<R>, error: XmlError) -> ReadError {
     match error {
         XmlError::Io(error) => match source.take_fault() {
@@ -231,7 +231,7 @@ fn translate<R: Read>(source: &mut Source<R>, error: XmlError) -> ReadError {
     }
 }
 
-/// What a fault of the byte source means for the reader.
+/// Translates a fault of the byte source into the reader's error.
 pub(super) fn fault_error<R: Read>(source: &mut Source<R>, fault: Fault) -> ReadError {
     match fault {
         Fault::Limit(limit) => ReadError::Limit { position: source.marked(), limit },

@@ -3,9 +3,9 @@ use url::Url;
 use super::notes::Notes;
 use crate::quirk::Quirk;
 
-/// A URI reference as an absolute URI, where a base is known; what is odd about it is counted, never repaired.
+/// A URI reference as an absolute URI, if a base is known. Quirks in it are counted, never repaired.
 pub(super) fn absolute(text: String, base: Option<&Url>, notes: &mut Notes) -> String {
-    // Without an early end, which compilers make vector instructions of.
+    // Without an early exit, so that the compiler can vectorize the loop.
     if text.bytes().fold(false, |odd, byte| odd | (byte <= b' ') | (byte >= 0x7f)) {
         if !text.is_ascii() {
             notes.add(Quirk::NonAsciiUri);

@@ -16,7 +16,7 @@ use crate::quirk::Quirk;
 
 const MAX_PRI: u32 = 999_999;
 
-/// An element's attributes one after the other, and how each kind of value is read.
+/// An element's attributes one after the other, with a method for each kind of value.
 pub(super) struct Values<'t, 'n> {
     pairs: Pairs<'t>,
     left: usize,
@@ -24,18 +24,18 @@ pub(super) struct Values<'t, 'n> {
     notes: &'n mut Notes,
 }
 
-/// A value as it is written.
+/// A value as written.
 pub(super) struct Raw<'t> {
     text: Cow<'t, str>,
-    /// Whether it stands for itself: it has neither references nor control characters.
+    /// Whether it is plain: without references and control characters.
     is_plain: bool,
 }
 
-/// Names and values as they are written.
+/// Names and values as written.
 pub(super) enum Pairs<'t> {
-    /// As the parser tells them apart.
+    /// As the parser splits them.
     Parsed(Attributes<'t>),
-    /// Of an outline, in the entry's text.
+    /// From an outline, in the entry's text.
     Outlined(Iter<'t, Pair>, &'t str),
 }
 
@@ -47,7 +47,7 @@ impl<'t, 'n> Values<'t, 'n> {
     pub(super) fn next(&mut self) -> Result<Option<(&'t str, Raw<'t>)>, Flaw> {
         let attributes = match &mut self.pairs {
             Pairs::Parsed(attributes) => attributes,
-            // An outline has no more of them than the limit allows.
+            // An outline never has more of them than the limit.
             Pairs::Outlined(pairs, entry) => {
                 return Ok(pairs.next().map(|pair| {
                     let (name, text, is_plain) = pair.of(entry);
@@ -140,7 +140,8 @@ impl<'t, 'n> Values<'t, 'n> {
         Ok(())
     }
 
-    /// The time of a change. Dropping an unreadable one would make `lastmod` stand in for it, which would be a guess.
+    /// The time of a change. If an unreadable one were dropped, `lastmod` would replace it, which would be a
+    /// guess.
     pub(super) fn change_time(&mut self, raw: Raw<'t>, slot: &mut Option<Datetime>) -> Result<(), Flaw> {
         let value = self.value("datetime", &raw)?.unwrap_or_default();
         match Datetime::parse_lenient(&value) {
@@ -186,7 +187,7 @@ impl<'t, 'n> Values<'t, 'n> {
     }
 }
 
-/// A text's characters, or what forbids to use it.
+/// Checks that a text has valid characters only.
 pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> Result<(), BadReason> {
     if !is_plain(text) && text.bytes().any(|byte| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) {
         notes.add(Quirk::InvalidUtf8);
@@ -195,12 +196,12 @@ pub(super) fn check_text(field: &'static str, text: &str, notes: &mut Notes) -> 
     Ok(())
 }
 
-/// Refuses a `loc` with characters that command a display: a terminal that lists entries would obey them.
+/// Refuses a `loc` with display commands: a terminal that lists entries would obey them.
 pub(super) fn check_loc(text: &str) -> Result<(), BadReason> {
     first_steering(text).map_or(Ok(()), |character| Err(BadReason::ControlCharacter { character }))
 }
 
-/// A text without surrounding blanks, most of which have none.
+/// A text without surrounding blanks, which most texts do not have.
 pub(super) fn trim(text: &str) -> &str {
     match text.as_bytes() {
         [b'!'..=b'~', .., b'!'..=b'~'] => text,
@@ -208,7 +209,7 @@ pub(super) fn trim(text: &str) -> &str {
     }
 }
 
-/// Fills a slot; the same said twice is a quirk, different things are a conflict.
+/// Fills a slot; the same value twice is a quirk, different values are a conflict.
 pub(super) fn put<T: PartialEq>(
     slot: &mut Option<T>,
     value: T,
@@ -223,7 +224,7 @@ pub(super) fn put<T: PartialEq>(
     Ok(())
 }
 
-/// A time that may be dropped when it cannot be read.
+/// A time that may be dropped when it is unreadable.
 pub(super) fn read_time(text: &str, notes: &mut Notes) -> Option<Datetime> {
     match Datetime::parse_lenient(text) {
         Ok((time, quirks)) => {
@@ -237,7 +238,7 @@ pub(super) fn read_time(text: &str, notes: &mut Notes) -> Option<Datetime> {
     }
 }
 
-/// Decimal digits and nothing else: number parsers also take a sign.
+/// Decimal digits only: number parsers also accept a sign.
 fn digits(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
 }

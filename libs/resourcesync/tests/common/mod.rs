@@ -1,4 +1,4 @@
-//! Small documents, and everything there is to know after reading one.
+//! Small documents, and the complete result of reading one.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -29,7 +29,7 @@ pub(crate) fn change(name: &str, attributes: &str) -> String {
     format!("<url><loc>http://e.org/{name}</loc><rs:md {attributes}/></url>")
 }
 
-/// What a reading gave.
+/// The result of a reading.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) header: Option<Header>,

@@ -1,4 +1,4 @@
-//! Configuration: a YAML file, and single fields from the environment over it.
+//! Configuration: a YAML file, with single fields overridden by the environment.
 
 mod overlay;
 mod vars;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub use self::vars::Vars;
 use crate::telemetry::TelemetryConfig;
 
-/// What every service is configured with, as field `frame` of its own configuration.
+/// The configuration that all services share, as field `frame` of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FrameConfig {
@@ -22,7 +22,7 @@ pub struct FrameConfig {
     pub admin: AdminConfig,
     /// The log.
     pub telemetry: TelemetryConfig,
-    /// Seconds between the signal to stop and the end, within which work in hand is finished.
+    /// Seconds between the stop signal and the end, in which work in progress is finished.
     pub drain_seconds: u64,
 }
 
@@ -30,11 +30,11 @@ pub struct FrameConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdminConfig {
-    /// Address and port. The default is reached from this machine only.
+    /// Address and port. The default accepts connections from this machine only.
     pub listen: SocketAddr,
 }
 
-/// Why a configuration is no good. Each message says where to look and what to do.
+/// Why a configuration is invalid. Each message says where to look and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -47,12 +47,12 @@ pub enum ConfigError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file is no YAML.
+    /// The file is not valid YAML.
     #[error("the configuration file {path} is not YAML: {why}")]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The parser's words, with line and column.
+        /// The parser's message, with line and column.
         why: String,
     },
     /// A field is missing, unknown, or of the wrong kind.
@@ -65,7 +65,7 @@ pub enum ConfigError {
         /// What is wrong with it.
         why: String,
     },
-    /// A variable is named like a field but cannot be one.
+    /// A variable has a field's prefix but sets no field.
     #[error("environment variable {name}: {why}; correct or unset it")]
     Variable {
         /// The variable.
@@ -73,14 +73,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         why: String,
     },
-    /// A secret is not where the configuration says.
+    /// A secret cannot be read from its configured place.
     #[error(
         "cannot take the secret from {place}: {why}; put it there, or name another place in the configuration"
     )]
     Secret {
-        /// Where it should be.
+        /// The place.
         place: String,
-        /// What is there instead.
+        /// The reason.
         why: String,
     },
 }
@@ -106,12 +106,12 @@ impl FrameConfig {
 
 /// The configuration of the service `name`.
 ///
-/// With `name` "fetcher", variable `THRESHER_FETCHER_CONFIG` names the YAML file; without it there is none, and defaults
-/// hold. `THRESHER_FETCHER__FRAME__DRAIN_SECONDS=5` then sets field `frame.drain_seconds`, in the file or not. Values are YAML: text that
-/// looks like a number or a boolean stands in quotes.
+/// With `name` "fetcher", variable `THRESHER_FETCHER_CONFIG` names the YAML file; without it there is none,
+/// and defaults apply. `THRESHER_FETCHER__FRAME__DRAIN_SECONDS=5` then sets field `frame.drain_seconds`, in
+/// the file or not. Values are YAML: quote text that looks like a number or a boolean.
 ///
 /// # Errors
-/// [`ConfigError`]; a field that the service does not know is one.
+/// [`ConfigError`], also for an unknown field.
 pub fn load<T: DeserializeOwned>(name: &str, vars: &Vars) -> Result<T, ConfigError> {
     let prefix = format!("THRESHER_{}", name.to_ascii_uppercase().replace('-', "_"));
     let variable = format!("{prefix}_CONFIG");

@@ -1,4 +1,4 @@
-//! Fields from environment variables, laid over those of the file.
+//! Fields from environment variables, which override those of the file.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{ConfigError, Vars, parse};
 
 /// Sets the fields that variables name, and returns which variable set which field.
 ///
-/// After the prefix, `__` leads into a field: `FRAME__DRAIN_SECONDS` is `frame.drain_seconds`.
+/// After the prefix, `__` separates nested fields: `FRAME__DRAIN_SECONDS` is `frame.drain_seconds`.
 pub(super) fn apply(
     fields: &mut Value,
     prefix: &str,
@@ -28,7 +28,7 @@ pub(super) fn apply(
     Ok(overridden)
 }
 
-/// Sets the field at `path`, or tells which part of the path is no group of fields.
+/// Sets the field at `path`, or returns the part of the path that is no group of fields.
 fn set(fields: &mut Value, path: &[String], value: Value) -> Result<(), String> {
     let mut at = fields;
     for (depth, name) in path.iter().enumerate() {

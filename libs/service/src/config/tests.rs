@@ -1,4 +1,4 @@
-//! Files and variables, good and bad.
+//! Files and variables, valid and invalid.
 
 use std::io::Write as _;
 
@@ -28,7 +28,7 @@ fn file(text: &str) -> NamedTempFile {
     file
 }
 
-/// Loads a file with these variables beside it.
+/// Loads a file together with these variables.
 fn load_with<const N: usize>(text: &str, vars: [(&str, &str); N]) -> Result<Config, String> {
     let file = file(text);
     let mut all = Vars::from(vars);

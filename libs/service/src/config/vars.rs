@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Vars(pub(super) BTreeMap<String, String>);
 
 impl Vars {
-    /// Those of this process.
+    /// The variables of this process.
     pub fn of_process() -> Self {
         let unicode = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -19,7 +19,7 @@ impl Vars {
         self.0.get(name).map(String::as_str)
     }
 
-    /// These, with one more or another value of one.
+    /// A copy with this variable added or replaced.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.insert(name.to_owned(), value.to_owned());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Asks to stop at these moments, and never again.
+/// Stop requests at these moments, and none after.
 struct At(Vec<Duration>);
 
 impl Asked for At {
@@ -17,7 +17,7 @@ impl Asked for At {
 
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// The exit status of a service that is asked to stop after these waits, and whether it still counted as ready then.
+/// The exit status of a service with stop requests after these waits, and whether it was still ready then.
 async fn ends<F>(asked: &[u64], serve: impl FnOnce(CancellationToken) -> F) -> (u8, bool)
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,

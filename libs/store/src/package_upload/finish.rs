@@ -1,4 +1,4 @@
-//! The end of an upload: a package that is whole, or nothing.
+//! The end of an upload: it becomes a package, or is removed.
 
 use model::{Location, PackageId, StoredBitstream};
 use object_store::PutMode;
@@ -8,11 +8,13 @@ use crate::upload_note::Rest;
 use crate::{Key, StoreError};
 
 impl PackageUpload {
-    /// All has come: makes it a package. The note stays until [`Store::forget_upload`](crate::Store::forget_upload), so that a job that is worked twice finds
-    /// the package instead of fetching it again.
+    /// Completes the package: all bytes came. The checkpoint stays until
+    /// [`Store::forget_upload`](crate::Store::forget_upload), so that a redelivered job finds the package
+    /// instead of fetching it again.
     ///
     /// # Errors
-    /// As [`append`](Self::append); [`StoreError::Busy`] also when the parts are gone from the store, since the upload begins anew then.
+    /// As [`append`](Self::append); [`StoreError::Busy`] also when the store has lost the parts, since the
+    /// upload then starts anew.
     pub async fn finish(mut self) -> Result<StoredBitstream, StoreError> {
         if !self.is_whole() {
             let kept = self.take()?;
@@ -42,10 +44,10 @@ impl PackageUpload {
         Ok(stored)
     }
 
-    /// Nothing more is wanted of it: forgets it, and what came.
+    /// Abandons the upload: removes its checkpoint and its parts.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn abandon(mut self) -> Result<(), StoreError> {
         let kept = self.take()?;
         if let Some(upload) = &kept.upload {
@@ -61,7 +63,7 @@ impl PackageUpload {
         Ok(())
     }
 
-    /// One PUT for what is no more than a part, under a name that nobody else has.
+    /// One PUT under a unique name, for content that fits into one part.
     async fn finish_small(&mut self, mut kept: Box<Kept>) -> Result<StoredBitstream, StoreError> {
         let bytes = std::mem::take(&mut self.waiting).freeze();
         kept.hash(bytes.clone()).await?;
@@ -89,7 +91,7 @@ impl PackageUpload {
         let Err(error) = self.store.complete_parts(&of, kept.parts.clone(), length).await else {
             return Ok(());
         };
-        // An attempt before this one may have arrived, and only its answer was lost.
+        // An earlier attempt may have succeeded, and only its response was lost.
         if self.store.exists(&stored.location, length).await.unwrap_or(false) {
             return Ok(());
         }

@@ -1,13 +1,13 @@
-//! What the server says of a package.
+//! The server's description of a package.
 
 use jiff::Timestamp;
 use model::Validators;
 use serde::{Deserialize, Serialize};
 
-/// What the server says of a package that is being received.
+/// The response headers of a package that is being received.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PackageHead {
-    /// Its length in bytes, if it says.
+    /// Its length in bytes, if stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// The version.
@@ -16,10 +16,10 @@ pub struct PackageHead {
     /// The media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// When it was last modified, as far as that is believed.
+    /// When it was last modified, if credible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Timestamp>,
-    /// The URL the bytes come from, where redirects lead elsewhere.
+    /// The URL of the bytes, if redirects led elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
 }

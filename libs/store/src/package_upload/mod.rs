@@ -1,4 +1,4 @@
-//! Packages of dumps, received part by part, so that whoever goes on with a broken one begins behind the last part.
+//! Uploads of dump packages, part by part. An interrupted upload resumes after its last part.
 
 use std::sync::Arc;
 
@@ -25,11 +25,12 @@ const PART_BYTES: u64 = 8 * 1024 * 1024;
 /// S3 takes at most 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 
-/// A package that is being received. After each part a note in the store says how far it is, so whoever opens the same upload
-/// again goes on behind it, in another process too. Dropped, it costs what came since that part; [`keep`](Self::keep) loses nothing.
+/// A package that is being received. After each part a checkpoint in the store records the progress, so that
+/// a later open of the same upload resumes there, also in another process. Dropping it loses the bytes since
+/// the last part; [`keep`](Self::keep) loses nothing.
 ///
-/// Two workers on one upload do no harm: one of them ends with [`StoreError::Busy`], and what is complete is never overwritten,
-/// since each beginning has a name of its own.
+/// Two workers on one upload do no harm: one of them ends with [`StoreError::Busy`]. A complete package is
+/// never overwritten, since each attempt has a name of its own.
 #[derive(Debug)]
 pub struct PackageUpload {
     store: Store,
@@ -43,20 +44,21 @@ pub struct PackageUpload {
 
 #[derive(Debug)]
 enum Stage {
-    /// More is to come.
+    /// More bytes are to come.
     Receiving(Box<Kept>),
-    /// All has come.
+    /// All bytes came.
     Whole { computed: Computed, kept: Box<Kept> },
     /// A part failed, or a call was cancelled.
     Failed,
 }
 
 impl Store {
-    /// The upload of the package of plan `seq`, where it stopped, or a new one. The digests of `algorithms` are computed
-    /// as the bytes pass. `largest` is the most that will be taken: it decides how large the parts are.
+    /// Opens the upload of the package of plan `seq` where it stopped, or a new one. The digests of
+    /// `algorithms` are computed as the bytes pass. `largest` is the most bytes that will be accepted: it
+    /// decides how large the parts are.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another worker is at it; else what the store says.
+    /// [`StoreError::Busy`] when another worker writes to it; otherwise the error of the store.
     pub async fn package_upload(
         &self,
         source: &SourceId,
@@ -88,11 +90,11 @@ impl Store {
         Ok(upload)
     }
 
-    /// Forgets the upload of plan `seq`: its note, and what is not complete of it. A complete package stays. For whoever has
-    /// settled what came of it, or does not want it any more.
+    /// Removes the upload of plan `seq`: its checkpoint and its incomplete parts. A complete package stays.
+    /// The caller has settled its outcome, or no longer needs it.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another worker is at it; else what the store says.
+    /// [`StoreError::Busy`] when another worker writes to it; otherwise the error of the store.
     pub async fn forget_upload(&self, source: &SourceId, seq: Seq) -> Result<(), StoreError> {
         let note = Key::Upload { source: source.clone(), seq };
         let lock = self.lock_upload(source, seq, &note).await?;
@@ -132,17 +134,17 @@ pub fn part_bytes(largest: u64) -> u64 {
 }
 
 impl PackageUpload {
-    /// How many bytes came; the next one wanted is the one behind them.
+    /// How many bytes came: the offset of the next one.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// What the server said of what came.
+    /// The response headers of the package.
     pub fn head(&self) -> &PackageHead {
         &self.about.head
     }
 
-    /// Whether all has come already, and [`finish`](Self::finish) is all that is left.
+    /// Whether all bytes came, and only [`finish`](Self::finish) is left.
     pub fn is_whole(&self) -> bool {
         matches!(self.stage, Stage::Whole { .. })
     }
@@ -155,7 +157,7 @@ impl PackageUpload {
     fn take(&mut self) -> Result<Box<Kept>, StoreError> {
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Receiving(kept) | Stage::Whole { kept, .. } => Ok(kept),
-            // It stands in the note how far it is, and the next attempt reads it.
+            // The checkpoint records the progress, and the next attempt reads it.
             Stage::Failed => Err(StoreError::Busy { key: self.about.note.to_string() }),
         }
     }
@@ -165,7 +167,7 @@ impl PackageUpload {
         Kept { hasher, upload: None, parts: Vec::new(), note: None, has_tail: false }
     }
 
-    /// Gives the parts up that are of no use any more. What stays behind is the bucket's lifecycle rule's.
+    /// Aborts parts that are no longer of use. If that fails, the bucket's lifecycle rule removes them.
     async fn abort(&self, upload: &str) {
         let key = self.about.key();
         if let Err(error) = self.store.abort_parts(&key, upload).await {

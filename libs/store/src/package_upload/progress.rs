@@ -1,4 +1,4 @@
-//! How far an upload is: what stands in its note, and the digests of its parts.
+//! Progress of an upload: its checkpoint, and the digests of its parts.
 
 use bytes::Bytes;
 use fixity::{Computed, Hasher};
@@ -11,7 +11,7 @@ use crate::spool::blocking;
 use crate::upload_note::{Note, Rest};
 use crate::{Key, StoreError};
 
-/// What stays the same until it begins anew.
+/// State that stays the same until the upload starts anew.
 #[derive(Debug, Clone)]
 pub(super) struct About {
     pub(super) note: Key,
@@ -22,7 +22,7 @@ pub(super) struct About {
     pub(super) part_bytes: u64,
 }
 
-/// What the note says, and the digests of the parts.
+/// The checkpoint's content, and the digests of the parts.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) hasher: Hasher,

@@ -1,4 +1,4 @@
-//! Bytes as they come: into parts, each hashed, stored and noted before the next.
+//! Receives bytes in parts. Each part is hashed, stored and recorded before the next.
 
 use bytes::{Bytes, BytesMut};
 use fixity::Sha256;
@@ -11,10 +11,10 @@ use crate::StoreError;
 use crate::upload_note::{Rest, Tail};
 
 impl PackageUpload {
-    /// Begins anew, under another name: nothing came yet, or the server has another version now.
+    /// Starts anew, under another name: no bytes came yet, or the server has another version now.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn begin(&mut self, head: PackageHead) -> Result<(), StoreError> {
         let old = self.take()?;
         if let Some(upload) = &old.upload {
@@ -23,17 +23,18 @@ impl PackageUpload {
         (self.about.package, self.about.head) = (PackageId::fresh(), head);
         self.waiting.clear();
         self.received = 0;
-        // The old note stands until the new one takes its place.
+        // The old checkpoint stays until the new one replaces it.
         self.stage =
             Stage::Receiving(Box::new(Kept { note: old.note, has_tail: old.has_tail, ..self.fresh() }));
         Ok(())
     }
 
-    /// Takes the next piece. As soon as a part is whole, it is hashed, stored and noted, before this returns.
+    /// Appends the next piece. As soon as a part is complete, it is hashed, stored and recorded, before this
+    /// returns.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another worker has gone on with this upload; else what the store says. Nothing more can be done with it then,
-    /// nor after a call that was cancelled: open it again.
+    /// [`StoreError::Busy`] when another worker has resumed this upload; otherwise the error of the store.
+    /// The upload cannot be used after that, nor after a cancelled call: open it again.
     pub async fn append(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         let part = usize::try_from(self.about.part_bytes).unwrap_or(usize::MAX);
         self.received += piece.len() as u64;
@@ -48,7 +49,7 @@ impl PackageUpload {
         Ok(())
     }
 
-    /// Puts away what came, to the last byte, and gives how much that is: the next worker goes on behind it.
+    /// Stores all bytes that came, and returns their number: the next worker resumes there.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -84,7 +85,7 @@ impl PackageUpload {
         }
     }
 
-    /// Notes a part that was stored.
+    /// Records a stored part in the checkpoint.
     async fn note_part(&self, mut kept: Box<Kept>) -> Result<Box<Kept>, StoreError> {
         let note = self.about.note(&kept, Rest::Bytes { hasher: kept.hasher.save(), tail: None });
         match self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await {
@@ -93,7 +94,7 @@ impl PackageUpload {
                 Ok(kept)
             }
             Err(error) => {
-                // Nobody else knows of an upload that was never noted.
+                // An upload without a checkpoint is known to this process only.
                 if let ([_], Some(upload)) = (&kept.parts[..], &kept.upload) {
                     self.abort(upload).await;
                 }
@@ -102,8 +103,8 @@ impl PackageUpload {
         }
     }
 
-    /// What to say of an upload that failed. One whose parts the store has no more begins anew: its note goes, unless somebody else
-    /// has written it meanwhile.
+    /// The error to report for a failed upload. If the store has lost its parts, the upload starts anew: its
+    /// checkpoint is removed, unless another worker wrote it meanwhile.
     pub(super) async fn gone(&self, found: Option<&UpdateVersion>, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::NotFound { .. }) {
             return error;

@@ -1,4 +1,4 @@
-//! An upload that somebody began: where it stopped.
+//! Resumes an interrupted upload where it stopped.
 
 use fixity::{Hasher, Sha256};
 use model::PackageId;
@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::upload_note::{Found, Rest, Tail};
 
 impl PackageUpload {
-    /// Goes on where a note says that somebody stopped, if it says so.
+    /// Resumes from the checkpoint, if there is one.
     pub(super) async fn resume(&mut self, found: Option<Found>) -> Result<(), StoreError> {
         let mut kept = self.fresh();
         let Some(found) = found else {
@@ -18,7 +18,7 @@ impl PackageUpload {
         };
         kept.note = Some(found.version);
         if let Some(note) = found.note {
-            // What is taken over is whole or nothing.
+            // A checkpoint is taken over completely or not at all.
             match note.rest {
                 Rest::Nothing { computed } if self.algorithms.iter().all(|a| computed.get(*a).is_some()) => {
                     (kept.upload, kept.parts) = (note.upload, note.parts);
@@ -64,7 +64,7 @@ impl PackageUpload {
         Ok(())
     }
 
-    /// The bytes behind the last part, if they are still those that the note speaks of.
+    /// Reads the bytes behind the last part, if they still match the checkpoint.
     async fn take_tail(&mut self, tail: Tail) -> Result<(), StoreError> {
         let failed = |e| StoreError::of_object(self.store.root(), &self.about.tail, e);
         let bytes = match self.store.objects().get(&self.about.tail.path()).await {

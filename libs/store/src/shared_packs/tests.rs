@@ -57,7 +57,7 @@ async fn assert_lie_there(store: &Store, locations: &[Location], contents: &[Vec
     }
 }
 
-/// The writers have noticed that nothing more comes: their Sources are gone from the table.
+/// The writers have ended: their Sources are gone from the table.
 async fn assert_idle(packs: &SharedPacks) {
     for _ in 0..100 {
         if packs.writing.is_idle() {
@@ -68,14 +68,14 @@ async fn assert_idle(packs: &SharedPacks) {
     panic!("a Source is still in the table: {packs:?}");
 }
 
-/// Whatever can go on without the gate, goes on.
+/// Runs all tasks that do not wait for the gate.
 async fn let_others_run() {
     for _ in 0..20 {
         yield_now().await;
     }
 }
 
-/// Stores a batch, whose PUT has come to the gate when this returns.
+/// Stores a batch; its PUT waits at the gate when this returns.
 async fn held(packs: &SharedPacks, gate: &Gate, source: SourceId, batch: PackBatch) -> Held {
     let (before, packs) = (gate.come(), packs.clone());
     let held = tokio::spawn(async move { packs.store(&source, batch).await });

@@ -1,4 +1,4 @@
-//! The writers: one for each Source of which something is being written.
+//! The writers: one per Source with a write under way.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,25 +11,25 @@ use tokio::task::yield_now;
 
 use crate::{PackBatch, PackBuilder, PackLimits, Store, StoreError};
 
-/// Told how many batches share a pack that is stored.
+/// Called with the number of batches in a stored pack.
 type Observer = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// A batch, and who waits to hear where its bitstreams lie.
+/// A batch, and the channel for its locations.
 pub(super) struct Waiting {
     pub(super) batch: PackBatch,
     pub(super) answer: oneshot::Sender<Result<Vec<Location>, StoreError>>,
 }
 
-/// What the writers have in common.
+/// State shared by the writers.
 pub(super) struct Writing {
     pub(super) store: Store,
     pub(super) limits: PackLimits,
     observer: Observer,
-    /// A Source is in it while it has a writer, with what the writer has not begun with.
+    /// Each Source with a writer, and the batches that its writer has not started on.
     waiting: Mutex<HashMap<SourceId, Vec<Waiting>>>,
 }
 
-/// The time of a writer: however it ends, nobody waits for it any longer.
+/// The turn of a writer. However it ends, the waiting batches go on.
 struct Turn<'a> {
     of: &'a Writing,
     source: &'a SourceId,
@@ -41,7 +41,7 @@ impl Writing {
         Self { store, limits, observer, waiting: Mutex::default() }
     }
 
-    /// Takes a batch in. Whether a writer has to be started for it: otherwise the one that is at work sees it.
+    /// Adds a batch. Returns whether a writer has to be started: otherwise the running one takes it.
     pub(super) fn join(&self, source: &SourceId, waiting: Waiting) -> bool {
         match self.lock().entry(source.clone()) {
             Entry::Occupied(mut others) => {
@@ -64,17 +64,17 @@ impl Writing {
         self.lock().is_empty()
     }
 
-    /// Writes what waits, and what comes while it is written, until nothing does.
+    /// Writes the waiting batches, and those that arrive meanwhile, until none is left.
     pub(super) async fn write_all_of(self: Arc<Self>, source: SourceId) {
         let mut turn = Turn { of: &self, source: &source, is_over: false };
         while let Some(waiting) = turn.next() {
-            // Where one pack cannot take all of it, the others need not wait for it.
+            // If one pack cannot hold all of them, the packs are written concurrently.
             let packs = self.divide(waiting).into_iter().map(|group| self.write(&source, group));
             join_all(packs).await;
         }
     }
 
-    /// Those who are to share a pack. A batch stays whole: its job asks for, and waits for, one pack only.
+    /// Divides the batches into packs. A batch stays in one piece: its job waits for one pack only.
     fn divide(&self, waiting: Vec<Waiting>) -> Vec<Vec<Waiting>> {
         let mut groups: Vec<Vec<Waiting>> = Vec::new();
         let (mut bytes, mut members) = (0, 0);
@@ -94,11 +94,11 @@ impl Writing {
         groups
     }
 
-    /// Writes a pack, and tells all who share it.
+    /// Writes a pack, and answers all batches in it.
     async fn write(&self, source: &SourceId, group: Vec<Waiting>) {
         let (batches, answers): (Vec<_>, Vec<_>) =
             group.into_iter().map(|Waiting { batch, answer }| (batch, answer)).unzip();
-        // Those who have gone meanwhile need no answer.
+        // Callers that have gone meanwhile need no answer.
         match self.put(source, batches).await {
             Ok(locations) => answers.into_iter().zip(locations).for_each(|(answer, locations)| {
                 answer.send(Ok(locations)).ok();
@@ -126,7 +126,7 @@ impl Writing {
             for member in piece.members() {
                 pack.add(member)?;
             }
-            // What was copied is let go of, so that little is held twice, and others have their turn.
+            // A copied piece is freed, so that few bytes are held twice, and other tasks may run.
             drop(piece);
             yield_now().await;
         }
@@ -141,11 +141,12 @@ impl Writing {
 }
 
 impl Turn<'_> {
-    /// What has come since it was asked last. None when nothing has: then the turn is over, and who comes now begins another.
+    /// The batches that arrived since the last call. With none, the turn ends and None is returned; the next
+    /// batch starts another.
     fn next(&mut self) -> Option<Vec<Waiting>> {
         let mut sources = self.of.lock();
         let mut waiting = sources.get_mut(self.source).map(std::mem::take).unwrap_or_default();
-        // A job that was given up is handed out again, and stores its bitstreams then.
+        // The job of a cancelled batch is redelivered, and stores its bitstreams then.
         waiting.retain(|one| !one.answer.is_closed());
         if waiting.is_empty() {
             sources.remove(self.source);

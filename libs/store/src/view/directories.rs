@@ -1,4 +1,4 @@
-//! The view's directories: created once, remembered, removed when empty.
+//! The view's directories: created once, cached, removed when empty.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,24 +10,24 @@ use fs_err as fs;
 use super::blocked;
 use crate::StoreError;
 
-/// How many are remembered; then all are forgotten, and found again as they are used.
+/// Size of the cache. When it is full it is cleared, and filled again with use.
 const MOST_REMEMBERED: usize = 20_000;
 
-/// The directories of a view that are known to be real ones.
+/// The cache of directories that are known to be real ones.
 #[derive(Debug)]
 pub(super) struct Directories {
     root: PathBuf,
     known: Mutex<HashSet<String>>,
 }
 
-/// What is found on the way to a file.
+/// The result of checking the path to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// Real directories only.
     Open,
-    /// A directory that is not there.
+    /// A directory is missing.
     Absent,
-    /// A file where a directory has to be.
+    /// A file is where a directory has to be.
     Barred,
 }
 
@@ -40,8 +40,9 @@ impl Directories {
         &self.root
     }
 
-    /// Creates a directory and those above it, unless a file bars the way. Refuses links: they would lead out of the view.
-    /// Absent when others removed directories meanwhile; then it is to be tried again.
+    /// Creates a directory and its parents, unless a file is in the way. Refuses links: they would lead out
+    /// of the view. Returns `Absent` when other threads removed directories meanwhile; the caller then tries
+    /// again.
     pub(super) fn ensure(&self, directory: &str) -> Result<Way, StoreError> {
         if self.known().contains(directory) {
             return Ok(Way::Open);
@@ -52,7 +53,7 @@ impl Directories {
             }
             let way = self.create(part)?;
             if way != Way::Open {
-                // One above that was remembered is no directory any more.
+                // A cached parent is no directory any more.
                 self.forget(directory);
                 return Ok(way);
             }
@@ -65,7 +66,7 @@ impl Directories {
         Ok(Way::Open)
     }
 
-    /// What is found on the way to a directory, and there.
+    /// Checks the path to a directory, and the directory itself.
     pub(super) fn check(&self, directory: &str) -> Result<Way, StoreError> {
         for part in parts(directory) {
             let way = self.look(&self.root.join(part))?;
@@ -76,10 +77,10 @@ impl Directories {
         Ok(Way::Open)
     }
 
-    /// Removes a directory and those above it as far as they are empty. Whatever hinders that is no failure.
+    /// Removes a directory and its parents as far as they are empty. A failure to do so is ignored.
     pub(super) fn prune(&self, directory: &str) {
         for part in parts(directory).rev() {
-            // Forgotten first: whoever needs it from now on looks, and creates it again.
+            // Forgotten first: a task that needs the directory from now on checks, and creates it again.
             self.known().remove(part);
             if fs::remove_dir(self.root.join(part)).is_err() {
                 return;
@@ -87,7 +88,7 @@ impl Directories {
         }
     }
 
-    /// Forgets a directory and those above it.
+    /// Removes a directory and its parents from the cache.
     pub(super) fn forget(&self, directory: &str) {
         let mut known = self.known();
         for part in parts(directory) {
@@ -95,7 +96,8 @@ impl Directories {
         }
     }
 
-    /// Creates one directory if it is not there. Absent in the end when it, or the one above it, is removed at the same time.
+    /// Creates one directory if it is missing. Returns `Absent` when it, or its parent, is removed at the
+    /// same time.
     fn create(&self, part: &str) -> Result<Way, StoreError> {
         let path = self.root.join(part);
         let way = self.look(&path)?;
@@ -104,7 +106,7 @@ impl Directories {
         }
         match fs::create_dir(&path) {
             Ok(()) => Ok(Way::Open),
-            // Another thread was quicker, or a link was: look again.
+            // Another thread created it, or it is a link: check again.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.look(&path),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Way::Barred),
             Err(error) if error.kind() == io::ErrorKind::NotFound && part.contains('/') => Ok(Way::Absent),
@@ -130,7 +132,7 @@ impl Directories {
     }
 }
 
-/// A directory and those above it, from the top.
+/// A directory and its parents, from the top.
 fn parts(directory: &str) -> impl DoubleEndedIterator<Item = &str> {
     directory.match_indices('/').map(|(at, _)| &directory[..at]).chain([directory])
 }

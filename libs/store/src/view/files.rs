@@ -1,4 +1,4 @@
-//! The view's files: each at its plain path, or where something else lies there, at its strict one.
+//! The view's files: each at its plain path, or at its strict one if the plain one is taken.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,25 +19,25 @@ use crate::StoreError;
 use crate::open::DATA_DIRECTORY;
 use crate::temporary::{self, Readers};
 
-/// How often a file is moved to its place while others remove the directory under it.
+/// How often a file is moved while other threads remove its directory.
 const ATTEMPTS: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) directories: Directories,
     temporary: PathBuf,
-    /// How files without names get theirs here, if there can be any; once it is known.
+    /// How unnamed files get their names here, if supported; once it is known.
     pub(super) naming: OnceLock<Option<Naming>>,
-    /// How plain paths are written here, once it is known.
+    /// The case rule of plain paths here, once it is known.
     rule: OnceLock<Rule>,
     /// Whether there may be files at strict paths.
     has_strict: OnceLock<AtomicBool>,
 }
 
-/// How a whole file came to its place.
+/// The result of moving a complete file.
 enum Moved {
     There,
-    /// Not at all: a directory lies there, or a file lies where a directory has to be.
+    /// Not moved: there is a directory in its place, or a file where a directory has to be.
     Barred(NamedTempFile),
 }
 
@@ -54,7 +54,8 @@ impl Files {
         }
     }
 
-    /// Writes the file of a resource. Several threads may do so at once, but not for one resource: who of them is last is last by chance.
+    /// Writes the file of a resource. Several threads may call it at once, but not for one resource: which of
+    /// them wins would be random.
     pub(super) fn place(&self, uri: &ResourceUri, bytes: &[u8]) -> Result<(), StoreError> {
         let Some((naming, mut file)) = self.unnamed() else {
             return self.publish(write(self.temporary()?, bytes)?, uri);
@@ -65,15 +66,17 @@ impl Files {
         if self.directories.ensure(path.directory())? == Way::Open && naming.link(&file, &to).is_ok() {
             return self.remove_stale(uri);
         }
-        // There is something already, or others remove what it is to lie in. Only a name can be moved over another one.
+        // The name is taken, or other threads remove the directory. Only a named file can replace another
+        // one.
         let file = temporary::name_in(&self.temporary, file, |file, path| naming.link(file, path))?;
         self.publish(file, uri)
     }
 
-    /// A file without a name, where there can be one. Whatever hinders that is told by the file with a name that is created then.
+    /// An unnamed file, where supported. The reason for a failure is reported by the named file that is
+    /// created instead.
     fn unnamed(&self) -> Option<(Naming, File)> {
         let naming = self.naming.get_or_init(|| {
-            // The directory may be missing yet.
+            // The directory may not exist yet.
             self.temporary().ok().and_then(|_| Naming::find(&self.temporary))
         });
         let naming = (*naming)?;
@@ -84,14 +87,14 @@ impl Files {
         temporary::create_in(&self.temporary, Readers::Anybody)
     }
 
-    /// Renames a whole file to its place.
+    /// Renames a complete file to its place.
     pub(super) fn publish(&self, file: NamedTempFile, uri: &ResourceUri) -> Result<(), StoreError> {
         let file = match self.rename(file, &self.plain_path(uri))? {
             Moved::There => return self.remove_stale(uri),
             Moved::Barred(file) => file,
         };
         let strict = strict_path(uri);
-        // Noted before it is true, so that nobody overlooks the file.
+        // Recorded before it becomes true, so that no reader overlooks the file.
         self.has_strict().store(true, Ordering::Release);
         match self.rename(file, &strict)? {
             Moved::There => Ok(()),
@@ -121,7 +124,8 @@ impl Files {
     }
 
     pub(super) fn remove(&self, uri: &ResourceUri) -> Result<bool, StoreError> {
-        // The stale one first, if there are two after a crash: what is left when it ends here is right.
+        // The outdated file first, if there are two after a crash: if this is interrupted, the right one is
+        // left.
         let strict = self.has_strict().load(Ordering::Acquire) && self.remove_at(&strict_path(uri))?;
         Ok(self.remove_at(&self.plain_path(uri))? || strict)
     }
@@ -141,14 +145,14 @@ impl Files {
             };
             file = error.file;
             match error.error.kind() {
-                // A directory that was remembered is gone, or has become a file: look again.
+                // A cached directory is gone, or has become a file: check again.
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                     self.directories.forget(path.directory());
                 }
                 io::ErrorKind::IsADirectory
                 | io::ErrorKind::DirectoryNotEmpty
                 | io::ErrorKind::AlreadyExists => return Ok(Moved::Barred(file)),
-                // What some systems say of a directory, too.
+                // Some systems report this for a directory, too.
                 io::ErrorKind::PermissionDenied if is_directory(&to) => return Ok(Moved::Barred(file)),
                 _ => return Err(StoreError::of_file("write", &to, error.error)),
             }
@@ -156,13 +160,13 @@ impl Files {
         Err(blocked(&to, "cannot be written, because its directory disappears again and again"))
     }
 
-    /// Removes what lies at the strict path of a resource that has just come to its plain one.
+    /// Removes the file at the strict path of a resource that was just written to its plain path.
     fn remove_stale(&self, uri: &ResourceUri) -> Result<(), StoreError> {
         if !self.has_strict().load(Ordering::Acquire) {
             return Ok(());
         }
         let path = strict_path(uri);
-        // One look for all the resources that never had to give way.
+        // One check for all resources that never had a strict path.
         if fs::symlink_metadata(self.at(&path)).is_ok() {
             self.remove_at(&path)?;
         }
@@ -176,11 +180,11 @@ impl Files {
         let file = self.at(path);
         match fs::remove_file(&file) {
             Ok(()) => self.directories.prune(path.directory()),
-            // What it was is in the error: others may have removed the directory since.
+            // The error itself decides: other threads may have removed the directory since.
             Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => {
                 return Ok(false);
             }
-            // What some systems say of a directory.
+            // Some systems report this for a directory.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_directory(&file) => {
                 return Ok(false);
             }
@@ -197,8 +201,9 @@ impl Files {
         ViewPath::by(self.rule(), uri)
     }
 
-    /// Finds out whether case is told apart here: if not, the directory of temporary files has a second name, which nobody else gives
-    /// inside the data directory. Before there is that directory there are no files, either.
+    /// Finds out whether the file system is case-sensitive. If it is not, the directory of temporary files
+    /// also opens under a second name, which no other writer uses inside the data directory. Before that
+    /// directory exists there are no files, either.
     pub(super) fn rule(&self) -> Rule {
         if let Some(rule) = self.rule.get() {
             return *rule;
@@ -211,7 +216,7 @@ impl Files {
         *self.rule.get_or_init(|| if is_told_apart { Rule::Plain } else { Rule::Cased })
     }
 
-    /// Asked of the disk once; from then on we know, as only we place files.
+    /// Read from the disk once, and cached: only this process adds files.
     fn has_strict(&self) -> &AtomicBool {
         let also = || fs::symlink_metadata(self.directories.root().join(ALSO)).is_ok();
         self.has_strict.get_or_init(|| AtomicBool::new(also()))

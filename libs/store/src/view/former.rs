@@ -1,4 +1,4 @@
-//! Puts a view right that was laid out while fewer names were known to be dangerous.
+//! Moves files of views that were written by earlier versions, which escaped fewer dangerous names.
 
 use std::io::{self, ErrorKind};
 
@@ -12,9 +12,10 @@ use super::path::ViewPath;
 use crate::StoreError;
 
 impl Files {
-    /// Moves the file of a resource from where it lay formerly to where it lies now. Tells whether there was one.
+    /// Moves the file of a resource from its former path to its present one. Returns whether there was one.
     ///
-    /// It is copied before it is removed, so a crash in between leaves both, and the next call removes the former one.
+    /// It is copied before it is removed, so a crash in between leaves both, and the next call removes the
+    /// former one.
     pub(super) fn put_right(&self, uri: &ResourceUri) -> Result<bool, StoreError> {
         let mut was_there = false;
         for rule in [self.rule(), Rule::Strict] {
@@ -34,7 +35,7 @@ impl Files {
     fn is_file(&self, path: &ViewPath) -> Result<bool, StoreError> {
         match self.directories.check(path.directory()) {
             Ok(Way::Open) => {}
-            // A link is not of our making, and is left alone.
+            // A link was not created by Thresher, and is left alone.
             Ok(_) | Err(StoreError::Blocked { .. }) => return Ok(false),
             Err(error) => return Err(error),
         }

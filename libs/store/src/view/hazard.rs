@@ -1,5 +1,5 @@
-//! Names that mean something to a system, a shell or a program, and so must not come from a Source: the one list of them,
-//! for views, trees and tars alike.
+//! Names that a system, a shell or a program obeys, and that must not come from a Source. This is the only list of
+//! them, for views, trees and tars alike.
 //!
 //! | danger | where | what is written instead |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | device names, with any extension: `con`, `nul`, `com1`, … | Windows | the first letter as `^` and two digits |
 //! | `desktop.ini`, `autorun.inf`, which tell the system what to show or run | Windows | the same |
 //! | `~` before a digit: the short name of another file (`GIT~1` is `.git`) | Windows | `^7e` |
-//! | letters outside ASCII: one name in several Unicode forms, or with signs that are passed over | macOS | `^` and two digits for each byte |
+//! | non-ASCII letters: several Unicode forms of a name, or ignored characters | macOS | `^` and two digits per byte |
 //! | names that differ only in case | Windows, macOS | the mark `^u`, by the rules of collisions |
 
 /// Which names are escaped.
@@ -18,11 +18,11 @@
 pub(super) enum Hazards {
     /// All of the list above.
     All,
-    /// Those that were known at first: neither first dots nor short names, nor files that tell Windows what to run.
+    /// The first list: neither first dots nor short names, nor files that tell Windows what to run.
     Former,
 }
 
-/// Whether the byte at a place in a segment cannot stand in a name as it is.
+/// Whether the byte at an offset of a segment has to be escaped.
 pub(super) fn is_hazard(segment: &[u8], at: usize, hazards: Hazards) -> bool {
     let byte = segment[at];
     let is_last = at + 1 == segment.len();
@@ -37,7 +37,7 @@ pub(super) fn is_hazard(segment: &[u8], at: usize, hazards: Hazards) -> bool {
     }
 }
 
-/// Whether a byte stands in a name as it is: printable ASCII that no common file system reserves.
+/// Whether a byte is written unescaped: printable ASCII that no common file system reserves.
 fn stands(byte: u8) -> bool {
     byte.is_ascii_graphic() && !br#"<>:"/\|?*^#"#.contains(&byte)
 }

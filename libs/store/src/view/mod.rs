@@ -1,10 +1,10 @@
-//! The view: a local harvest laid out as ordinary files under readable names.
+//! The view: a local harvest as ordinary files under readable names.
 //!
 //! # Paths
 //!
-//! `https://example.org/x/Report.pdf` lies at `example.org/x/Report.pdf`, and `http://example.org:8080/1` at `example.org+8080/1`:
-//! the **plain path** ([`path_of`]) is the host, then the path's segments as the URI writes them. It is the same on every machine, no
-//! two URIs share one, and it can be undone ([`ViewPath::uri`]).
+//! `https://example.org/x/Report.pdf` is stored at `example.org/x/Report.pdf`, and `http://example.org:8080/1` at
+//! `example.org+8080/1`. This **plain path** ([`path_of`]) is the host, then the path's segments as the URI writes
+//! them. It is the same on every machine, no two URIs share one, and it can be decoded ([`ViewPath::uri`]).
 //!
 //! | of the URI | in the plain path |
 //! |---|---|
@@ -18,29 +18,30 @@
 //! | no path at all | `^~` |
 //! | names Windows keeps for devices (`con`, `com1`, …), `desktop.ini`, `autorun.inf` | the first letter as `^` and two digits |
 //! | a name of more than 255 bytes | pieces of 240 in directories below each other, `^_` at each cut |
-//! | a URI that does not begin with `http://` or `https://`, written so | the whole of it, escaped, in `+uri/` |
-//! | what would be longer than 1,000 bytes | its SHA-256 in `+long/`: the only case that cannot be undone |
+//! | a URI that does not literally begin with `http://` or `https://` | all of it, escaped, in `+uri/` |
+//! | a path that would exceed 1,000 bytes | its SHA-256 in `+long/`: the only case that cannot be decoded |
 //!
-//! So no Source can lay out a repository, a hidden file or a device: all names that a system or a program takes for more than a
-//! name stand in one list, in `hazard.rs`. Views from before that list was whole are put right by [`View::put_right`].
+//! So no Source can create a repository, a hidden file or a device: all names that a system or a program obeys are in
+//! one list, in `hazard.rs`. [`View::put_right`] moves the files of views from before that list was complete.
 //!
 //! # Collisions
 //!
-//! A name cannot be a file and a directory at once, as `/a` beside `/a/b` asks for. Whichever comes first has its plain path; the other
-//! lies at `+also/` and its **strict path**, until it is written again when the way is free. So a resource has one file, at one of two
-//! places that no other resource can have; [`View::file`] tells which. Strict paths carry two marks more, with which none leads through
-//! another, and no two differ only in the case of letters:
+//! A name cannot be a file and a directory at once, as `/a` and `/a/b` require. The first one gets its plain path.
+//! The other is stored below `+also/` at its **strict path**, until it is written again when its plain path is free.
+//! So a resource has one file, at one of two places that no other resource can have; [`View::file`] returns which.
+//! Strict paths carry two more marks. They ensure that no strict path is a directory of another, and that no two
+//! differ only in the case of letters:
 //!
 //! | of the URI | in the strict path |
 //! |---|---|
 //! | upper-case letters (in `%XX` lower-case ones) | as written, with `^u` before the extension: alone when all letters are meant, else with a bit for each letter, first letter lowest, four to a digit |
 //! | a file whose name looks like a directory's, or the other way round | `^` at its end |
 //!
-//! A name looks like a file's when it ends with an extension (a dot and up to eight letters or digits, one of them a letter),
-//! is a number, is empty, or holds a query or fragment. Other names look like a directory's. So `https://h/a` beside `https://h/a/b`
-//! lies at `+also/h/a^`.
+//! A name looks like a file's when it ends with an extension (a dot and up to eight letters or digits, one of them a
+//! letter), is a number, is empty, or holds a query or fragment. Other names look like a directory's. So with
+//! `https://h/a/b`, `https://h/a` is stored at `+also/h/a^`.
 //!
-//! Where the file system does not tell the case of letters apart, plain paths carry the mark of case, too.
+//! On a case-insensitive file system, plain paths carry the mark of case, too.
 
 mod directories;
 mod files;
@@ -73,16 +74,16 @@ pub use path::{ViewPath, path_of};
 
 use files::Files;
 
-/// The place of files that are being written, inside the data directory and so on the view's file system.
+/// The directory for temporary files, inside the data directory and so on the view's file system.
 pub(crate) const TEMPORARY: &str = "tmp";
 
-/// Counts up when the list of dangerous names grows, so that views from before are known.
+/// Version of the list of dangerous names, so that earlier views are recognized.
 pub const NAMES: u32 = 1;
 
 /// The files of a local harvest. Cheap to clone.
 ///
-/// Whole files come to their places, by their first name or by another one; none is ever changed where it lies. The view can be made anew from the store at any time, so nothing in it is
-/// flushed to the disk, and nothing of it is ever read back as truth.
+/// A file is moved into place when it is complete, and is never changed there. The view can be generated anew
+/// from the store at any time, so it is not flushed to the disk. It is never read back as truth.
 #[derive(Debug, Clone)]
 pub struct View(Arc<Files>);
 
@@ -92,22 +93,25 @@ impl View {
         Self(Arc::new(Files::new(directory.as_ref().to_owned())))
     }
 
-    /// Where the file of `uri` lies, in the file system; if there is none, where it would lie with nothing in the way. Looks at the disk.
+    /// The path of the file of `uri` in the file system; if there is none, the path it would get with nothing
+    /// in the way. Reads the disk.
     pub fn file(&self, uri: &ResourceUri) -> PathBuf {
         self.0.find(uri).ok().flatten().unwrap_or_else(|| self.0.plain(uri))
     }
 
-    /// Writes the file of a resource from bytes in memory, over the one that is there.
+    /// Writes the file of a resource from bytes in memory, over an existing one.
     ///
     /// # Errors
-    /// [`StoreError::Blocked`] when a symbolic link, or something that is not ours below `+also`, stands in the way, [`StoreError::Full`] and others as the system says.
+    /// [`StoreError::Blocked`] when a symbolic link, or a foreign file below `+also`, is in the way,
+    /// [`StoreError::Full`] and others as the system reports.
     pub async fn place(&self, uri: ResourceUri, bytes: Bytes) -> Result<(), StoreError> {
         let view = self.clone();
         blocking("write into the view", move || view.0.place(&uri, &bytes)).await
     }
 
-    /// Writes many small files, one after another, with one change of threads; each has its own result, in their order. Batches may be
-    /// written side by side if no two of them hold the same resource, whose last bytes would be a matter of chance.
+    /// Writes many small files, one after another, with one change of threads; each has its own result, in
+    /// order. Batches may be written concurrently if no two of them contain the same resource: which of its
+    /// bytes win would be random.
     pub async fn place_batch(&self, files: Vec<(ResourceUri, Bytes)>) -> Vec<Result<(), StoreError>> {
         let (view, count) = (self.clone(), files.len());
         let work = move || files.iter().map(|(uri, bytes)| view.0.place(uri, bytes)).collect();
@@ -117,7 +121,8 @@ impl View {
         }
     }
 
-    /// Writes the file of a resource from a stream, over the one that is there. When the stream fails, nothing changes.
+    /// Writes the file of a resource from a stream, over an existing one. When the stream fails, nothing
+    /// changes.
     ///
     /// # Errors
     /// The stream's error, or as [`View::place`].
@@ -135,13 +140,13 @@ impl View {
         blocking("write into the view", move || files.temporary()).await
     }
 
-    /// Makes a whole file that of a resource, over the one that is there.
+    /// Makes a complete file that of a resource, over an existing one.
     pub(crate) async fn publish(&self, file: NamedTempFile, uri: ResourceUri) -> Result<(), StoreError> {
         let files = Arc::clone(&self.0);
         blocking("write into the view", move || files.publish(file, &uri)).await
     }
 
-    /// Removes the file of a resource, and the directories that become empty. Tells whether there was one.
+    /// Removes the file of a resource, and the directories that become empty. Returns whether there was one.
     ///
     /// # Errors
     /// As [`View::place`].
@@ -150,8 +155,8 @@ impl View {
         blocking("remove from the view", move || view.0.remove(&uri)).await
     }
 
-    /// Moves the files of these resources to the places they have now, from those they had while fewer names were known to be
-    /// dangerous. Tells how many it moved. What lies there already stays: it is never older.
+    /// Moves the files of these resources from their former paths, from before more names were known to be
+    /// dangerous. Returns the number of moved files. A file at the present path stays: it is never older.
     ///
     /// # Errors
     /// As [`View::place`].
@@ -162,10 +167,10 @@ impl View {
         blocking("move within the view", moves).await
     }
 
-    /// Whether the file of a resource is there.
+    /// Whether the file of a resource exists.
     ///
     /// # Errors
-    /// As the system says.
+    /// As the system reports.
     pub async fn contains(&self, uri: &ResourceUri) -> Result<bool, StoreError> {
         let (view, uri) = (self.clone(), uri.clone());
         blocking("look into the view", move || Ok(view.0.find(&uri)?.is_some())).await

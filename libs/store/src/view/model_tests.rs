@@ -15,7 +15,7 @@ enum Step {
     Reopen,
 }
 
-/// URIs that want each other's places.
+/// URIs whose paths collide.
 const PRONE: [&str; 16] = [
     "https://h",
     "https://h/",

@@ -1,6 +1,6 @@
-//! One segment of a URI as one name of a file or directory, and back.
+//! Encodes one segment of a URI as a name of a file or directory, and decodes it.
 //!
-//! `^` begins whatever is not written as it stands. It is no character of a URI, so ordinary segments stay as they are.
+//! `^` begins each escape. It is no character of a URI, so ordinary segments stay as they are.
 
 use super::hazard::{Hazards, is_hazard};
 
@@ -11,14 +11,14 @@ pub(super) enum Role {
     Directory,
 }
 
-/// Which marks names carry, so that what would collide in the file system does not.
+/// The marks in names that prevent collisions in the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     /// None: names are as the URI writes them.
     Plain,
-    /// Of case, for file systems that do not tell it apart.
+    /// A mark of case, for case-insensitive file systems.
     Cased,
-    /// Of case, and of what a name is used for: no two paths can collide anywhere.
+    /// A mark of case, and one of the name's role: no two paths can collide anywhere.
     Strict,
 }
 
@@ -29,16 +29,16 @@ pub(super) struct Style {
     pub(super) hazards: Hazards,
 }
 
-/// Most file systems take 255 bytes.
+/// The limit of most file systems, in bytes.
 pub(super) const LONGEST: usize = 255;
-/// Stands at the end of a name in the role it does not look like.
+/// At the end of a name in the role that it does not look like.
 pub(super) const OTHER_ROLE: char = '^';
 /// An empty segment.
 const EMPTY: &str = "^-";
-/// Begins the mark that tells which letters are of unexpected case.
+/// Begins the mark of letters whose case is unexpected.
 const CASE: &str = "^u";
 
-/// The name of a segment, in as many characters as it takes.
+/// The name of a segment, without a limit of its length.
 pub(super) fn encode(segment: &str, role: Role, style: Style) -> String {
     let mut name = escape(segment, style);
     let looks_like = if looks_like_a_file(segment) { Role::File } else { Role::Directory };
@@ -48,13 +48,13 @@ pub(super) fn encode(segment: &str, role: Role, style: Style) -> String {
     name
 }
 
-/// The segment of a name that [`encode`] gave, by whichever rule; for other names `None` or anything.
+/// The segment of a name that [`encode`] returned, by any rule; for other names `None` or anything.
 pub(super) fn decode(name: &str) -> Option<String> {
     let name = name.strip_suffix(OTHER_ROLE).unwrap_or(name);
     if name == EMPTY {
         return Some(String::new());
     }
-    // Letters are as written, so the mark of their case is not needed to read them.
+    // Letters are written as they are, so decoding does not need the mark of case.
     let (before, marked) = name.split_once(CASE).unwrap_or((name, ""));
     let after = marked.trim_start_matches(|c: char| matches!(c, '0'..='9' | 'a'..='f'));
     let mut bytes = Vec::with_capacity(name.len());
@@ -74,8 +74,8 @@ pub(super) fn decode(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether a name is taken for a file's: it ends with an extension, is a number, is empty (a trailing slash), or holds a
-/// query or fragment. The names of files and those of directories are thus told apart without looking at other URIs.
+/// Whether a name counts as a file's: it ends with an extension, is a number, is empty (a trailing slash), or
+/// holds a query or fragment. Names of files and directories thus differ without reading other URIs.
 fn looks_like_a_file(segment: &str) -> bool {
     segment.bytes().all(|b| b.is_ascii_digit())
         || segment.contains(['?', '#'])
@@ -90,7 +90,8 @@ fn extension(name: &str) -> Option<usize> {
     (fits && at > 0).then_some(at)
 }
 
-/// The segment with everything escaped that cannot stand in a name, and with the mark of its letters' case if the rule has it.
+/// The segment with escapes for all bytes that a name cannot have, and with the mark of case if the rule has
+/// it.
 pub(super) fn escape(segment: &str, style: Style) -> String {
     if segment.is_empty() {
         return EMPTY.to_owned();
@@ -109,14 +110,15 @@ pub(super) fn escape(segment: &str, style: Style) -> String {
         name.push(char::from(byte));
     }
     if style.rule != Rule::Plain && odd.contains(&true) {
-        // Before the extension, so that the system still knows the file's type.
+        // Before the extension, so that the system still recognizes the file's type.
         let at = extension(&name).unwrap_or(name.len());
         name.insert_str(at, &case_mark(&odd));
     }
     name
 }
 
-/// For each byte, whether a letter there is expected in upper case: only in `%XX`, as RFC 3986 section 2.1 wants it.
+/// For each byte, whether a letter there is expected in upper case: only in `%XX`, as RFC 3986 section 2.1
+/// recommends.
 fn expect_upper(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
     let mut escape_ends = 0;
     (0..bytes.len()).map(move |i| {
@@ -128,7 +130,8 @@ fn expect_upper(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
     })
 }
 
-/// Which letters are of unexpected case: nothing more when all are, else a bit for each, four to a digit.
+/// The mark of the letters with unexpected case: empty when all are, otherwise a bit for each, four to a
+/// digit.
 fn case_mark(odd: &[bool]) -> String {
     let mut mark = CASE.to_owned();
     if !odd.contains(&false) {

@@ -1,4 +1,4 @@
-//! Where a resource's file lies in a view. The mapping is described in the module above.
+//! The path of a resource's file in a view. The parent module describes the mapping.
 
 use std::fmt;
 use std::path::Path;
@@ -13,35 +13,36 @@ use super::name::{self, LONGEST, Role, Rule, Style};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewPath(String);
 
-/// Where one name is cut, and how much of it is left in each piece.
+/// Marks where a long name is cut into pieces, and the length of a piece.
 const CUT: &str = "^_";
 const PIECE: usize = 240;
-/// Stands for the path where the URI has none.
+/// The name for a URI without a path.
 const NO_PATH: &str = "^~";
 /// After the host and port: the scheme is `https`.
 const HTTPS: &str = "+https";
-/// Stands for the port of `http` URIs that name none; `https` is the ordinary case.
+/// The port written for `http` URIs without one; `https` is the default.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
-/// Folders no host can share, since `+` is escaped in hosts.
+/// Folders that no host can have, since `+` is escaped in hosts.
 pub(super) const ALSO: &str = "+also";
 const OTHER_URIS: &str = "+uri";
 const LONG_URIS: &str = "+long";
-/// The longest path that is given; Linux takes 4,096 with the view's directory before it.
+/// The longest path that is used; Linux allows 4,096 including the view's directory.
 const LONGEST_PATH: usize = 1_000;
 
-/// The plain path of `uri`: where its file lies unless something else is in the way there.
+/// The plain path of `uri`: its file is there unless something else is in the way.
 pub fn path_of(uri: &ResourceUri) -> ViewPath {
     ViewPath::by(Rule::Plain, uri)
 }
 
 impl ViewPath {
-    /// The path of `uri` by a rule; the strict one lies where no other does.
+    /// The path of `uri` by a rule; the strict one is unique on all file systems.
     pub(super) fn by(rule: Rule, uri: &ResourceUri) -> Self {
         Self::styled(Style { rule, hazards: Hazards::All }, uri)
     }
 
-    /// The path that `uri` had while fewer names were known to be dangerous; often the one it has now.
+    /// The former path of `uri`, from before more names were known to be dangerous; often equal to the
+    /// present one.
     pub(super) fn former(rule: Rule, uri: &ResourceUri) -> Self {
         Self::styled(Style { rule, hazards: Hazards::Former }, uri)
     }
@@ -56,17 +57,17 @@ impl ViewPath {
         &self.0
     }
 
-    /// The path as the system takes it; relative.
+    /// The path as the system's type; relative.
     pub fn as_path(&self) -> &Path {
         Path::new(&self.0)
     }
 
-    /// The directory the file lies in. There always is one, the host's at least.
+    /// The directory of the file. It is never empty: the host's at least.
     pub(super) fn directory(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 
-    /// The URI whose file lies here; `None` where only a digest of it is left.
+    /// The URI of the file at this path; `None` where the path has only its digest.
     pub fn uri(&self) -> Option<ResourceUri> {
         let (rules, path): (&[Rule], _) = match self.0.strip_prefix(ALSO) {
             Some(path) => (&[Rule::Strict], path.strip_prefix('/')?),
@@ -101,12 +102,12 @@ fn within_limit(text: &str, style: Style) -> String {
     format!("{LONG_URIS}/{}/{digest}", &digest[..2])
 }
 
-/// The path of what stands after the scheme, which is known by its default port.
+/// The path of the text behind the scheme, which is identified by its default port.
 fn hierarchical(rest: &str, default_port: u16, style: Style) -> String {
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let mut path = String::with_capacity(rest.len() + authority.len() + 16);
     push(&mut path, &top(authority, default_port, style));
-    // A slash in a query or fragment separates nothing.
+    // A slash in a query or fragment is no separator.
     let (segments, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let Some(segments) = segments.strip_prefix('/') else {
         let tail = if tail.is_empty() { String::new() } else { name::encode(tail, Role::File, style) };
@@ -124,14 +125,15 @@ fn hierarchical(rest: &str, default_port: u16, style: Style) -> String {
     path
 }
 
-/// The top directory. A port is told apart only in its one usual spelling; any other stays part of the host, and is escaped.
+/// The top directory. A port is recognized only in its usual spelling; otherwise it stays part of the host,
+/// and is escaped.
 fn top(authority: &str, default_port: u16, style: Style) -> String {
     let split = authority.rsplit_once(':').and_then(|(host, digits)| {
         let port = digits.parse::<u16>().ok()?;
         (port != default_port && port.to_string() == digits).then_some((host, port))
     });
     let host = split.map_or(authority, |(host, _)| host);
-    // Escaped so that it is neither hidden, nor our own directory, nor taken for the marks behind it.
+    // Escaped so that it is neither hidden, nor our own directory, nor mistaken for the marks behind it.
     let mut top = name::escape(host, style).replace('+', "^2b");
     if top.starts_with('.') {
         top.replace_range(..1, "^2e");
@@ -177,7 +179,7 @@ fn read(path: &str) -> Option<String> {
     Some(uri)
 }
 
-/// Adds a name, in pieces where it is too long for one.
+/// Adds a name, in pieces if it is too long.
 fn push(path: &mut String, name: &str) {
     if !path.is_empty() {
         path.push('/');
@@ -196,7 +198,7 @@ fn push(path: &mut String, name: &str) {
     path.push_str(rest);
 }
 
-/// The names without their cuts.
+/// Joins the pieces of names.
 fn segments<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let mut segments = Vec::new();
     let mut begun: Option<String> = None;

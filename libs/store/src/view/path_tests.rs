@@ -147,7 +147,7 @@ fn long_names_are_cut_and_long_uris_become_digests() {
     assert!(longer.starts_with("+long/") && longer.len() < 80, "{longer}");
 }
 
-/// URIs made of pieces that are prone to collide.
+/// URIs from pieces that are prone to collide.
 fn uris() -> impl Strategy<Value = ResourceUri> {
     let piece = prop_oneof![
         Just("a"),

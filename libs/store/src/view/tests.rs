@@ -129,7 +129,7 @@ async fn a_stale_file_that_a_crash_left_is_never_what_is_found() {
 #[tokio::test]
 async fn where_case_is_not_told_apart_it_is_marked() {
     let (directory, view) = view();
-    // As such a file system would answer.
+    // As a case-insensitive file system would answer.
     fs::create_dir_all(directory.path().join(".thresher/TMP")).unwrap();
     for text in ["https://h/a", "https://h/A"] {
         view.place(uri(text), Bytes::from_static(b"x")).await.unwrap();
@@ -243,7 +243,7 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
         .map(|task| {
             let view = view.clone();
             tokio::spawn(async move {
-                // Half of them in each other's way.
+                // Half of them collide with each other.
                 let page = match task {
                     0..4 => uri(&format!("https://h/a/b/c/{task}.txt")),
                     _ => uri(&format!("https://h{}", "/a".repeat(task - 3))),
@@ -261,7 +261,8 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
     }
 }
 
-/// Views of the same directory, by each way in which a file may come to its place; ways that there are not here fall back to another.
+/// Views of the same directory, one for each way of creating files. A way that this system lacks falls back
+/// to another.
 #[cfg(target_os = "linux")]
 pub(super) fn by_each_way(directory: &Path) -> Vec<View> {
     use super::unnamed::Naming;
@@ -309,7 +310,7 @@ async fn batches_written_side_by_side_give_each_resource_one_file_and_lose_none(
     let (directory, _) = view();
     for (n, view) in by_each_way(directory.path()).into_iter().enumerate() {
         for round in 0..20 {
-            // Each batch holds what is in the way of all others.
+            // Each batch contains paths that collide with all others.
             let texts: Vec<String> =
                 (1..=8).map(|depth| format!("https://h-{n}-{round}{}", "/a".repeat(depth))).collect();
             let batches = texts.chunks(2).map(|texts| {
@@ -334,7 +335,7 @@ async fn batches_written_side_by_side_give_each_resource_one_file_and_lose_none(
 #[test]
 fn a_directory_that_disappears_while_a_file_is_removed_is_no_failure() {
     let (directory, view) = view();
-    // At the plain path of this page others have a directory, now and then.
+    // Now and then other threads have a directory at the plain path of this page.
     let (page, other) = (uri("https://h/a"), directory.path().join("h/a"));
     fs::create_dir_all(&other).unwrap();
     std::thread::scope(|threads| {

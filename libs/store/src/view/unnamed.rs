@@ -1,5 +1,5 @@
-//! Files that have no name until they are whole. Where the system has them, a file comes to its place by getting its first name there,
-//! which is less work than to change a name that it had, and what a killed process was writing is gone with it.
+//! Unnamed files (`O_TMPFILE`) that get a name when they are complete. Linking them is less work than a
+//! rename, and a killed process leaves no orphan.
 
 use std::fs::File;
 use std::io;
@@ -20,17 +20,18 @@ mod linux {
     use super::{File, Path, io};
     use crate::temporary;
 
-    /// How a file without a name gets one.
+    /// How an unnamed file gets a name.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(in crate::view) enum Naming {
-        /// Asked of the open file. Older systems than Linux 6.10 let only few do that.
+        /// From the open file. Linux before 6.10 permits that to few processes only.
         ByFile,
-        /// Asked of the link to it below `/proc`, where that is mounted.
+        /// From its link below `/proc`, where that is mounted.
         ByProc,
     }
 
     impl Naming {
-        /// Which way there is for files in `directory`, found out by trying; none where the file system knows no such files.
+        /// The supported way for files in `directory`, found by trying; none where the file system has no
+        /// unnamed files.
         pub(in crate::view) fn find(directory: &Path) -> Option<Self> {
             [Self::ByFile, Self::ByProc].into_iter().find(|way| {
                 let Ok(file) = way.create(directory) else { return false };
@@ -38,14 +39,15 @@ mod linux {
             })
         }
 
-        /// A file without a name on the file system of `directory`. Anybody may read it, as far as the process's umask lets them.
+        /// An unnamed file (`O_TMPFILE`) on the file system of `directory`. All users may read it, as far as
+        /// the process's umask permits.
         pub(in crate::view) fn create(self, directory: &Path) -> io::Result<File> {
             let mut options = std::fs::OpenOptions::new();
             options.write(true).mode(0o666).custom_flags(OFlags::TMPFILE.bits().cast_signed());
             options.open(directory)
         }
 
-        /// Gives a file its name, unless something has that name already.
+        /// Names a file, unless the name is taken.
         pub(in crate::view) fn link(self, file: &File, to: &Path) -> io::Result<()> {
             match self {
                 Self::ByFile => linkat(file, "", CWD, to, AtFlags::EMPTY_PATH)?,
@@ -63,7 +65,7 @@ mod linux {
 mod others {
     use super::{File, Path, io};
 
-    /// There is none.
+    /// Not supported on this system.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(in crate::view) enum Naming {}
 

@@ -1,4 +1,4 @@
-//! What is damaged is told as it is, and set aside.
+//! Damaged bitstreams are diagnosed and quarantined.
 
 use futures::TryStreamExt as _;
 use model::DamageFound;

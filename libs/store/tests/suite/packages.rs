@@ -1,4 +1,4 @@
-//! Packages of dumps, and the members that are adopted where they lie.
+//! Packages of dumps, and bitstreams that are members of a package.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use model::PackageId;
 
 use super::*;
 
-/// An archive of members, some of them deflated, with bytes between them that belong to none.
+/// An archive of members, some of them deflated, with unrelated bytes between them.
 #[derive(Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ impl Archive {
         self.members.push((Span { offset, stored_length: self.bytes.len() as u64 - offset, method }, bytes));
     }
 
-    /// Stores it, and gives the whole and its members.
+    /// Stores it, and returns the whole and its members.
     pub(super) async fn store(self, store: &Store) -> (Location, Vec<(Bitstream, Vec<u8>)>) {
         let package = PackageId::fresh();
         let whole = Span { offset: 0, stored_length: self.bytes.len() as u64, method: Method::Stored };
@@ -129,7 +129,7 @@ pub(crate) async fn the_end_of_what_lies_beside_packages_comes_with_its_length(s
 
 pub(crate) async fn a_deflated_member_that_is_not_what_it_was_is_never_whole(store: &Store) {
     let mut archive = Archive::default();
-    // As much as would fill the memory, were it inflated to its end.
+    // More than the memory, if it were inflated to its end.
     archive.add(vec![b'0'; 64 * MIB], Method::Deflated);
     archive.add(text(3_000), Method::Deflated);
     archive.add(text(3_000), Method::Stored);
@@ -141,18 +141,18 @@ pub(crate) async fn a_deflated_member_that_is_not_what_it_was_is_never_whole(sto
     let short = Span { stored_length: span.stored_length - 1, ..span };
     let no_deflate = Span { method: Method::Deflated, ..plain.location.span().unwrap() };
     let wrong = [
-        // More comes of it than was judged: one byte too many is all that is inflated.
+        // It inflates to more than expected: only one extra byte is inflated.
         (bitstream(large.location.clone(), b"0000000000"), "11 bytes"),
         (bitstream(stored.location.clone(), &bytes[..2_999]), "3000 bytes"),
-        // Less comes of it.
+        // It inflates to less.
         (bitstream(stored.location.clone(), &[&bytes[..], b"!"].concat()), "3000 bytes"),
-        // Other bytes come of it.
+        // It inflates to other bytes.
         (bitstream(stored.location.clone(), &body(3_000)), "sha-256"),
-        // Its end is missing, all of it is missing, and it is nothing deflated.
+        // Its end is missing, all of it is missing, and it is not deflated data.
         (bitstream(at(package, short), bytes), "an end of its deflated bytes after"),
         (bitstream(at(package, Span { stored_length: 0, ..span }), bytes), "after 0"),
         (bitstream(at(package, no_deflate), bytes), "others"),
-        // It lies behind the end.
+        // It is behind the end.
         (bitstream(at(package, Span { offset: 1 << 30, ..span }), bytes), "an end at"),
     ];
 

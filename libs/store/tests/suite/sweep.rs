@@ -1,4 +1,4 @@
-//! Removing what is of no use, beside those who put and find things.
+//! Removing unneeded objects, concurrently with puts and finds.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::*;
 
 /// How often a put meets a sweep.
 const ROUNDS: u32 = 25;
-/// How often something is put again until the store's clock has moved on: by the second, in the coarsest.
+/// How often something is put again until the store's clock has moved on: the coarsest counts in seconds.
 const PUTS: u32 = 200;
 
 async fn listed(store: &Store, sha256: Sha256) -> Option<Listed> {
@@ -27,7 +27,7 @@ async fn put_small(store: &Store, content: &'static str) -> Sha256 {
     sha256
 }
 
-/// Puts again and again, until what was put last is young by the store's own clock.
+/// Puts repeatedly, until the last object is young by the store's own clock.
 async fn put_until_young(store: &Store, young: Timestamp, mut put: impl AsyncFnMut() -> Sha256) {
     for _ in 0..PUTS {
         let last = put().await;
@@ -47,10 +47,10 @@ pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again
     for sha256 in [found, lost, large] {
         oldest = oldest.max(listed(store, sha256).await.unwrap().modified);
     }
-    // Younger than all of them, also where time is told by the second.
+    // Younger than all of them, also on a clock of whole seconds.
     let young = oldest + SignedDuration::from_millis(1_001);
     put_until_young(store, young, async || {
-        // The one that is looked at is put first: where it is young, so is the other.
+        // The checked one is put first: where it is young, so is the other.
         let first = put_small(store, "found again").await;
         put(store, &body(100_000)).await;
         first
@@ -67,7 +67,7 @@ pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again
     store.put_pack(&pack).await.unwrap();
     let packs: Vec<Listed> = store.list_packs(&source()).try_collect().await.unwrap();
     assert_eq!(packs.iter().map(|listed| &listed.key).collect::<Vec<_>>(), [pack.key()]);
-    // Somebody else may have been quicker.
+    // Another sweep may have been faster.
     for _ in 0..2 {
         assert_eq!(store.remove_unneeded(packs.clone()).await.unwrap().objects, 1);
     }
@@ -82,7 +82,7 @@ pub(crate) async fn a_put_that_meets_a_sweep_is_never_lost(store: &Store) {
         store.put_small_bitstream(sha256, content(round)).await.unwrap();
         oldest = oldest.max(listed(store, sha256).await.unwrap().modified);
     }
-    // Whatever was there before is old, and what is put from now on is young, also where time is told by the second.
+    // Everything before is old, and everything put from now on is young, also on a clock of whole seconds.
     let young = oldest + SignedDuration::from_millis(1_001);
     put_until_young(store, young, async || put_small(store, "a clock").await).await;
     for round in 0..ROUNDS {
@@ -121,7 +121,7 @@ pub(crate) async fn uploads_are_told_with_the_packages_they_become(store: &Store
     assert_eq!(store.uploads_left(&source()).await.unwrap(), []);
 }
 
-/// Of a bucket, which alone has such uploads.
+/// Only a bucket has such uploads.
 pub(crate) async fn unfinished_uploads_are_given_up(store: &Store) {
     let objects = store.object_store();
     let begin = async |key: Key| {

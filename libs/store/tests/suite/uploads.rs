@@ -1,4 +1,4 @@
-//! Packages that are received part by part, by workers that may vanish.
+//! Packages received part by part, by workers that may vanish.
 
 use fixity::Algorithm;
 use model::{Seq, StoredBitstream, Validators};
@@ -22,7 +22,7 @@ async fn opened(store: &Store) -> Result<PackageUpload, StoreError> {
     store.package_upload(&source(), Seq::new(3), &[Algorithm::Md5], 1 << 36).await
 }
 
-/// Appends as a response's body comes: in pieces that fit into nothing.
+/// Appends like a response's body: in pieces that align with nothing.
 async fn append(upload: &mut PackageUpload, bytes: &[u8]) -> Result<(), StoreError> {
     for piece in bytes.chunks(99_991) {
         upload.append(Bytes::copy_from_slice(piece)).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn an_upload_that_was_dropped_goes_on_behind_its_last_part(stor
         (&head("a").validators, Some("application/zip"))
     );
 
-    // Whoever works the job again finds it done.
+    // A second worker on the job finds it done.
     let again = opened(store).await.unwrap();
     assert!(again.is_whole());
     assert_eq!(again.finish().await.unwrap(), stored);
@@ -100,7 +100,7 @@ pub(crate) async fn an_upload_that_was_kept_goes_on_at_the_very_byte(store: &Sto
         assert_eq!(upload.keep().await.unwrap() as usize, cut);
         from = cut;
     }
-    // The bytes behind the last part are compared with the note: others in their place are asked for again.
+    // The bytes behind the last part are compared with the checkpoint: replaced ones are requested again.
     let tail = Key::UploadTail { source: source(), seq: Seq::new(3) };
     store.object_store().put(&tail.path(), vec![0; 3 * MIB].into()).await.unwrap();
     let mut upload = opened(store).await.unwrap();
@@ -123,7 +123,7 @@ pub(crate) async fn a_package_of_less_than_a_part_is_one_object_and_no_note(stor
         assert_eq!(keys(store).await, [Key::of(&stored.location).to_string()].into());
         store.object_store().delete(&Key::of(&stored.location).path()).await.unwrap();
     }
-    // One that was kept before has a note, which says where it lies.
+    // An upload that was kept before has a checkpoint with the name of its tail.
     let mut upload = opened(store).await.unwrap();
     append(&mut upload, b"one ").await.unwrap();
     upload.keep().await.unwrap();
@@ -154,7 +154,7 @@ pub(crate) async fn an_upload_that_begins_anew_is_another_package(store: &Store)
     assert_eq!(packages(store).await, [Key::of(&stored.location).to_string()]);
     store.forget_upload(&source(), Seq::new(3)).await.unwrap();
 
-    // What nobody wants any more leaves nothing, from within and from without.
+    // An unwanted upload leaves nothing, whether it is removed from within or from outside.
     let mut upload = opened(store).await.unwrap();
     append(&mut upload, &bytes).await.unwrap();
     upload.abandon().await.unwrap();
@@ -179,7 +179,7 @@ pub(crate) async fn of_two_workers_on_one_upload_one_goes_on(store: &Store) {
         append(&mut first, &bytes[PART..2 * PART]).await.unwrap();
         let error = append(&mut second, &bytes[PART..2 * PART]).await.unwrap_err();
         assert!(matches!(error, StoreError::Busy { .. }) && error.is_retryable(), "{error}");
-        // Once it has lost, it has nothing more to say.
+        // Once it has lost, it can do nothing more.
         assert!(matches!(second.finish().await, Err(StoreError::Busy { .. })));
     }
     let from = first.received() as usize;
@@ -189,7 +189,7 @@ pub(crate) async fn of_two_workers_on_one_upload_one_goes_on(store: &Store) {
     assert_eq!(opened(store).await.unwrap().finish().await.unwrap(), stored);
     store.forget_upload(&source(), Seq::new(3)).await.unwrap();
 
-    // One that still sends a part when the other has completed all of them.
+    // One that still sends a part when the other has completed the upload.
     if store.directory().is_none() {
         let mut first = opened(store).await.unwrap();
         append(&mut first, &bytes[..PART]).await.unwrap();

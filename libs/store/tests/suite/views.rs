@@ -1,4 +1,4 @@
-//! Files of a view that are made from what a store holds.
+//! Files of a view, generated from the store.
 
 use std::io::Write as _;
 
@@ -60,7 +60,7 @@ pub(crate) async fn what_is_damaged_is_not_laid_out(store: &Store) {
 
 /// People edit the files of a view, though they should not.
 pub(crate) async fn who_writes_into_a_file_of_a_view_does_no_harm_to_what_is_held(store: &Store) {
-    // On the same file system as a store that is a directory: here files could be one.
+    // On the same file system as a local store, where files could be reflinks.
     let (_directory, other) = view();
     let view = store.view().unwrap_or(other);
     let bytes = body(2 * MIB);

@@ -1,4 +1,4 @@
-//! Runs a command beside a NATS and an S3 server, which it finds through its environment.
+//! Runs a command with a NATS and an S3 server, whose addresses are in its environment.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -67,7 +67,7 @@ async fn install_browser() -> anyhow::Result<ExitCode> {
 }
 
 async fn run(nats_config: Option<&Path>, command: &[String]) -> anyhow::Result<ExitCode> {
-    // Caught from the beginning: a signal must not end this process before its servers.
+    // Installed first: a signal must not end this process before its servers.
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
     let more = nats_config
@@ -89,7 +89,7 @@ async fn run(nats_config: Option<&Path>, command: &[String]) -> anyhow::Result<E
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,
-            // The terminal sends Ctrl-C to the command as well: let it end by itself.
+            // The terminal sends Ctrl-C to the command as well: it ends by itself.
             _ = interrupts.recv() => {}
             _ = terminations.recv() => child.start_kill()?,
         }
@@ -97,7 +97,7 @@ async fn run(nats_config: Option<&Path>, command: &[String]) -> anyhow::Result<E
     Ok(ExitCode::from(code(status)))
 }
 
-/// The exit status as a shell would give it.
+/// The exit status in a shell's terms.
 fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt as _;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));

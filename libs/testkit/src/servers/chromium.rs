@@ -12,14 +12,14 @@ use tokio::time::{Instant, sleep};
 use super::process::ServerProcess;
 use super::target_directory;
 
-/// It is there within a second; a loaded machine may take its time.
+/// It starts within a second; a loaded machine takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What it says when it is.
+/// The line that it prints when it is ready.
 const STARTED: &str = "was started successfully on port ";
 /// Debian's packages.
 const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
-/// What one of the browsers is started with: no window, nothing asked of anybody but the pages that are tested, and no sandbox of its own, which
-/// root has not.
+/// Arguments of each browser: no window, no requests except to the tested pages, and no sandbox, which root
+/// cannot use.
 const ARGUMENTS: [&str; 10] = [
     "--headless=new",
     "--no-sandbox",
@@ -33,7 +33,8 @@ const ARGUMENTS: [&str; 10] = [
     "--window-size=1280,1000",
 ];
 
-/// A ChromeDriver on loopback, which starts browsers. It ends when dropped; browsers that were not asked to end before end with it.
+/// A ChromeDriver on loopback, which starts browsers. It ends when dropped, and so do browsers that are still
+/// running.
 #[derive(Debug)]
 pub struct ChromeDriver {
     url: String,
@@ -44,7 +45,7 @@ pub struct ChromeDriver {
 }
 
 impl ChromeDriver {
-    /// Starts one, and installs it where need be.
+    /// Starts one, and installs it if needed.
     ///
     /// # Errors
     /// When it cannot be installed or started, or is not ready in time; with the end of its log.
@@ -53,7 +54,7 @@ impl ChromeDriver {
         let folder = TempDir::with_prefix("chromedriver-").context("cannot create a folder for its log")?;
         let log = folder.path().join("log.txt");
         let mut command = Command::new(driver);
-        // The port is chosen by itself.
+        // It chooses the port itself.
         command.arg("--port=0");
         let mut process = ServerProcess::start("chromedriver", command, folder)?;
         let deadline = Instant::now() + PATIENCE;
@@ -71,10 +72,10 @@ impl ChromeDriver {
         Ok(Self { url: format!("http://127.0.0.1:{port}"), chromium, profiles, _process: process })
     }
 
-    /// Installs Chromium and ChromeDriver, unless they are there; gives their paths.
+    /// Installs Chromium and ChromeDriver, if they are missing; returns their paths.
     ///
     /// # Errors
-    /// When they are not there, and cannot be installed.
+    /// When they are missing, and cannot be installed.
     pub fn install() -> anyhow::Result<(PathBuf, PathBuf)> {
         if let Some(found) = found() {
             return Ok(found);
@@ -83,14 +84,14 @@ impl ChromeDriver {
         std::fs::create_dir_all(&target)?;
         let lock = File::create(target.join("chromium.lock"))?;
         lock.lock()?;
-        // Somebody else may have been quicker.
+        // Another process may have been faster.
         if found().is_none() {
             apt().context("there is no Chromium with ChromeDriver: install them (Debian: apt-get install chromium chromium-driver), or name them in CHROMIUM and CHROMEDRIVER")?;
         }
         found().context("Chromium and ChromeDriver were installed, and are not on the PATH")
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -100,7 +101,7 @@ impl ChromeDriver {
         &self.chromium
     }
 
-    /// What a browser is started with: a profile of its own, under this name.
+    /// The arguments of a browser, with a profile of its own under this name.
     pub fn arguments(&self, profile: &str) -> Vec<String> {
         let folder = self.profiles.path().join(profile);
         let own = format!("--user-data-dir={}", folder.display());
@@ -110,11 +111,11 @@ impl ChromeDriver {
 
 fn said_port(log: &str) -> Option<u16> {
     let (_, rest) = log.split_once(STARTED)?;
-    // The whole line is there.
+    // The line is complete.
     rest.split_once('\n')?.0.trim_end_matches('.').parse().ok()
 }
 
-/// Those that are named, or else those on the PATH.
+/// The programs from the environment, or else those on the PATH.
 fn found() -> Option<(PathBuf, PathBuf)> {
     Some((program("CHROMIUM", "chromium")?, program("CHROMEDRIVER", "chromedriver")?))
 }
@@ -127,7 +128,7 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|place| place.is_file())
 }
 
-/// Debian's packages, with what they need: it takes root.
+/// Installs Debian's packages and their dependencies: it needs root.
 fn apt() -> anyhow::Result<()> {
     let run = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -142,7 +143,7 @@ fn apt() -> anyhow::Result<()> {
     };
     let install = [&["install", "--no-install-recommends"], PACKAGES.as_slice()].concat();
     if run(&install).is_err() {
-        // The lists of packages may be missing, or too old to name what the mirror has.
+        // The package lists may be missing, or older than the mirror.
         run(&["update"])?;
         run(&install)?;
     }

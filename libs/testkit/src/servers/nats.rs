@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Venv, env, ports::free_ports, process::ServerProcess};
 
-/// It is ready within a tenth of a second; a loaded machine may take its time.
+/// It starts within a tenth of a second; a loaded machine takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The name of its configuration in its folder.
 const CONFIG: &str = "nats.conf";
-/// The folder of what it keeps.
+/// The folder of its data.
 const STORE: &str = "store";
 
 static OWN: OnceCell<NatsServer> = OnceCell::const_new();
@@ -31,7 +31,7 @@ pub struct NatsServer {
     process: ServerProcess,
 }
 
-/// The address of the NATS server of this run. Tests share it: name your streams and buckets after yourself.
+/// The address of the NATS server of this run. Tests share it: use names of your own for streams and buckets.
 #[derive(Debug, Clone)]
 pub struct NatsFixture {
     /// `nats://127.0.0.1:<port>`
@@ -47,12 +47,12 @@ impl NatsServer {
         Self::start_with("").await
     }
 
-    /// The same, with more lines of configuration: who may connect, and how.
+    /// The same, with more lines of configuration, such as users and permissions.
     ///
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_with(more: &str) -> anyhow::Result<NatsServer> {
-        // Installed here, where it may take its time.
+        // Installed here, where that may take long.
         tokio::task::spawn_blocking(Venv::servers).await??;
         let [port, monitor] = free_ports()?;
         let folder = TempDir::with_prefix("nats-").context("cannot create a folder for the server's data")?;
@@ -69,12 +69,12 @@ impl NatsServer {
         Ok(server)
     }
 
-    /// Kills it (`kill -9`). What it has stored stays.
+    /// Kills it (`kill -9`). Its data stays.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again at the same address, with what it has stored, after killing it if need be.
+    /// Restarts it at the same address, with its data, after killing it if needed.
     ///
     /// # Errors
     /// When it cannot be started, or is not ready in time; with the end of its log.
@@ -83,7 +83,8 @@ impl NatsServer {
         self.become_ready().await
     }
 
-    /// Kills it and deletes what it has stored, as if its disk were lost; [`start_again`](Self::start_again) starts it empty.
+    /// Kills it and deletes its data, as if its disk were lost; [`start_again`](Self::start_again) starts it
+    /// empty.
     ///
     /// # Errors
     /// When the folder cannot be deleted.
@@ -104,12 +105,12 @@ impl NatsServer {
         Ok(())
     }
 
-    /// What it has logged so far: each subject that a user was refused is named there.
+    /// Its log so far, which has each subject that a user was refused.
     pub fn log(&self) -> String {
         self.process.log()
     }
 
-    /// The process it runs in.
+    /// Its process id.
     pub fn process_id(&self) -> u32 {
         self.process.id()
     }
@@ -121,7 +122,7 @@ impl NatsServer {
 }
 
 impl NatsFixture {
-    /// The server of this run, started if need be.
+    /// The server of this run, started if needed.
     ///
     /// # Panics
     /// When it cannot be started.

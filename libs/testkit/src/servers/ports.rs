@@ -5,18 +5,18 @@ use std::net::{Ipv4Addr, TcpListener};
 use anyhow::bail;
 use rand::RngExt;
 
-/// SeaweedFS takes for each port also the one this much higher, for gRPC.
+/// SeaweedFS also uses the port that is this much higher, for gRPC.
 const GRPC_OFFSET: u16 = 10_000;
-/// Neither these ports nor those 10,000 higher are given to outgoing connections by Linux.
+/// Linux uses neither these ports nor those 10,000 higher for outgoing connections.
 const RANGE: std::ops::Range<u16> = 10_500..22_000;
 
 /// Different ports of 127.0.0.1 that were free just now, and so were those 10,000 higher.
 ///
 /// # Errors
-/// When a thousand tries do not find enough of them.
+/// When a thousand attempts do not find enough of them.
 pub(crate) fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
     let mut ports = [0; N];
-    // All are held until the last is found, so that none is found twice.
+    // All stay bound until the last is found, so that none is found twice.
     let mut held = Vec::new();
     let mut found = 0;
     for _ in 0..1000 {

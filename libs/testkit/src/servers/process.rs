@@ -1,4 +1,4 @@
-//! A server process that does not outlive us.
+//! A server process that does not outlive the test process.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-/// Waits until the test process ends. Told so by a line, it has nothing to do; when its input just ends, the test
-/// process was killed or did not care, and the server and its folder are left to it.
+/// Waits until the test process ends. A line on its input tells it to do nothing. If its input just ends, the
+/// test process was killed or dropped nothing; then it kills the server and deletes its folder.
 const WATCH: &str = r#"if read -r line; then exit 0; fi; kill -9 "$1"; sleep 0.2; rm -rf -- "$2""#;
 
-/// How long a signal may take to be heeded; a loaded machine takes its time.
+/// How long a signal may take; a loaded machine takes longer.
 const SIGNALLED: Duration = Duration::from_secs(10);
 
-/// A server with a folder of its own. It is killed and the folder deleted when this is dropped, and
-/// also when the process that holds it dies without dropping anything.
+/// A server with a folder of its own. It is killed and the folder deleted when this is dropped, and also when
+/// this process dies without dropping anything.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     name: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `command`; what it prints goes to `log.txt` in `folder`.
+    /// Starts `command`; its output goes to `log.txt` in `folder`.
     pub(crate) fn start(
         name: &'static str,
         mut command: Command,
@@ -40,37 +40,37 @@ impl ServerProcess {
 
     /// Kills the process; its folder stays.
     pub(crate) fn kill(&mut self) {
-        // SIGKILL, since an orderly stop of SeaweedFS takes up to half a minute, for data that nobody will read.
+        // SIGKILL, since an orderly stop of SeaweedFS takes up to half a minute, and its data is thrown away.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Reaped: its id may now be another's, so the watch must not use it any more.
+        // Reaped: its id may now belong to another process, so the watchdog must not use it any more.
         if let Some(mut input) = self.watch.stdin.take() {
             let _ = input.write_all(b"done\n");
         }
         let _ = self.watch.wait();
     }
 
-    /// Starts `command` in the place of the process, which is killed, and in its folder.
+    /// Kills the process, and starts `command` in its place and in its folder.
     pub(crate) fn start_again(&mut self, mut command: Command) -> anyhow::Result<()> {
         self.kill();
         (self.child, self.watch) = spawn(self.name, &mut command, self.folder.path())?;
         Ok(())
     }
 
-    /// Stops the process where it is (SIGSTOP): it still accepts connections, and answers none. It stands still when this
+    /// Pauses the process (SIGSTOP): it still accepts connections, and answers none. It is paused when this
     /// returns.
     pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
         self.signal("STOP")?;
         self.wait_until_stopped(true)
     }
 
-    /// Lets a process go on that was paused.
+    /// Resumes a paused process.
     pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
         self.signal("CONT")?;
         self.wait_until_stopped(false)
     }
 
-    /// A signal is sent, and then delivered when the process has its next turn.
+    /// A signal is delivered only when the process is next scheduled.
     fn wait_until_stopped(&self, stopped: bool) -> anyhow::Result<()> {
         let deadline = Instant::now() + SIGNALLED;
         while state(self.child.id()).is_some_and(|state| (state == 'T') != stopped) {
@@ -81,7 +81,7 @@ impl ServerProcess {
     }
 
     fn signal(&mut self, signal: &str) -> anyhow::Result<()> {
-        // Not yet reaped, so its id is nobody else's.
+        // Not yet reaped, so no other process has its id.
         self.check()?;
         let status =
             Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status()?;
@@ -97,7 +97,7 @@ impl ServerProcess {
         self.folder.path()
     }
 
-    /// Fails when the server has ended, with its last words.
+    /// Fails when the server has ended, with the end of its log.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -105,7 +105,7 @@ impl ServerProcess {
         }
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub(crate) fn log(&self) -> String {
         let log = std::fs::read(self.folder().join("log.txt")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
@@ -126,12 +126,12 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Starts the server, and the watch that ends it when nobody here can.
+/// Starts the server, and the watchdog that ends it when this process cannot.
 fn spawn(name: &str, command: &mut Command, folder: &Path) -> anyhow::Result<(Child, Child)> {
     let log = File::options().create(true).append(true).open(folder.join("log.txt"));
     let log = log.context("cannot create the server's log")?;
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    // A process group of its own: Ctrl-C at the terminal is for the tests, which then end the server.
+    // A process group of its own: Ctrl-C at the terminal goes to the tests, which then end the server.
     let mut child = command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
     let watch = Command::new("sh")
         .args(["-c", WATCH, "watch", &child.id().to_string()])
@@ -155,7 +155,7 @@ fn describe(status: ExitStatus) -> String {
     format!("ended before it was ready ({status})")
 }
 
-/// The state that Linux gives for a process, such as `T` for stopped; none where there is no such process, or no Linux.
+/// The state of a process on Linux, such as `T` for stopped; none if there is no such process, or no Linux.
 fn state(id: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_holder_that_dies_takes_the_process_along() {
         let mut server = sleeper();
-        // What the end of this process would do: the pipe closes without a word.
+        // As at the end of this process: the pipe closes without a line.
         drop(server.watch.stdin.take());
         let status = server.child.wait().unwrap();
         assert!(status.to_string().contains("signal: 9"), "{status}");

@@ -1,4 +1,4 @@
-//! SeaweedFS as an S3 server: it honours conditional puts, which the catalog's fence needs.
+//! SeaweedFS as an S3 server: it supports conditional puts, which the catalog's fence needs.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::{Venv, env, ports::free_ports, process::ServerProcess};
 
 const ACCESS_KEY: &str = "testkey";
 const SECRET_KEY: &str = "testsecret123";
-/// The keys of an identity that may read and list, and nothing else.
+/// The keys of an identity that may only read and list.
 const READING_ACCESS_KEY: &str = "testreadkey";
 const READING_SECRET_KEY: &str = "testreadsecret123";
-/// It is ready after three to eight seconds; a loaded machine may take its time.
+/// It starts within three to eight seconds; a loaded machine takes longer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 static OWN: OnceCell<SeaweedServer> = OnceCell::const_new();
@@ -30,18 +30,18 @@ pub struct SeaweedServer {
     process: ServerProcess,
 }
 
-/// The S3 server of this run, and a bucket that nobody else has.
+/// The S3 server of this run, and a bucket of its own.
 #[derive(Debug, Clone)]
 pub struct S3Fixture {
     /// `http://127.0.0.1:<port>`
     pub endpoint: String,
-    /// Any region will do; this one is the usual default.
+    /// Any region works; this one is the usual default.
     pub region: String,
-    /// The access key of an identity that may do everything.
+    /// The access key of an identity with all permissions.
     pub access_key: String,
     /// Its secret key.
     pub secret_key: String,
-    /// A bucket name of one's own. The bucket comes into being with its first object.
+    /// A unique bucket name. The bucket is created with its first object.
     pub bucket: String,
 }
 
@@ -79,16 +79,16 @@ impl SeaweedServer {
                 "-master.electionTimeout=1s",
                 "-volume.preStopSeconds=0",
             ])
-            // Each bucket takes volumes of its own, seven at a time by default: enough for hundreds of tests.
+            // Each bucket uses volumes of its own, seven at a time by default: enough for hundreds of tests.
             .arg("-volume.max=1000")
             .env("WEED_MASTER_VOLUME_GROWTH_COPY_1", "1")
-            // Its Unix sockets are named after ports only and lie in the temporary folder.
+            // Its Unix sockets are named by ports only and are in the temporary folder.
             .env("TMPDIR", sockets);
         let mut process = ServerProcess::start("weed", command, folder)?;
         let server = S3Fixture::at(format!("http://127.0.0.1:{s3}"), ACCESS_KEY, SECRET_KEY);
         let store = server.store()?;
         let deadline = Instant::now() + PATIENCE;
-        // Its parts come up one after another: only a put that succeeds shows that all are there.
+        // Its parts start one after another: only a successful put shows that all are ready.
         while !can_put(&store).await {
             process.check()?;
             if Instant::now() > deadline {
@@ -99,7 +99,7 @@ impl SeaweedServer {
         Ok(SeaweedServer { endpoint: server.endpoint, process })
     }
 
-    /// Stops it where it is: connections are still accepted, requests are not answered.
+    /// Pauses it: it accepts connections, and answers no requests.
     ///
     /// # Errors
     /// When it has ended.
@@ -107,7 +107,7 @@ impl SeaweedServer {
         self.process.pause()
     }
 
-    /// Lets it go on after a [`pause`](Self::pause); what was asked meanwhile is answered now.
+    /// Resumes it after a [`pause`](Self::pause); it then answers the waiting requests.
     ///
     /// # Errors
     /// When it has ended.
@@ -115,7 +115,7 @@ impl SeaweedServer {
         self.process.resume()
     }
 
-    /// The process it runs in.
+    /// Its process id.
     pub fn process_id(&self) -> u32 {
         self.process.id()
     }
@@ -130,7 +130,7 @@ impl SeaweedServer {
         (ACCESS_KEY, SECRET_KEY)
     }
 
-    /// The same, of an identity that may read and list, and nothing else.
+    /// The same for an identity that may only read and list.
     pub fn reading_keys(&self) -> (&str, &str) {
         (READING_ACCESS_KEY, READING_SECRET_KEY)
     }
@@ -142,7 +142,7 @@ impl SeaweedServer {
 }
 
 impl S3Fixture {
-    /// A new bucket on the server of this run, which is started if need be.
+    /// A new bucket on the server of this run, which is started if needed.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -157,7 +157,7 @@ impl S3Fixture {
         server.unwrap_or_else(|error| panic!("no S3 server for this test: {error:#}")).fixture()
     }
 
-    /// An object store on the bucket; it does not retry, so that a test sees what the server answers.
+    /// An object store on the bucket; it does not retry, so that a test sees the server's own responses.
     ///
     /// # Errors
     /// When the client cannot be made.
@@ -174,7 +174,7 @@ impl S3Fixture {
             .build()
     }
 
-    /// What a program needs in its environment to reach the server by the usual variables.
+    /// The usual variables for a program's environment to reach the server.
     pub fn aws_environment(&self) -> [(&'static str, String); 5] {
         [
             ("AWS_ENDPOINT_URL", self.endpoint.clone()),

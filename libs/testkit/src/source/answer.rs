@@ -1,4 +1,4 @@
-//! How a Source answers: documents, resources, conditions, ranges, and faults in between.
+//! The responses of a Source: documents, resources, conditions, ranges, and faults.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::requests::InFlight;
 use super::xml::Damage;
 use crate::serving::cut_off;
 
-/// The one handler: counts, waits, and hands over to what lies at the path.
+/// The only handler: counts, waits, and dispatches by path.
 pub(crate) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Response {
     let path = request.uri().path();
     inner.counters.arrived();
@@ -115,7 +115,7 @@ fn document(inner: &Arc<Inner>, request: &Request<Body>, fault: Option<&Fault>) 
         Some(Fault::MalformedDocument) => Some(Damage::Malformed),
         _ => None,
     };
-    // The middle is found by writing the document once more: only where a fault asks for it.
+    // The middle is found by writing the document once more, only if a fault needs it.
     let damage = damage.and_then(|damage| Some((damage, inner.document(page)?.count() / 2)));
     let pieces = document.pieces(inner.spec.gzip, damage);
     let body = if *request.method() == Method::HEAD { Body::empty() } else { body(pieces, fault) };
@@ -174,7 +174,8 @@ fn resource(
     Some(response)
 }
 
-/// The pieces of a resource, which count as open until the last one is handed over: never longer than the client sees it.
+/// The pieces of a resource, which count as open until the last one is sent: never longer than the client
+/// sees it.
 struct Open {
     pieces: Pieces,
     open: Option<InFlight>,

@@ -1,22 +1,22 @@
-//! Changes: what is asked for, and what came of it.
+//! Changes: requested ones, and their results.
 
 use super::clock::SimTime;
 
-/// How many changes of each kind to make; which resources they hit is chosen from the seed.
+/// How many changes of each kind to make; the resources are chosen by the seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changes {
     /// New resources.
     pub create: u64,
-    /// Present resources that get other bytes.
+    /// Existing resources that get other bytes.
     pub update: u64,
-    /// Present resources that go; none of them is among the updated ones.
+    /// Existing resources that are deleted; none of them is among the updated ones.
     pub delete: u64,
 }
 
-/// What happened to a resource.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
     /// It has other bytes now.
     Updated,
@@ -27,13 +27,13 @@ pub enum ChangeKind {
 /// One change that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// When: each change has a second of its own.
+    /// Its time: each change has a second of its own.
     pub time: SimTime,
-    /// Which resource.
+    /// The resource.
     pub index: u64,
-    /// The version that it has, or last had.
+    /// Its present version, or its last one.
     pub version: u32,
-    /// What happened.
+    /// The kind.
     pub kind: ChangeKind,
 }
 

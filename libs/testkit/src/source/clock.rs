@@ -1,5 +1,5 @@
-//! The logical clock: a simulated Source never looks at the wall clock, so that the same seed
-//! and the same commands give the same documents on any day.
+//! The logical clock: a simulated Source never reads the wall clock, so that the same seed and the same
+//! commands give the same documents on any day.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(i64);
 
-/// The clock of a simulated Source. It starts at 2026-01-01T00:00:00Z and moves only when a
-/// change is made or when it is told to.
+/// The clock of a simulated Source. It starts at 2026-01-01T00:00:00Z and moves only with a change or on
+/// request.
 #[derive(Debug, Clone)]
 pub struct SimClock {
     now: SimTime,
@@ -48,7 +48,7 @@ impl SimTime {
         rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&self.timestamp()).unwrap_or_default()
     }
 
-    /// Reads an HTTP date; `None` when it is none.
+    /// Parses an HTTP date; `None` when it is none.
     pub(crate) fn from_http_date(text: &str) -> Option<SimTime> {
         let moment = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
         Some(SimTime(moment.as_second() - START_UNIX_SECONDS))
@@ -72,7 +72,7 @@ impl SimClock {
         self.now
     }
 
-    /// Moves the clock and gives the new present.
+    /// Moves the clock and returns the new present.
     pub fn advance(&mut self, seconds: u32) -> SimTime {
         self.now = self.now.plus(i64::from(seconds));
         self.now

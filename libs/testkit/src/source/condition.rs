@@ -1,4 +1,4 @@
-//! Conditional requests and ranges, as RFC 9110 has them.
+//! Conditional requests and ranges, by RFC 9110.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use super::clock::SimTime;
 
-/// What tells one state of a document or resource from another.
+/// Values that identify a state of a document or resource.
 pub(crate) struct Validators {
     pub(crate) etag: String,
     pub(crate) modified: SimTime,
@@ -24,7 +24,7 @@ impl Validators {
         since.is_some_and(|since| self.modified <= since)
     }
 
-    /// Whether `If-Range` lets a range be served (RFC 9110, 13.1.5).
+    /// Whether `If-Range` permits a range (RFC 9110, 13.1.5).
     pub(crate) fn allow_range(&self, headers: &HeaderMap) -> bool {
         match value(headers, header::IF_RANGE) {
             Some(tag) if tag.starts_with('"') => tag == self.etag,
@@ -45,7 +45,8 @@ impl Validators {
     }
 }
 
-/// A single range of `Range: bytes=…`, cut to what there is; `Err` when it lies outside, `None` when there is none to heed.
+/// A single range of `Range: bytes=…`, cut to the existing bytes; `Err` when it is outside, `None` when there
+/// is none to apply.
 pub(crate) fn range(headers: &HeaderMap, length: u64) -> Option<Result<Range<u64>, ()>> {
     let (first, last) = value(headers, header::RANGE)?.strip_prefix("bytes=")?.split_once('-')?;
     let part = match (first.parse::<u64>().ok(), last.parse::<u64>().ok()) {

@@ -1,4 +1,4 @@
-//! The bytes of the resources: made on the fly from seed, index and version, never kept.
+//! The bytes of the resources: generated from seed, index and version, never stored.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 
 use super::spec::{Algorithm, Size};
 
-/// Digests are remembered for at most this many versions: some 10 MB.
+/// The cache of digests has at most this many versions: some 10 MB.
 const REMEMBERED: usize = 100_000;
-/// Bodies are made in pieces of this many bytes.
+/// Bodies are generated in pieces of this many bytes.
 const PIECE: u64 = 64 * 1024;
 
-/// Where the bytes of every version of every resource come from.
+/// Generates the bytes of every version of every resource.
 #[derive(Debug)]
 pub(crate) struct Content {
     seed: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Pieces {
     flip_first: bool,
 }
 
-/// What is known of the digests of one version.
+/// The computed digests of one version.
 #[derive(Debug, Clone, Copy, Default)]
 struct Digests {
     md5: Option<[u8; 16]>,
@@ -69,7 +69,7 @@ impl Content {
         Pieces { rng, skip: (from % 4) as usize, left: to.saturating_sub(from), flip_first: false }
     }
 
-    /// A version as one piece, for a caller who wants to compare it.
+    /// A version as one piece, for comparisons.
     pub(crate) fn whole(&self, index: u64, version: u32) -> Vec<u8> {
         self.pieces(index, version, 0, self.length(index, version)).flatten().collect()
     }
@@ -108,7 +108,7 @@ impl Digests {
 }
 
 impl Pieces {
-    /// Spoils the first byte, so that the bytes no longer fit their digest.
+    /// Changes the first byte, so that the bytes no longer match their digest.
     pub(crate) fn spoiled(mut self) -> Pieces {
         self.flip_first = true;
         self

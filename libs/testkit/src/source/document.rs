@@ -1,4 +1,4 @@
-//! Which documents a Source has, and what stands in them.
+//! The documents of a Source, and their contents.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::inner::Inner;
 use super::spec::Algorithm;
 use super::xml::{Document, head, sitemap, url};
 
-/// A document that a Source has.
+/// A document of a Source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
     Description,
@@ -21,7 +21,7 @@ pub(crate) enum Page {
 }
 
 impl Page {
-    /// Which document lies at `path`, if any does.
+    /// The document at `path`, if there is one.
     pub(crate) fn at(path: &str, set: &str) -> Option<Page> {
         if path == "/.well-known/resourcesync" {
             return Some(Page::Description);
@@ -136,7 +136,7 @@ impl Inner {
         if part.is_some() {
             links.push(("index", self.uri("changelist.xml")));
         }
-        // A closed list no longer changes: neither does what its entity tag is made of.
+        // A closed list no longer changes, and neither do the inputs of its entity tag.
         let (modified, etag) = match interval.until {
             Some(until) => {
                 (until, format!("\"closed-{}-{}\"", until.seconds(), self.faults().declarations()))
@@ -152,7 +152,7 @@ impl Inner {
         Some(Document::of(modified, etag, head("urlset", &md, &links), entries, "urlset"))
     }
 
-    /// The entry that tells a change.
+    /// The entry of a change.
     fn told(&self, change: Change) -> String {
         let fixity = match change.kind {
             ChangeKind::Deleted => String::new(),

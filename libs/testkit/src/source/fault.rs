@@ -1,12 +1,12 @@
-//! What can be made to go wrong, and where.
+//! Faults of a Source, and their places.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Something that goes wrong at one path until it is cleared, or as many times as it says.
+/// A fault at one path, until it is cleared or has occurred the given number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The answer is this status with a short text, and `Retry-After` in seconds if given.
+    /// Answers with this status and a short text, and `Retry-After` in seconds if given.
     Status {
         /// The status code.
         code: u16,
@@ -17,7 +17,7 @@ pub enum Fault {
     },
     /// Lists declare a length that is one byte more than the resource has.
     WrongLength,
-    /// The body that is served differs in its first byte from the one whose digest is declared.
+    /// The first byte of the body differs from the one whose digest is declared.
     WrongDigest,
     /// The connection is closed after this many bytes of the body, although more were announced.
     CutOff {
@@ -26,19 +26,19 @@ pub enum Fault {
         /// How often; always when absent.
         times: Option<u32>,
     },
-    /// The answer begins only after this delay.
+    /// The response starts only after this delay.
     Slow(Duration),
-    /// The answer is 302 to this path of the same Source, or to this absolute URI.
+    /// Redirects with 302 to this path of the same Source, or to this absolute URI.
     Redirect(String),
     /// The document ends in the middle of its entries (documents only).
     TruncateDocument,
     /// A tag in the middle of the document is never closed (documents only).
     MalformedDocument,
-    /// The answer is an HTML page with status 200.
+    /// Answers with an HTML page and status 200.
     HtmlPage,
 }
 
-/// Where a fault is: a resource by its index, or any path or URI of the Source.
+/// The place of a fault: a resource by its index, or any path or URI of the Source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The resource with this index.
@@ -51,7 +51,7 @@ pub enum Target {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     by_path: HashMap<String, Fault>,
-    /// Counts what changes the contents of lists, so that their entity tags change with it.
+    /// Counts changes to the contents of lists, so that their entity tags change with them.
     declarations: u64,
 }
 
@@ -61,7 +61,7 @@ impl Fault {
         Fault::Status { code, retry_after: None, times: None }
     }
 
-    /// 503 with `Retry-After`, so many times.
+    /// 503 with `Retry-After`, this many times.
     pub fn busy(retry_after_seconds: u64, times: u32) -> Fault {
         Fault::Status { code: 503, retry_after: Some(retry_after_seconds), times: Some(times) }
     }
@@ -95,7 +95,7 @@ impl Faults {
         self.by_path.clear();
     }
 
-    /// The fault for one answer at `path`; counts it.
+    /// The fault of one response at `path`; counts it.
     pub(crate) fn take(&mut self, path: &str) -> Option<Fault> {
         let fault = self.by_path.get_mut(path)?;
         if let Some(left) = fault.times_left() {

@@ -1,4 +1,4 @@
-//! What the handle of a Source and its server share.
+//! State shared by the handle of a Source and its server.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -34,7 +34,7 @@ impl Inner {
         }
     }
 
-    /// The truth. Never held while anything is awaited, nor together with the faults.
+    /// The true state. Never locked across an await, nor together with the faults.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().expect("no holder panics but on a test's wrong command")
     }
@@ -43,7 +43,7 @@ impl Inner {
         self.faults.lock().expect("no holder panics")
     }
 
-    /// Tells where the Source is reached, once it listens.
+    /// Sets the Source's address, once it listens.
     pub(crate) fn set_base(&self, base: String) {
         let _ = self.base.set(base);
     }
@@ -59,7 +59,7 @@ impl Inner {
     }
 
     pub(crate) fn resource_path(&self, index: u64) -> String {
-        // A thousand to a folder, as people would lay them out.
+        // A thousand per folder, as people would arrange them.
         format!("{}resources/{:04}/{index:07}.bin", self.prefix, index / 1000)
     }
 
@@ -67,12 +67,12 @@ impl Inner {
         format!("{}{}", self.base(), self.resource_path(index))
     }
 
-    /// Whether a path lies where resources are.
+    /// Whether a path belongs to a resource.
     pub(crate) fn is_resource_path(&self, path: &str) -> bool {
         path.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with("resources/"))
     }
 
-    /// The index of the resource at a path or URI of this Source, whether it is there or not.
+    /// The index of the resource at a path or URI of this Source, whether it exists or not.
     pub(crate) fn resource_index(&self, path_or_uri: &str) -> Option<u64> {
         let path = self.path_of(path_or_uri);
         let name = path.strip_suffix(".bin")?.rsplit('/').next()?;

@@ -35,10 +35,10 @@ pub struct SimulatedSource {
     serving: Serving,
 }
 
-/// A resource as it truly is now.
+/// The true state of a resource now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Where it is served.
+    /// Its URI.
     pub uri: String,
     /// Its length in bytes.
     pub length: u64,
@@ -84,7 +84,7 @@ impl SimulatedSource {
         self.inner.uri("changelist.xml")
     }
 
-    /// The URI of the resource with this index, whether it is there or not.
+    /// The URI of the resource with this index, whether it exists or not.
     pub fn resource_uri(&self, index: u64) -> String {
         self.inner.resource_uri(index)
     }
@@ -114,7 +114,7 @@ impl SimulatedSource {
         self.len() == 0
     }
 
-    /// Changes resources chosen from the seed, each change one second after the one before.
+    /// Changes resources chosen by the seed, each change one second after the previous one.
     pub fn change(&self, changes: Changes) -> Vec<Change> {
         self.inner.world().change(changes)
     }
@@ -122,44 +122,45 @@ impl SimulatedSource {
     /// Changes one resource.
     ///
     /// # Panics
-    /// When that is impossible: to create what is there, to update or delete what is not.
+    /// When that is impossible: to create an existing resource, to update or delete a missing one.
     pub fn change_one(&self, index: u64, kind: ChangeKind) -> Change {
         let possible = {
             let world = self.inner.world();
             world.at(index, world.now()).is_some() != (kind == ChangeKind::Created)
         };
-        // Checked here so that the panic does not poison what the server needs.
+        // Checked here so that the panic does not poison the server's locks.
         assert!(possible, "resource {index} cannot be {} in its present state", kind.name());
         self.inner.world().apply(index, kind)
     }
 
-    /// The Change Notification that tells these changes, which are all there were after `from` and up to `until`.
+    /// The Change Notification of these changes, which are all changes after `from` and up to `until`.
     pub fn notification(&self, from: SimTime, until: SimTime, changes: &[Change]) -> String {
         self.inner.notification(from, until, changes)
     }
 
-    /// Lets the Resource List show the present; before that it shows the past, as a file made by night does.
+    /// Updates the Resource List to the present; before that it shows the past, like a file that is generated
+    /// at night.
     pub fn refresh_resource_list(&self) {
         self.inner.world().refresh_snapshot();
     }
 
-    /// Lets the Change List begin at the present, as when a Source keeps older changes no longer.
+    /// Lets the Change List begin at the present, like a Source that drops older changes.
     pub fn forget_changes(&self) {
         self.inner.world().forget_changes();
     }
 
-    /// Lets something go wrong at a resource (by index) or at a path or URI.
+    /// Sets a fault at a resource (by index) or at a path or URI.
     pub fn set_fault(&self, target: impl Into<Target>, fault: Fault) {
         let path = self.inner.target_path(target.into());
         self.inner.faults().set(path, fault);
     }
 
-    /// Lets everything go right again.
+    /// Clears all faults.
     pub fn clear_faults(&self) {
         self.inner.faults().clear();
     }
 
-    /// All resources as they truly are now, in the order of their indices; made one at a time.
+    /// The true state of all resources now, in the order of their indices; generated one at a time.
     pub fn expected(&self) -> impl Iterator<Item = Expected> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         let (end, now) = {
@@ -186,12 +187,12 @@ impl SimulatedSource {
         Some(self.inner.content.whole(index, present.version))
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub fn requests(&self) -> RequestLog {
         self.inner.counters.log()
     }
 
-    /// Forgets what was asked so far.
+    /// Clears the log of requests.
     pub fn reset_requests(&self) {
         self.inner.counters.reset();
     }

@@ -1,4 +1,4 @@
-//! An answer that counts as open until its last byte has gone.
+//! A response that counts as open until its last byte was sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,13 +9,13 @@ use http_body::{Frame, SizeHint};
 
 use super::requests::Open;
 
-/// A body, and what counts it.
+/// A body, and its counter.
 struct Counted {
     body: Body,
     _open: Open,
 }
 
-/// Keeps a request open until the body of its answer has been sent or given up.
+/// Keeps a request open until the body of its response was sent or dropped.
 pub(crate) fn until_sent(response: Response, open: Open) -> Response {
     response.map(|body| Body::new(Counted { body, _open: open }))
 }

@@ -1,31 +1,33 @@
-//! What was asked of a Source.
+//! The log of requests to a Source.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// By then, all who send requests know that the Source wants to be left alone.
+/// By then, all clients know of the cooldown that the Source requested.
 const HEARD: Duration = Duration::from_secs(1);
 
 /// A count of the requests so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestLog {
-    /// Requests for anything that is no resource: documents, the home page, `robots.txt`, wrong paths.
+    /// Requests for anything but a resource: documents, the home page, `robots.txt`, wrong paths.
     pub documents: u64,
     /// Requests for resources.
     pub resources: u64,
-    /// Answers by status code.
+    /// Responses by status code.
     pub by_status: BTreeMap<u16, u64>,
     /// The most resource requests that were open at the same time.
     pub max_in_flight: u64,
-    /// The most requests of any kind that were open at the same time, each until the last byte of its answer was sent.
+    /// The most requests of any kind that were open at the same time, each until the last byte of its
+    /// response was sent.
     pub max_open: u64,
-    /// Requests by path; empty unless the plan asks to count them.
+    /// Requests by path; empty unless the spec counts them.
     pub per_path: BTreeMap<String, u64>,
-    /// Requests that came later than one second after an answer with `Retry-After`, and before the time it asked for was over.
+    /// Requests later than one second after a response with `Retry-After`, and before the requested time was
+    /// over.
     pub impatient: u64,
-    /// The most requests that came within a second.
+    /// The most requests within a second.
     pub most_in_a_second: u64,
 }
 
@@ -46,9 +48,9 @@ struct Tables {
     by_status: BTreeMap<u16, u64>,
     per_path: BTreeMap<String, u64>,
     impatient: u64,
-    /// When requests are impatient.
+    /// The intervals in which requests are impatient.
     rests: Vec<(Instant, Instant)>,
-    /// When the requests of the last second came.
+    /// The times of the last second's requests.
     lately: VecDeque<Instant>,
     most_in_a_second: u64,
 }
@@ -77,7 +79,7 @@ impl Counters {
         InFlight(Arc::clone(self))
     }
 
-    /// Counts a request in its time: how many come in a second, and whether it comes while the Source wants to be left alone.
+    /// Counts a request by its time: the rate, and whether it comes during a requested cooldown.
     pub(crate) fn arrived(&self) {
         let mut tables = self.tables.lock().expect("no holder panics");
         let now = Instant::now();
@@ -90,7 +92,7 @@ impl Counters {
         tables.most_in_a_second = tables.most_in_a_second.max(tables.lately.len() as u64);
     }
 
-    /// The Source asks to be left alone.
+    /// The Source requests a cooldown.
     pub(crate) fn rest(&self, wait: Duration) {
         let now = Instant::now();
         self.tables.lock().expect("no holder panics").rests.push((now + HEARD, now + wait));

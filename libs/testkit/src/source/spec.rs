@@ -1,4 +1,4 @@
-//! What a simulated Source is made of, decided before it starts.
+//! The properties of a simulated Source, set before it starts.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ pub enum Algorithm {
     Sha256,
 }
 
-/// The plan of a simulated Source. Two Sources started from equal plans, and given equal
-/// commands, serve equal documents and equal bytes (but for the port in their URIs).
+/// The spec of a simulated Source. Two Sources with equal specs and equal commands serve equal documents and
+/// equal bytes (except for the port in their URIs).
 #[derive(Debug, Clone)]
 pub struct SourceSpec {
-    /// What everything random is derived from.
+    /// The seed of everything random.
     pub seed: u64,
     /// How many resources there are at the start.
     pub resources: u64,
@@ -44,9 +44,9 @@ pub struct SourceSpec {
     pub change_list: bool,
     /// More changes than this make a Change List Index: full lists are closed with `until`, the last stays open.
     pub entries_per_change_list: u64,
-    /// The hub that pushes its changes, whose channel the Capability List names; none when empty.
+    /// The hub of its changes, whose topic the Capability List has; none when empty.
     pub hub: String,
-    /// How long every answer waits before it begins.
+    /// The delay of every response.
     pub latency: Option<Duration>,
     /// The `Crawl-delay` of `robots.txt`.
     pub crawl_delay: Option<Duration>,
@@ -139,19 +139,19 @@ impl SourceSpec {
         self
     }
 
-    /// Names a hub for the channel of its changes.
+    /// Sets a hub for the topic of its changes.
     pub fn hub(mut self, url: impl Into<String>) -> SourceSpec {
         self.hub = url.into();
         self
     }
 
-    /// Lets every answer wait.
+    /// Delays every response.
     pub fn latency(mut self, latency: Duration) -> SourceSpec {
         self.latency = Some(latency);
         self
     }
 
-    /// Asks in `robots.txt` for so much time between two requests.
+    /// Sets the crawl-delay in `robots.txt`.
     pub fn crawl_delay(mut self, delay: Duration) -> SourceSpec {
         self.crawl_delay = Some(delay);
         self

@@ -1,4 +1,4 @@
-//! The truth of a simulated Source: which resources there are, now and at any earlier moment.
+//! The true state of a simulated Source: its resources, now and at any earlier moment.
 //!
 //! Only resources that changed have a record; the others follow from their index.
 
@@ -12,7 +12,7 @@ use super::change::{Change, ChangeKind, Changes};
 use super::clock::{SimClock, SimTime};
 use super::content::mix;
 
-/// All that can change in a Source.
+/// The changeable state of a Source.
 #[derive(Debug)]
 pub(crate) struct World {
     clock: SimClock,
@@ -23,24 +23,24 @@ pub(crate) struct World {
     seed: u64,
     histories: HashMap<u64, Vec<Change>>,
     log: Vec<Change>,
-    /// The first change that the Change List still tells, and the moment from which it tells.
+    /// The first change in the Change List, and the start of its interval.
     told_from: (usize, SimTime),
     entries_per_list: u64,
     snapshot: Snapshot,
 }
 
-/// A resource as it is at some moment.
+/// A resource at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Present {
     pub(crate) version: u32,
     pub(crate) modified: SimTime,
 }
 
-/// What the Resource List shows: the truth at one moment, cut into parts.
+/// The content of the Resource List: the state at one moment, divided into parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) at: SimTime,
-    /// The indices of each part; deleted resources lie within them as holes.
+    /// The indices of each part; deleted resources are gaps in them.
     pub(crate) parts: Vec<Range<u64>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Interval {
     pub(crate) from: SimTime,
     /// Absent while the list is open.
     pub(crate) until: Option<SimTime>,
-    /// Which changes of the log.
+    /// Its changes, as a range of the log.
     pub(crate) changes: Range<usize>,
 }
 
@@ -90,7 +90,7 @@ impl World {
         self.live
     }
 
-    /// A resource as it was at `time`; `None` when it was not there.
+    /// A resource at `time`; `None` when it did not exist.
     pub(crate) fn at(&self, index: u64, time: SimTime) -> Option<Present> {
         let last = self.histories.get(&index).and_then(|events| {
             let after = events.partition_point(|event| event.time <= time);
@@ -112,7 +112,7 @@ impl World {
         &self.snapshot
     }
 
-    /// Lets the Resource List show the present.
+    /// Updates the Resource List to the present.
     pub(crate) fn refresh_snapshot(&mut self) {
         let at = self.now();
         let mut parts = Vec::new();
@@ -142,7 +142,7 @@ impl World {
     /// Makes one change.
     ///
     /// # Panics
-    /// When it is impossible: to create what is there, to update or delete what is not.
+    /// When it is impossible: to create an existing resource, to update or delete a missing one.
     pub(crate) fn apply(&mut self, index: u64, kind: ChangeKind) -> Change {
         let before = self.at(index, self.now());
         let version = match (kind, before) {
@@ -168,8 +168,8 @@ impl World {
         change
     }
 
-    /// Makes seeded changes: first those that create, then those that update, then those that delete. When fewer
-    /// resources are there than are to be updated and deleted, all of them are, updates first.
+    /// Makes seeded changes: first those that create, then those that update, then those that delete. When
+    /// fewer resources exist than are to be updated and deleted, all of them are, updates first.
     pub(crate) fn change(&mut self, changes: Changes) -> Vec<Change> {
         let chosen = self.choose(changes.update.saturating_add(changes.delete));
         let created = self.next_index..self.next_index + changes.create;
@@ -181,7 +181,7 @@ impl World {
         made
     }
 
-    /// Lets the Change List begin at the present, as when a Source no longer keeps older changes.
+    /// Lets the Change List begin at the present, like a Source that drops older changes.
     pub(crate) fn forget_changes(&mut self) {
         self.told_from = (self.log.len(), self.now());
     }
@@ -201,7 +201,7 @@ impl World {
         intervals
     }
 
-    /// A change by its place in the log.
+    /// A change by its index in the log.
     pub(crate) fn logged(&self, place: usize) -> Option<Change> {
         self.log.get(place).copied()
     }
@@ -216,12 +216,12 @@ impl World {
         last.or((index < self.initial).then_some(0))
     }
 
-    /// Up to `count` different resources that are there now, in seeded order.
+    /// Up to `count` different existing resources, in seeded order.
     fn choose(&mut self, count: u64) -> Vec<u64> {
         let count = count.min(self.live) as usize;
         let now = self.now();
         if count as u64 * 2 > self.live || self.live * 4 < self.next_index {
-            // Drawing blindly would miss too often: take from all that are there.
+            // Random draws would miss too often: choose from all existing ones.
             let mut all: Vec<u64> =
                 (0..self.next_index).filter(|index| self.at(*index, now).is_some()).collect();
             all.shuffle(&mut self.rng);

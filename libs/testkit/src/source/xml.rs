@@ -1,7 +1,7 @@
 //! Documents, written entry by entry while they are being sent.
 //!
-//! The XML is written by hand, on purpose without the project's own writer: what reads it is then
-//! tested against somebody else's idea of the specification.
+//! The XML is written by hand, on purpose without the project's own writer: the reader is then tested against
+//! an independent reading of the specification.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ pub(crate) struct Document {
     tail: &'static str,
 }
 
-/// How a document is spoiled.
+/// How a document is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damage {
     Truncated,
@@ -51,7 +51,7 @@ impl Document {
         Document { modified, etag, head, entries: Box::new(entries), tail }
     }
 
-    /// How many entries it has; writes them all to find out.
+    /// The number of its entries; writes them all to count.
     pub(crate) fn count(self) -> usize {
         self.entries.count()
     }

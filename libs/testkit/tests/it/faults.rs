@@ -1,4 +1,4 @@
-//! Each fault as a client meets it.
+//! Each fault as a client sees it.
 #![expect(clippy::disallowed_methods, reason = "bodies that the test made itself are small")]
 
 use futures::StreamExt as _;
@@ -13,7 +13,7 @@ async fn text(uri: &str) -> String {
     reqwest::get(uri).await.unwrap().text().await.unwrap()
 }
 
-/// How many bytes arrive, and whether the body ends well.
+/// How many bytes arrive, and whether the body ends without error.
 async fn drain(uri: &str) -> (usize, bool) {
     let mut body = reqwest::get(uri).await.unwrap().bytes_stream();
     let mut count = 0;

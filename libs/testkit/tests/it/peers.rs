@@ -1,4 +1,4 @@
-//! A reader that nobody here wrote understands the simulated Source's documents.
+//! A third-party reader understands the simulated Source's documents.
 
 use std::process::Command;
 

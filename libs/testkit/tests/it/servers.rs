@@ -1,4 +1,4 @@
-//! The real servers start, answer, and keep to themselves.
+//! The real servers start, answer, and do not disturb each other.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// The first line is the path that is asked for.
+/// The first line is the requested path.
 const SEEDS: [&str; 8] = [
     "/cgi-bin/x\nUser-agent: *\nDisallow: /cgi-bin/\nDisallow: /tmp/\nSitemap: http://example.com/dataset1/resourcelist.xml\n",
     "/a/b?c\n\u{feff}user-agent : thresher # us\r\rDISALLOW:\t/a # private\rallow:/a/b\r\n#disallow: /",

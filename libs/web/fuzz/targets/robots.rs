@@ -1,6 +1,6 @@
-//! Any bytes as a robots.txt, and any path: no panic, no more than was written, and the same verdict, delay and sitemaps as of a
-//! plain reader that tries everything. How lines end, what is commented and in which case names are changes nothing; and what is
-//! read can be written down for everybody and is read again.
+//! Any bytes as a robots.txt, and any path: no panic, no more output than input, and the same verdict, delay
+//! and sitemaps as a simple parser that tries everything. Line ends, comments and the case of names change
+//! nothing. The result can be written for all agents, and is parsed again.
 //!
 //! The first line of the input is the path, the rest is the robots.txt.
 

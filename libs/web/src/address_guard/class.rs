@@ -1,13 +1,13 @@
-//! What an address is for.
+//! Classes of addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is for, after the special-purpose registries (RFC 6890). An IPv6 address that only carries an IPv4
-/// address (mapped, compatible, NAT64, 6to4) is what that one is.
+/// The class of an address, by the special-purpose registries (RFC 6890). An IPv6 address that only carries
+/// an IPv4 address (mapped, compatible, NAT64, 6to4) has that one's class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AddressClass {
-    /// Anybody's: what the public Internet reaches.
+    /// A public address, reachable from the Internet.
     Public,
     /// Inside a site: 10/8, 172.16/12, 192.168/16 (RFC 1918), fc00::/7 (RFC 4193), fec0::/10.
     Private,
@@ -15,18 +15,19 @@ pub enum AddressClass {
     Shared,
     /// This machine: 127/8, ::1.
     Loopback,
-    /// This cable: 169.254/16, fe80::/10.
+    /// This link: 169.254/16, fe80::/10.
     LinkLocal,
-    /// Where clouds tell a machine its secrets: 169.254.169.254 and the like, of whatever class they would be.
+    /// Metadata services of clouds, which hold a machine's secrets: 169.254.169.254 and the like, whatever
+    /// their class would be.
     Metadata,
-    /// No address, which many systems take for this machine: 0/8, ::.
+    /// Unspecified, which many systems take for this machine: 0/8, ::.
     Unspecified,
     /// Many machines at once: 224/4, ff00::/8.
     Multicast,
-    /// Only for books: 192.0.2/24, 198.51.100/24, 203.0.113/24, 2001:db8::/32, 3fff::/20.
+    /// For documentation only: 192.0.2/24, 198.51.100/24, 203.0.113/24, 2001:db8::/32, 3fff::/20.
     Documentation,
-    /// Set aside for other uses, or not given out: 240/4, 192.0.0/24, 192.88.99/24, 198.18/15, and IPv6 outside of
-    /// what is given out.
+    /// Reserved for other uses, or unassigned: 240/4, 192.0.0/24, 192.88.99/24, 198.18/15, and IPv6 outside
+    /// of the assigned blocks.
     Reserved,
 }
 
@@ -94,7 +95,7 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => AddressClass::Unspecified,
         [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
-        // Mapped, translated, compatible, NAT64: the way leads to the IPv4 address inside.
+        // Mapped, translated, compatible, NAT64: they lead to the IPv4 address inside.
         [0, 0, 0, 0, 0, 0xffff | 0, a, b]
         | [0, 0, 0, 0, 0xffff, 0, a, b]
         | [0x64, 0xff9b, 0, 0, 0, 0, a, b]
@@ -103,7 +104,7 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         [0xfe80..=0xfebf, ..] => AddressClass::LinkLocal,
         [0xff00..=0xffff, ..] => AddressClass::Multicast,
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressClass::Documentation,
-        // Protocols' own, Teredo among them, whose IPv4 address is of the sender's choice.
+        // Protocol assignments, Teredo among them, whose IPv4 address the sender chooses.
         [0x2001, 0..=0x1ff, ..] => AddressClass::Reserved,
         [0x2000..=0x3fff, ..] => AddressClass::Public,
         _ => AddressClass::Reserved,

@@ -1,4 +1,4 @@
-//! Names, looked up where it is decided which of their addresses may be reached.
+//! Looks names up, and drops addresses that may not be reached.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,18 +13,18 @@ use tower_service::Service;
 
 use super::{Guard, Refused};
 
-/// Tells the addresses of names.
+/// Resolves names.
 pub(crate) trait Names: Debug + Send + Sync {
-    /// The addresses of a name, in the order in which they are tried. Their ports do not count.
+    /// The addresses of a name, in the order in which they are tried. Their ports are ignored.
     fn look_up(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 }
 
-/// The names that this machine knows.
+/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemNames;
 
-/// Looks names up and leaves out what may not be reached. The connection is made to what is left, without another
-/// look-up: a name that changes its address in between gains nothing.
+/// Resolves names and leaves out addresses that may not be reached. The connection goes to the remaining
+/// ones, without another look-up: a name that changes its address in between gains nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolver {
     names: Arc<dyn Names>,
@@ -32,10 +32,10 @@ pub(crate) struct Resolver {
     port: u16,
 }
 
-/// Why a name leads nowhere.
+/// Why a name cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unresolved {
-    /// It has no address, or nobody could be asked.
+    /// It has no address, or no resolver could be reached.
     #[error("the name was not found")]
     NotFound(#[from] io::Error),
     /// None of its addresses may be reached.
@@ -45,13 +45,13 @@ pub(crate) enum Unresolved {
 
 impl Names for SystemNames {
     fn look_up(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
-        // The port is the URL's, which the HTTP library puts in.
+        // The port is the URL's, which the HTTP library adds.
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
     }
 }
 
 impl Resolver {
-    /// What `guard` lets pass of the addresses that `names` tells, for a connection to `port`.
+    /// The addresses from `names` that `guard` allows, for a connection to `port`.
     pub(crate) fn new(names: Arc<dyn Names>, guard: Arc<Guard>, port: u16) -> Self {
         Self { names, guard, port }
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::AddressPolicy;
 
-    /// Answers look-ups one after the other, of whatever name.
+    /// Answers look-ups of any name one after the other.
     #[derive(Debug)]
     struct Scripted(Mutex<VecDeque<Vec<&'static str>>>);
 
@@ -96,7 +96,8 @@ mod tests {
         }
     }
 
-    /// What is left of each answer for a request to `http://evil.test` at a port, whose entry is at port 80.
+    /// The remaining addresses of each look-up for a request to `http://evil.test` at a port, whose entry is
+    /// at port 80.
     async fn left<const N: usize>(answers: [(u16, &[&'static str]); N]) -> [Vec<String>; N] {
         let entry = "http://evil.test/".parse().unwrap();
         let guard = Arc::new(Guard::new(AddressPolicy::public_unless(&entry)));

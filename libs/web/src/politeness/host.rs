@@ -1,4 +1,4 @@
-//! The budget of each host: all its ports together have a multiple of what one origin has.
+//! The budget of each host: all its ports together have a multiple of one origin's budget.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use model::Lane;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Hosts kept before the first look for unused ones.
+/// Hosts stored before the first search for unused ones.
 const SWEEP_FIRST: usize = 256;
 
 /// The hosts in use.
@@ -22,15 +22,15 @@ struct Table {
     sweep_at: usize,
 }
 
-/// The budget of a host for the requests of one Source. Other Sources have budgets of their own there: what one of them
-/// names cannot hold up another. The budgets of origins are common to all Sources.
+/// The budget of a host for the requests of one Source. Other Sources have budgets of their own there, so
+/// that one Source's links cannot delay another. The budgets of origins are shared by all Sources.
 #[derive(Debug)]
 pub(super) struct Host {
     /// The origin of the Source's entry.
     entry: Option<Lane>,
-    /// Requests at a time.
+    /// Concurrent requests.
     at_a_time: usize,
-    /// The space between the beginnings of two requests.
+    /// The interval between the starts of two requests.
     spacing: Duration,
     places: Arc<Semaphore>,
     last_used: Mutex<Option<Instant>>,
@@ -41,8 +41,8 @@ impl Hosts {
         Self(Mutex::new(Table { hosts: HashMap::new(), sweep_at: SWEEP_FIRST }))
     }
 
-    /// The budget of a host: so many requests at a time, and so much space between the beginnings of two. Asked for with
-    /// each request: nothing is made where it is there.
+    /// The budget of a host: concurrent requests, and the interval between the starts of two. It is looked up
+    /// for each request, and created only if it is missing.
     pub(super) fn of(
         &self,
         name: &str,
@@ -81,21 +81,21 @@ impl Hosts {
 }
 
 impl Host {
-    /// Waits for a place.
+    /// Waits for a permit.
     pub(super) async fn place(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    /// When its next request may begin, if not now.
+    /// When its next request may start, if not now.
     pub(super) fn turn(&self) -> Option<Instant> {
         let last = *self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
         last.map(|last| last + self.spacing).filter(|at| *at > Instant::now())
     }
 
-    /// Begins a request, if `begin` does.
+    /// Starts a request, if `begin` does.
     ///
     /// # Errors
-    /// When its turn comes, if that is not now.
+    /// When its turn is, if not now.
     pub(super) fn begin<T>(&self, begin: impl FnOnce() -> Option<T>) -> Result<Option<T>, Instant> {
         let mut last_used = self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

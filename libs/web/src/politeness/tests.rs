@@ -251,7 +251,7 @@ async fn the_ports_of_a_host_share_a_multiple_of_the_rate() {
         politeness.enter(&port(n), asks, None).await.unwrap();
     }
     assert_eq!(start.elapsed().as_secs(), 8, "a request a second: four times the rate of one origin");
-    // Of one port the rate is its own.
+    // The rate of a single port is its own.
     politeness.enter(&port(9), asks, None).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 12);
 }

@@ -1,4 +1,4 @@
-//! What is known of each origin's robots.txt.
+//! Cache of the origins' robots.txt.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::Robots;
 
-/// Origins kept before the oldest go.
+/// Origins kept before the oldest are evicted.
 const MOST_ORIGINS: usize = 1024;
-/// Bytes kept before the oldest go: a thousand files of strangers must not be a thousand times the largest.
+/// Bytes kept before the oldest are evicted: a thousand files must not take a thousand times the largest.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What was read, one fetch for all who ask at a time.
+/// Parsed files, with one fetch for all concurrent requests.
 #[derive(Debug, Default)]
 pub(crate) struct RobotsCache {
     origins: Mutex<HashMap<Lane, Arc<Slot>>>,
@@ -23,7 +23,7 @@ pub(crate) struct RobotsCache {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Whether anything was asked of the origin.
+    /// Whether any request to the origin was made.
     is_asked: AtomicBool,
     /// Locked while its robots.txt is fetched.
     kept: tokio::sync::Mutex<Option<Kept>>,
@@ -36,7 +36,7 @@ struct Kept {
 }
 
 impl RobotsCache {
-    /// What is known of an origin, or else what `fetch` finds out, kept for as long as it says.
+    /// The cached result for an origin, or else that of `fetch`, cached for as long as it says.
     pub(crate) async fn get_or<F>(&self, lane: &Lane, fetch: F) -> Arc<Robots>
     where
         F: Future<Output = (Robots, Duration)>,
@@ -54,7 +54,7 @@ impl RobotsCache {
         robots
     }
 
-    /// Whether this is the first request to an origin of which nothing is known. Only one request is told so.
+    /// Whether this is the first request to an origin that is not cached. True for one request only.
     pub(crate) fn is_first(&self, lane: &Lane) -> bool {
         let slot = self.slot(lane);
         let is_unknown = slot.kept.try_lock().is_ok_and(|kept| kept.is_none());
@@ -71,14 +71,15 @@ impl RobotsCache {
     }
 }
 
-/// Forgets what runs out first, until there is room for more than one. What somebody waits for stays.
+/// Evicts the entries that expire first, until there is room for more than one. An entry with waiting
+/// requests stays.
 fn make_room(origins: &mut HashMap<Lane, Arc<Slot>>) {
     let now = Instant::now();
     let mut idle: Vec<(Instant, usize, Lane)> = Vec::new();
     for (lane, slot) in origins.iter() {
         match slot.kept.try_lock().as_deref() {
             Ok(Some(Kept { robots, until })) => idle.push((*until, robots.size(), lane.clone())),
-            // Asked once: as good as one that has run out.
+            // Requested once: it counts like an expired one.
             Ok(None) => idle.push((now, 0, lane.clone())),
             Err(_being_fetched) => {}
         }

@@ -1,4 +1,4 @@
-//! How robots.txt is had, and what it means for a request.
+//! Fetches robots.txt, and applies it to a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +11,18 @@ use url::Url;
 use super::{MOST_READ, Robots, RobotsStanding};
 use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, Wall, WebError};
 
-/// What was read is asked for again after a day, as RFC 9309, 2.4, has it.
+/// A file that was read is requested again after a day, as RFC 9309, 2.4, says.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// What could not be had is asked for again sooner.
+/// One that could not be fetched is requested again sooner.
 const KEPT_UNREACHABLE: Duration = Duration::from_secs(600);
 /// The longest time for its body: all other requests to the origin wait for it.
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// What the robots.txt of an origin says to us, whatever the policy makes of it, and how many requests this call made
-    /// to know it. It is fetched once for all, with one attempt, and kept for a day (ten minutes where it could not be
-    /// had). It never fails: what could not be had says so in its [standing](Robots::standing).
+    /// The rules of an origin's robots.txt for this client, whatever the policy makes of them, and the number
+    /// of requests that this call sent. It is fetched once for all, with one attempt, and cached for a day
+    /// (ten minutes where it could not be fetched). It never fails: a failed fetch is reported in its
+    /// [standing](Robots::standing).
     pub async fn robots(&self, lane: &Lane) -> (Arc<Robots>, u32) {
         let mut requests = 0;
         let fetch = async {
@@ -33,12 +34,12 @@ impl Client {
         (robots, requests)
     }
 
-    /// The space to leave before a request, after what the policy makes of the origin's robots.txt. What is asked for to know
-    /// it is added to `requests`.
+    /// The minimum interval before a request, as the policy reads the origin's robots.txt. Requests sent to
+    /// learn it are added to `requests`.
     ///
     /// # Errors
-    /// When the policy keeps to what is disallowed: [`ErrorKind::Disallowed`] when the URL is,
-    /// [`ErrorKind::RobotsUnreachable`] when nobody knows.
+    /// When the policy obeys robots.txt: [`ErrorKind::Disallowed`] when the URL is disallowed,
+    /// [`ErrorKind::RobotsUnreachable`] when the rules are unknown.
     pub(crate) async fn spacing(
         &self,
         lane: &Lane,
@@ -52,14 +53,15 @@ impl Client {
             return Ok(Duration::ZERO);
         }
         let binds = policy.disallow.binds(errand, is_foreign);
-        // What is asked once, such as a list that has not changed, is asked once: a delay only concerns the next request.
+        // A single request, such as one for an unchanged list, needs no delay: a delay only concerns the next
+        // request.
         if !binds && self.known_robots().is_first(lane) {
             return Ok(Duration::ZERO);
         }
         let (robots, made) = self.robots(lane).await;
         *requests += made;
         if binds {
-            // Where a third party's server does not answer at all, the request says so better.
+            // If another site's server does not answer at all, the request's own error says so better.
             let is_asked_in_vain = robots.is_silent() && !policy.disallow.binds(errand, false);
             if let RobotsStanding::Unreachable(why) = robots.standing()
                 && !is_asked_in_vain
@@ -73,8 +75,8 @@ impl Client {
         Ok(self.kept_delay(lane, &robots, made))
     }
 
-    /// The space that is left between two requests of ours to an origin: its crawl-delay, or what the rate asks for that it or
-    /// the configuration allows, whichever is longer. And how many requests this call made to know it.
+    /// The interval between two of our requests to an origin: its crawl-delay, or that of the Source's or the
+    /// configuration's rate, whichever is longer. Also returns the number of requests that this call sent.
     pub async fn space_between(&self, lane: &Lane) -> (Duration, u32) {
         let (delay, requests) = match self.1.robots.crawl_delay {
             true => {
@@ -86,7 +88,7 @@ impl Client {
         (self.0.politeness.share(delay.max(self.1.pace)), requests)
     }
 
-    /// What is kept of a crawl-delay, told of where `made` requests have just found it out.
+    /// The applied part of a crawl-delay. It is reported if `made` requests have just found it.
     fn kept_delay(&self, lane: &Lane, robots: &Robots, made: u32) -> Duration {
         let policy = &self.1.robots;
         let asked = robots.crawl_delay().filter(|_| policy.crawl_delay).unwrap_or_default();
@@ -98,14 +100,14 @@ impl Client {
         kept
     }
 
-    /// Boxed, since a request asks for this, which is a request.
+    /// Boxed, since a request calls this, which is a request itself.
     fn fetch_robots<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Fetched> {
         async move {
             let url: Url = match format!("{lane}/robots.txt").parse() {
                 Ok(url) => url,
                 Err(error) => return Fetched::absent(error.to_string(), 0),
             };
-            // However long it is, only its beginning is read.
+            // Only its beginning is read, whatever its length.
             let request = GetRequest { largest: Some(u64::MAX), ..GetRequest::new(url) };
             let error = match self.travel(request, None).await {
                 Ok(response) => {
@@ -121,8 +123,8 @@ impl Client {
             let is_final = error.disposition() == Disposition::Refuse;
             let is_absent = match error.kind() {
                 ErrorKind::Status(400..=499) => is_final,
-                // RFC 9309, 2.3.1.2, takes too many redirects for none. An address that is refused is refused to
-                // the request itself too, which then says so.
+                // RFC 9309, 2.3.1.2, counts too many redirects as no robots.txt. A refused address is also
+                // refused to the request itself, which then reports it.
                 ErrorKind::TooManyRedirects
                 | ErrorKind::RedirectLoop
                 | ErrorKind::BadRedirect
@@ -133,7 +135,7 @@ impl Client {
             };
             if is_absent {
                 let absent = Fetched::absent(error.to_string(), requests);
-                // Others may be allowed to reach that address.
+                // Other Sources may be allowed to reach that address.
                 let is_refused = error.kind() == ErrorKind::RefusedAddress;
                 return if is_refused { Fetched { keep: Duration::ZERO, ..absent } } else { absent };
             }
@@ -141,7 +143,7 @@ impl Client {
                 lane = lane.as_str(), %error,
                 "robots.txt cannot be had; only what a publication invites to is fetched"
             );
-            // The origin was not asked while it rests, so nothing is known yet.
+            // The origin was in cooldown and got no request, so nothing is known yet.
             let keep = match error.kind() {
                 ErrorKind::Resting | ErrorKind::Walled(Wall::Challenge(_)) => Duration::ZERO,
                 _ => KEPT_UNREACHABLE,
@@ -162,10 +164,10 @@ impl Client {
     }
 }
 
-/// What came of asking for a robots.txt.
+/// The result of requesting a robots.txt.
 struct Fetched {
     robots: Robots,
-    /// How long it is not asked for again.
+    /// How long it is not requested again.
     keep: Duration,
     requests: u32,
 }
@@ -181,7 +183,7 @@ impl Fetched {
     }
 }
 
-/// As much as is looked at, and a piece more, which tells that there is more.
+/// The bytes that are parsed, and a piece more, which shows that there is more.
 async fn read(response: &mut Response) -> Result<Vec<u8>, WebError> {
     let mut text = Vec::new();
     while text.len() <= MOST_READ

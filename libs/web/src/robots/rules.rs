@@ -1,14 +1,14 @@
-//! Which paths a robots.txt lets be fetched (RFC 9309, 2.2.2).
+//! Which paths a robots.txt allows (RFC 9309, 2.2.2).
 
-/// The rules of one group, in as little memory as the file they came from.
+/// The rules of one group, in as little memory as their file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rules {
-    /// One rule a line: `+` or `-`, and its pattern as it is compared.
+    /// One rule per line: `+` or `-`, and its normalized pattern.
     lines: String,
 }
 
 impl Rules {
-    /// Adds a rule. An empty pattern says nothing.
+    /// Adds a rule. An empty pattern is no rule.
     pub(crate) fn add(&mut self, allow: bool, pattern: &[u8]) {
         if !pattern.is_empty() {
             self.lines.push(if allow { '+' } else { '-' });
@@ -17,8 +17,8 @@ impl Rules {
         }
     }
 
-    /// Whether a path, with its query, may be fetched: the longest rule that matches decides, and of two of one length
-    /// the one that allows.
+    /// Whether a path, with its query, may be fetched: the longest matching rule decides, and of two with
+    /// equal length the one that allows.
     pub(crate) fn allow(&self, path_and_query: &str) -> bool {
         if path_and_query == "/robots.txt" {
             return true;
@@ -37,8 +37,8 @@ impl Rules {
     }
 }
 
-/// Whether a pattern matches from the beginning of the path on. Linear in both: each piece between stars is looked for
-/// once, after the one before it.
+/// Whether a pattern matches from the beginning of the path on. Linear in both: each piece between stars is
+/// searched once, after the one before it.
 fn matches(pattern: &str, path: &str) -> bool {
     let (pattern, to_the_end) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
@@ -58,8 +58,8 @@ fn matches(pattern: &str, path: &str) -> bool {
     if to_the_end { path.ends_with(last) } else { path.contains(last) }
 }
 
-/// Writes octets as they are compared: what needs no escape is unescaped, what needs one is escaped in upper case,
-/// and `*` and `$` stand for themselves only where a pattern means something by them.
+/// Normalizes octets for comparison: unneeded escapes are decoded, needed ones are written in upper case. `*`
+/// and `$` stand for themselves only where they are special in a pattern.
 fn normalize(octets: &[u8], is_pattern: bool, out: &mut String) {
     let mut at = 0;
     while let Some(&octet) = octets.get(at) {
@@ -75,7 +75,7 @@ fn normalize(octets: &[u8], is_pattern: bool, out: &mut String) {
             (Some(octet), _) => escape(octet, out),
             (None, b'*') if is_pattern => out.push('*'),
             (None, b'$') if is_pattern && last => out.push('$'),
-            // An escape begun and not ended would be ended by what follows.
+            // An unfinished escape would be completed by the next octets.
             (None, b'*' | b'$' | b'%') => escape(octet, out),
             (None, b'!'..=b'~') => out.push(char::from(octet)),
             (None, _) => escape(octet, out),
@@ -157,7 +157,7 @@ mod tests {
         assert!(disallows("/a%", "/a%"));
     }
 
-    /// What a pattern means, by trying everything.
+    /// Whether a pattern matches, by trying everything.
     fn slowly(pattern: &[u8], path: &[u8]) -> bool {
         match (pattern, path) {
             ([], _) => true,

@@ -1,8 +1,8 @@
-//! Forms to log in that a redirect leads to.
+//! Login forms that a redirect leads to.
 
 use url::Url;
 
-/// Segments of paths that lead to forms, without what follows a dot or a semicolon.
+/// Path segments of login forms, without anything behind a dot or a semicolon.
 const SEGMENTS: [&str; 14] = [
     "login",
     "log-in",
@@ -20,7 +20,7 @@ const SEGMENTS: [&str; 14] = [
     "user-login",
 ];
 
-/// Whether a page, in small letters, is a form to log in and not what was asked for.
+/// Whether a page, in lower case, is a login form and not the requested page.
 pub(super) fn is_one(asked: &Url, at: &Url, page: &str) -> bool {
     if asked == at || leads_to_form(asked) {
         return false;

@@ -1,19 +1,20 @@
 //! The marks of bot defences: the one table of them.
 //!
-//! Marks are those of pages that stand alone. Defences also put scripts into ordinary pages, which must not be taken for challenges.
+//! Marks are those of stand-alone pages. Defences also put scripts into ordinary pages, which must not be
+//! mistaken for challenges.
 
 use http::HeaderMap;
 
 use super::Wall;
 
-/// What a defence's answer is known by.
+/// The marks of a defence's response.
 struct Rule {
     wall: Wall,
-    /// Headers that decide alone: a name, and what its value holds in small letters.
+    /// Headers that decide alone: a name, and a lower-case part of its value.
     headers: &'static [(&'static str, &'static str)],
-    /// Texts of a page, in small letters: all of one row decide.
+    /// Lower-case texts of a page: all of one row decide.
     page: &'static [&'static [&'static str]],
-    /// The same for a page that ends within the bytes looked at: ordinary pages may hold these texts too.
+    /// The same for a page that ends within the examined bytes: ordinary pages may hold these texts too.
     short_page: &'static [&'static [&'static str]],
 }
 
@@ -25,7 +26,7 @@ const fn refusal(name: &'static str) -> Rule {
     Rule { wall: Wall::Refusal(name), headers: &[], page: &[], short_page: &[] }
 }
 
-/// The first rule that fits counts.
+/// The first matching rule wins.
 const RULES: &[Rule] = &[
     Rule {
         headers: &[("cf-mitigated", "challenge")],
@@ -90,7 +91,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What the headers say alone.
+/// The result of the headers alone.
 pub(super) fn by_headers(headers: &HeaderMap) -> Option<Wall> {
     let holds = |(name, mark): &(&str, &str)| {
         let mut values = headers.get_all(*name).iter();
@@ -99,7 +100,7 @@ pub(super) fn by_headers(headers: &HeaderMap) -> Option<Wall> {
     RULES.iter().find(|rule| rule.headers.iter().any(holds)).map(|rule| rule.wall)
 }
 
-/// What the beginning of a page says, in small letters; `is_whole` where nothing follows.
+/// The result of a page's lower-case first bytes; `is_whole` if nothing follows.
 pub(super) fn by_page(page: &str, is_whole: bool) -> Option<Wall> {
     let holds = |rows: &[&[&str]]| rows.iter().any(|row| row.iter().all(|mark| page.contains(mark)));
     let fits = |rule: &&Rule| holds(rule.page) || (is_whole && holds(rule.short_page));

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
 
-/// An answer as it was written down: its status, its headers, and the body behind an empty line.
+/// A recorded response: its status, its headers, and the body behind an empty line.
 fn example(name: &str) -> (u16, HeaderMap, Bytes) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/walls").join(name);
     let text = fs::read_to_string(path).unwrap();

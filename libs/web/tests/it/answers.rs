@@ -1,4 +1,4 @@
-//! What servers answer, and what becomes of it.
+//! Responses of servers, and their results.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn the_media_type_that_is_wanted_is_asked_for_and_no_other() {
 #[tokio::test]
 async fn encoded_bytes_are_given_as_they_are_sent() {
     let server = ScriptedServer::start().await.unwrap();
-    // The start of a gzip member: whoever decodes it cannot give back these bytes.
+    // The start of a gzip member: a client that decodes it cannot return these bytes.
     let bytes = Bytes::from_static(b"\x1f\x8b\x08\x00not really gzip");
     server.push("/a", Reply::ok(bytes.clone()).header("content-encoding", "GZIP"));
     let response = client().get(request(&server.uri("/a"))).await.unwrap();

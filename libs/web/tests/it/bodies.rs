@@ -1,4 +1,4 @@
-//! Bodies without end, and by drips. The server stands inside the process, and time is the test's.
+//! Endless and slow bodies. The server is inside the process, and the test holds the clock.
 
 use std::io;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use web::{
     WebError,
 };
 
-/// Answers everything with a piece of a body, again and again.
+/// Answers every request with a piece of a body, repeatedly.
 #[derive(Debug, Clone)]
 struct Dripping {
     /// The bytes of a piece.
     piece: usize,
-    /// The time before each.
+    /// The time before each piece.
     every: Duration,
-    /// How many pieces come; none = without end.
+    /// How many pieces are sent; none = endless.
     pieces: Option<usize>,
-    /// What the head says besides.
+    /// Further headers.
     headers: Vec<(&'static str, String)>,
     status: u16,
 }
@@ -68,7 +68,7 @@ fn request() -> GetRequest {
     GetRequest::new("http://origin.example/a".parse().expect("a URL"))
 }
 
-/// Reads to the end: how many bytes came, how long it took, and what went wrong.
+/// Reads to the end: the bytes, the time, and the error.
 async fn read(client: &Client, request: GetRequest) -> (u64, Duration, Option<WebError>) {
     let begun = Instant::now();
     let mut response = client.get(request).await.expect("an answer");

@@ -29,7 +29,7 @@ async fn never_more_requests_are_in_flight_than_allowed_and_not_fewer() {
         let (in_flight, most, served) = (in_flight.clone(), Arc::clone(&most), Arc::clone(&served));
         async move {
             in_flight.send_modify(|now| *now += 1);
-            // Nobody is served before all places are taken, until no more are to come.
+            // The server answers only when all permits are taken, or when no more requests will come.
             let full = |now: &usize| *now >= ALLOWED || served.load(Ordering::SeqCst) > REQUESTS - ALLOWED;
             in_flight.subscribe().wait_for(full).await.unwrap();
             // Time for one too many to arrive.
@@ -38,7 +38,7 @@ async fn never_more_requests_are_in_flight_than_allowed_and_not_fewer() {
             }
             most.fetch_max(*in_flight.borrow(), Ordering::SeqCst);
             say(&mut connection, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nab").await;
-            // Counted out before the client can know that the body has ended.
+            // Counted before the client can know that the body has ended.
             served.fetch_add(1, Ordering::SeqCst);
             in_flight.send_modify(|now| *now -= 1);
             say(&mut connection, "cd").await;

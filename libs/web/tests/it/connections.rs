@@ -12,11 +12,11 @@ use crate::support::{client, config, read_head, request, say};
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
 const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc";
 
-/// What a server has seen: for each connection, in the order in which they came, the heads of its requests.
+/// What a server received: for each connection, in order of arrival, the heads of its requests.
 type Seen = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// Serves at `host`; the requests of each connection are answered with these texts, in order, and then it is closed, after it has read one
-/// more request if `reads_on`. Gives its address.
+/// Serves at `host`. The requests of each connection are answered with these texts, in order; then it is
+/// closed, after reading one more request if `reads_on`. Returns its address.
 async fn server(host: &str, answers: &'static [&str], reads_on: bool) -> (String, Seen) {
     let listener = TcpListener::bind((host, 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -54,7 +54,8 @@ async fn get(client: &Client, address: &str) {
     assert_eq!(response.chunk().await.unwrap(), None);
 }
 
-/// How many requests came on each connection that carried any: one may be begun while another is given back.
+/// How many requests came on each connection that had any: the client may open one while another is returned
+/// to the pool.
 fn counts(seen: &Seen) -> Vec<usize> {
     seen.lock().unwrap().iter().map(Vec::len).filter(|count| *count > 0).collect()
 }
@@ -99,10 +100,12 @@ async fn a_request_that_meets_a_connection_just_closed_goes_out_on_another_one_a
     let (address, seen) = server("127.0.0.1", &[ANSWER], false).await;
     let client = client();
     for sent in 1..=20 {
-        // The server closes as soon as it has answered: at times before the next request, at times while it is on its way.
+        // The server closes as soon as it has answered: sometimes before the next request, sometimes while it
+        // is on its way.
         match client.get(request(&format!("http://{address}/a"))).await {
             Ok(mut response) => while response.chunk().await.unwrap().is_some() {},
-            // It may have been sent already: nobody knows whether it was heard, so it is not sent again.
+            // The request may already be sent, and it is unknown whether the server received it. So it is not
+            // sent again.
             Err(error) => assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}"),
         }
         assert_eq!(client.requests(), sent);

@@ -1,4 +1,4 @@
-//! Servers that are not there, fall silent, or break off.
+//! Servers that are down, stall, or break off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +116,7 @@ async fn a_port_where_nothing_listens_refuses() {
 
 #[tokio::test]
 async fn a_name_without_address_is_a_fault_of_the_name() {
-    // A label may have 63 characters: the lookup fails here and asks no name server.
+    // A label may have 63 characters: the look-up fails here and reaches no name server.
     let host = format!("{}.invalid", "a".repeat(64));
     let error = client().get(request(&format!("http://{host}/"))).await.unwrap_err();
     assert_eq!((error.kind(), error.reason()), (ErrorKind::Dns, ProblemReason::Dns), "{error}");

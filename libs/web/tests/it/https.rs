@@ -1,4 +1,4 @@
-//! TLS, with a server of our own: whom is trusted, and what is spoken.
+//! TLS, with a server of our own: certificates and protocols.
 
 use std::convert::Infallible;
 use std::process::Command;
@@ -19,10 +19,10 @@ use web::{ErrorKind, GetRequest};
 
 use crate::support::{client, request};
 
-/// Tells a process of this very test that it is the one that asks, and where.
+/// Tells a process of this very test that it is the client, and the URL to request.
 const ASK: &str = "WEB_TEST_ASK";
 
-/// What was asked, connection by connection: the version that was spoken, and the host that was named.
+/// What was received per connection: the HTTP version, and the host name.
 type Seen = Arc<Mutex<Vec<(usize, Version, Option<String>)>>>;
 
 struct Server {
@@ -31,7 +31,7 @@ struct Server {
     seen: Seen,
 }
 
-/// TLS of `localhost` with these protocols, and its certificate.
+/// TLS for `localhost` with these protocols, and its certificate.
 fn tls(protocols: &[&str]) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
@@ -46,7 +46,7 @@ fn tls(protocols: &[&str]) -> (TlsAcceptor, String) {
     (TlsAcceptor::from(Arc::new(tls)), cert.pem())
 }
 
-/// Serves `localhost` by these protocols.
+/// Serves `localhost` with these protocols.
 async fn server(protocols: &[&str]) -> Server {
     let (tls, certificate) = tls(protocols);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -79,7 +79,8 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, seen: Seen) {
     }
 }
 
-/// Asks twice, in a process that trusts the server's certificate: what a machine trusts is read from its environment.
+/// Sends two requests from a process that trusts the server's certificate: trusted certificates are read from
+/// the environment.
 async fn asked_by_who_trusts(server: &Server, test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let roots = folder.path().join("roots.pem");
@@ -90,7 +91,7 @@ async fn asked_by_who_trusts(server: &Server, test: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Whether this is the process that asks: then it has.
+/// Whether this is the client process; if so, it has sent its requests.
 async fn asks() -> bool {
     let Ok(url) = std::env::var(ASK) else { return false };
     let client = client();
@@ -122,7 +123,7 @@ async fn http_2_is_spoken_where_the_server_offers_it_and_one_connection_is_enoug
     assert_eq!(spoken, [(0, Version::HTTP_2); 2]);
 }
 
-/// The windows of a connection and of one answer, as a client announces them before anything else.
+/// The windows of a connection and of one response, as a client announces them first.
 async fn announced_windows(listener: TcpListener, tls: TlsAcceptor) -> (u32, u32) {
     let (tcp, _) = listener.accept().await.unwrap();
     let mut stream = tls.accept(tcp).await.unwrap();

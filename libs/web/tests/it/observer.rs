@@ -1,4 +1,4 @@
-//! Who hears of requests hears of all of them, until their answers have ended.
+//! An observer is called for all requests, until their responses have ended.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -61,7 +61,7 @@ async fn each_request_is_heard_of_from_its_beginning_to_the_end_of_its_body() {
     while response.chunk().await.unwrap().is_some() {}
     assert_eq!(heard.all(), ["received 3", "ended"]);
 
-    // Nothing listens at a port that was free a moment ago.
+    // No server listens at a port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = request(&format!("http://{free}/"));
     client.get(nobody).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Words to hubs and inboxes.
+//! POST requests to hubs and inboxes.
 
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{ErrorKind, PostRequest, WebConfig};

@@ -159,7 +159,7 @@ async fn redirects_are_followed_and_credentials_go_to_their_origin_only() {
 #[tokio::test]
 async fn requests_are_spaced_by_the_crawl_delay_up_to_the_longest() {
     let server = server(Reply::ok("user-agent: *\ncrawl-delay: 3600")).await;
-    // A budget for waits between attempts does not bound the wait for a turn.
+    // The budget for waits between attempts does not limit the wait for a turn.
     let retry_budget = Duration::from_secs(1);
     let client =
         Client::new(WebConfig { robots: RobotsPolicy::invited(), retry_budget, ..config() }).unwrap();
@@ -231,7 +231,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     // A redirect of the entry's site is no invitation to another site either.
     server.push("/a", Reply::status(302).header("location", by_name("/no")));
     assert_eq!(guest.get(request(&server.uri("/a"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
-    // Terms of a Source say the same.
+    // A Source's terms have the same effect.
     let all = client(RobotsPolicy::invited());
     all.get(request(&by_name("/no"))).await.unwrap();
     let terms = web::Terms { entry: Some(lane("http://example.org")), ..web::Terms::default() };

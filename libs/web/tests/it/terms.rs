@@ -1,4 +1,4 @@
-//! Requests of Sources that have terms of their own, through one client.
+//! Requests of Sources with terms of their own, through one client.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use web::{
 
 use crate::support::{config, request};
 
-/// Counts the places that are taken, and all that ever were.
+/// Counts the permits in use, and all that were ever given.
 #[derive(Debug, Default)]
 struct Counted {
     taken: Arc<AtomicUsize>,
@@ -111,7 +111,7 @@ async fn networks_that_one_source_may_reach_are_reached_for_that_source_alone() 
     let by_name = server.uri("/a").replace("127.0.0.1", "localhost");
     for _ in 0..2 {
         for uri in [server.uri("/a"), by_name.clone()] {
-            // The kept connection of the one that may is of no use to the others.
+            // The pooled connection of the one that is allowed is not used by the others.
             one.get(request(&uri)).await.unwrap().chunk().await.unwrap();
             for refused in [&all, &other] {
                 assert_eq!(refused.get(request(&uri)).await.unwrap_err().kind(), ErrorKind::RefusedAddress);

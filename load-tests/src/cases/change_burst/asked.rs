@@ -1,4 +1,4 @@
-//! What the Source was asked for, and when, by its own log.
+//! The requests to the Source and their times, by its own log.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
@@ -8,19 +8,19 @@ use anyhow::Context as _;
 
 use crate::cases::million::serving::index_of;
 
-/// The requests for resources that a log tells of.
+/// The requests for resources in a log.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Asked {
-    /// How many there were.
+    /// Their number.
     pub(super) requests: u64,
-    /// How many resources they were about.
+    /// The number of distinct resources.
     pub(super) distinct: u64,
-    /// When the first one was answered, in seconds since 1970; none when there was none.
+    /// The time of the first response, in seconds since 1970; none without requests.
     pub(super) first: Option<f64>,
 }
 
 impl Asked {
-    /// Reads a log from a byte on, about a Source of so many resources.
+    /// Reads a log from a byte on, for a Source of this many resources.
     pub(super) fn read(log: &Path, from: u64, resources: u64) -> anyhow::Result<Self> {
         let mut file = File::open(log).with_context(|| format!("cannot open {}", log.display()))?;
         file.seek(SeekFrom::Start(from))?;

@@ -1,4 +1,4 @@
-//! What the console is asked about, written where a fleet would have written it: harvesting it would take hours.
+//! The data of the console, written directly in place of a fleet: harvesting it would take hours.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use model::{
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use testkit::servers::S3Fixture;
 
-/// Records that are written at once.
+/// Records per batch.
 const AT_ONCE: u64 = 5_000;
-/// Of so many resources one is a problem.
+/// One of this many resources is a problem.
 const EACH_PROBLEM: u64 = 5_000;
-/// Runs of each Source: of the large one as many as are kept.
+/// Runs of each Source; the large one has as many as are kept.
 const RUNS: u64 = 20;
 
-/// What there is.
+/// The written data.
 pub(super) struct Filled {
     large: SourceId,
     run: RunId,
     resources: u64,
 }
 
-/// Fills in Sources with runs, and a catalog of one of them.
+/// Writes Sources with runs, and a catalog of one of them.
 pub(super) async fn fill(
     nats: &str,
     namespace: &str,
@@ -110,10 +110,10 @@ async fn run_once(
     Ok(id)
 }
 
-/// A catalog with so many resources, each with its line in the change log, and some problems.
+/// A catalog with this many resources, each with its line in the change log, and some problems.
 async fn write_catalog(source: &SourceId, run: RunId, s3: &S3Fixture, resources: u64) -> anyhow::Result<()> {
     let objects: Arc<dyn ObjectStore> = Arc::new(s3.store()?);
-    // The server makes a bucket with its first object, and lists none before.
+    // The server creates a bucket with its first object, and lists none before.
     objects.put(&"harvest/.bucket".into(), PutPayload::new()).await?;
     let path = format!("harvest/catalogs/{source}");
     let catalog = Catalog::open(objects, &path, CatalogConfig::default()).await?;

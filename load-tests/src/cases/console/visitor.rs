@@ -1,11 +1,11 @@
-//! Who asks for pages: a connection for each, so that no answer waits for another.
+//! A client that requests pages, each over a connection of its own, so that no response waits for another.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use anyhow::{Context as _, ensure};
 
-/// Somebody who has signed in.
+/// A visitor that has signed in.
 pub(super) struct Visitor {
     address: String,
     cookie: String,
@@ -14,7 +14,7 @@ pub(super) struct Visitor {
 /// A page, read to its end.
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Of the whole answer, its head included.
+    /// Of the whole response, its head included.
     pub(super) bytes: u64,
     head: String,
 }
@@ -35,7 +35,7 @@ impl Visitor {
         Ok(Self { address: address.to_owned(), cookie: cookie.to_owned() })
     }
 
-    /// Asks for a page.
+    /// Requests a page.
     pub(super) fn get(&self, path: &str) -> anyhow::Result<Answer> {
         let (address, cookie) = (&self.address, &self.cookie);
         let head = format!(

@@ -1,4 +1,4 @@
-//! The hostile Sources of the case: where they are, and how they answer.
+//! The hostile Sources of the case: their addresses, and their behaviour.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use super::server::{Bound, Manner, Origin};
 
 /// Origins whose resources drip, in two Sources of eight.
 pub(super) const DRIPPING: u8 = 16;
-/// Resources of each of them: as many as an origin gets requests at a time.
+/// Resources of each of them: as many as an origin gets concurrent requests.
 const DRIPS_EACH: usize = 4;
-/// Sources that are indexes without end.
+/// Sources whose indexes never end.
 const ENDLESS_INDEXES: u8 = 8;
-/// Sources with a body without end.
+/// Sources with an endless body.
 const ENDLESS_BODIES: u8 = 8;
-/// Origins that one list names.
+/// Origins in one list.
 const LISTED_ORIGINS: u32 = 20_000;
 
-/// What is served, until this is dropped.
+/// The hostile Sources, served until this is dropped.
 #[derive(Debug)]
 pub(super) struct Hostile {
     /// The Sources: the URL of the list of each.
@@ -26,7 +26,8 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Starts all of them. Each origin has an address of its own, so that no budget of a host is shared with honest Sources.
+    /// Starts all of them. Each origin has an address of its own, so that no budget of a host is shared with
+    /// honest Sources.
     pub(super) async fn start() -> anyhow::Result<Self> {
         let (mut lists, mut dripping) = (Vec::new(), Vec::new());
         for source in 0..2 {
@@ -52,7 +53,7 @@ impl Hostile {
             others.push(bound.serve(Manner::EndlessBody(Arc::new(urls))));
         }
         let bound = Bound::at(Ipv4Addr::new(127, 66, 4, 1)).await?;
-        // Nothing listens at these addresses: each connection is refused.
+        // No server listens at these addresses: each connection is refused.
         let urls = (0..LISTED_ORIGINS).map(|number| format!("http://{}:8000/r", nowhere(number)));
         let manner = Manner::ListOnly(Arc::new(urls.collect()));
         others.push(bound.serve(manner));
@@ -60,13 +61,13 @@ impl Hostile {
         Ok(Self { lists, dripping, _others: others })
     }
 
-    /// Bodies that the dripping origins have begun to send.
+    /// Bodies that the dripping origins have started to send.
     pub(super) fn drips(&self) -> u64 {
         self.dripping.iter().map(Origin::drips).sum()
     }
 }
 
-/// A loopback address at which nothing listens: 127.128.0.0 and those that follow.
+/// A loopback address without a server: 127.128.0.0 and those that follow.
 fn nowhere(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 128, 0, 0)) + number)
 }

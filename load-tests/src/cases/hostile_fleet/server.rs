@@ -1,4 +1,4 @@
-//! A server on loopback addresses of its own that answers as hostile Sources do.
+//! A server on loopback addresses of its own that behaves like hostile Sources.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -13,21 +13,21 @@ use tokio::time::sleep;
 
 /// Just under the 30 seconds that a fetcher waits for the next piece of a body.
 const DRIP: Duration = Duration::from_secs(29);
-/// What a dripping body declares.
+/// The declared length of a dripping body.
 const DRIP_LENGTH: u64 = 1 << 20;
 /// One piece of an endless body.
 const PIECE: usize = 64 << 10;
-/// A request head is read up to here.
+/// The most lines of a request head that are read.
 const MOST_HEADER_LINES: usize = 100;
 
-/// How an origin answers; each has `/list.xml`, and answers `/robots.txt` with 404.
+/// The behaviour of an origin; each has `/list.xml`, and answers `/robots.txt` with 404.
 #[derive(Debug, Clone)]
 pub(super) enum Manner {
     /// Lists these URLs; each of its own resources sends a byte every 29 seconds.
     Drip(Arc<Vec<String>>),
     /// Every document is an index of one more document.
     EndlessIndex,
-    /// Lists these URLs; each of its own resources is a body without end and without a length.
+    /// Lists these URLs; each of its own resources is an endless body without a length.
     EndlessBody(Arc<Vec<String>>),
     /// Lists these URLs, and has none of them.
     ListOnly(Arc<Vec<String>>),
@@ -41,7 +41,7 @@ pub(super) struct Origin {
     _serving: JoinSet<()>,
 }
 
-/// A listener whose manner is decided when the URLs of others are known.
+/// A listener whose behaviour is set when the URLs of others are known.
 #[derive(Debug)]
 pub(super) struct Bound {
     listener: TcpListener,
@@ -72,7 +72,7 @@ impl Bound {
             while let Ok((stream, _)) = listener.accept().await {
                 let (manner, base, counter) = (manner.clone(), base.clone(), Arc::clone(&counter));
                 connections.spawn(async move {
-                    // The client may go away at any time; the origin does not mind.
+                    // The client may go away at any time.
                     let _ = converse(stream, &manner, &base, &counter).await;
                 });
                 while connections.try_join_next().is_some() {}
@@ -88,7 +88,7 @@ impl Origin {
         format!("{}/list.xml", self.base)
     }
 
-    /// Bodies that it has begun to drip.
+    /// Bodies that it has started to drip.
     pub(super) fn drips(&self) -> u64 {
         self.drips.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ async fn document(out: &mut (impl AsyncWriteExt + Unpin), xml: &str) -> std::io:
     out.write_all(xml.as_bytes()).await
 }
 
-/// A byte every 29 seconds, until the client goes away.
+/// Sends a byte every 29 seconds, until the client goes away.
 async fn drip(out: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
     let head =
         format!("HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: {DRIP_LENGTH}\r\n\r\n");
@@ -151,13 +151,14 @@ async fn drip(out: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Pieces without end, until the client goes away.
+/// Sends pieces without end, until the client goes away.
 async fn flood(out: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
     out.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nConnection: close\r\n\r\n").await?;
     let piece = vec![b'%'; PIECE];
     loop {
         out.write_all(&piece).await?;
-        // Otherwise it would take the processors from what is measured, as no Source across a network could.
+        // Without a pause it would use the processors of the measured programs, as no Source across a network
+        // could.
         sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Unpackers that have nothing beside them but a bus, and their store in a directory: what two of them win over one is theirs alone, not
-//! what an object store's server and a scheduler leave them of the same cores.
+//! Unpackers with only a bus, and their store in a directory. So the gain of two over one is theirs alone,
+//! without an object store's server and a scheduler on the same cores.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ use crate::ready::make_ready;
 use crate::report::Round;
 use crate::stats::rounded;
 
-/// The longest that the last slices may take to be counted, from the first one's job on.
+/// The longest time until the last slices are counted, from the first one's job on.
 const COUNTED_WITHIN: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Bench {
-    /// The slices of a package, by unpackers that have nothing else beside them. The round tells of the time from the first slice's job to the last
-    /// one's outcome.
+    /// The slices of a package, by unpackers without other services. The round reports the time from the
+    /// first slice's job to the last one's outcome.
     pub(super) fn alone(
         &self,
         unpackers: u32,
@@ -63,7 +63,7 @@ impl Bench {
             ("bus_cpu_ms".to_owned(), (bus * 1000.0) as u64),
             ("slices".to_owned(), contents.slices.into()),
         ]);
-        // A slice is counted when its outcome is out.
+        // A slice is counted when its outcome was sent.
         let members = self.package.members.len() as u64;
         let counted = || fleet.counted("unpacker", "thresher_unpack_members");
         while counted()? < members && start.elapsed() < COUNTED_WITHIN {
@@ -77,7 +77,7 @@ impl Bench {
             Check::equal("members whose digest was right", members, proved_by_digest),
             Check::at_most("peak resident bytes of an unpacker", MOST_RESIDENT_BYTES, peak_rss_bytes),
         ];
-        // A few large files: deleting them slows nobody down, and the next run needs the room.
+        // A few large files: deleting them takes little time, and the next run needs the room.
         fs::remove_dir_all(&directory)?;
         Ok(done)
     }

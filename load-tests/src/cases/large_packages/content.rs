@@ -1,22 +1,22 @@
-//! What members hold: made from their numbers, a piece at a time.
+//! The content of members: generated from their numbers, a piece at a time.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes that are made at once.
+/// Bytes generated at once.
 const PIECE: usize = 64 << 10;
-/// Words that texts are made of.
+/// The number of words for texts.
 const WORDS: usize = 4096;
 
-/// The words that texts are made of, each with a space behind it.
+/// The words for texts, each with a space behind it.
 #[derive(Debug)]
 pub(super) struct Vocabulary(Vec<Vec<u8>>);
 
-/// What a member holds.
+/// The content of a member.
 #[derive(Debug)]
 pub(super) struct Content<'a> {
     random: ChaCha8Rng,
-    /// Of these it is a text; else it has no pattern at all, like a picture.
+    /// The words of a text; without them the content is random, like a picture.
     words: Option<&'a Vocabulary>,
     left: u64,
     piece: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The owner of a package and nothing more: it has the package opened, asks for all its slices at once, and counts what comes back. So
-//! the unpackers are seen by themselves, without the time that a scheduler takes to settle what they say.
+//! A minimal owner of a package: it has the package opened, sends jobs for all its slices at once, and counts
+//! the outcomes. So the unpackers are measured without a scheduler's time for settling.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,9 +18,9 @@ use model::{
 use service::Vars;
 use store::{Store, StoreOptions, StoreTarget};
 
-/// The longest that a package may take to be opened, or a slice to come.
+/// The longest time until a package is opened, or an outcome arrives.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The most outcomes that are out to this process: enough that no unpacker waits for it.
+/// The most unacknowledged outcomes at this process: enough that no unpacker waits for it.
 const OUTCOMES: usize = 64;
 const BUFFER: usize = 8 << 20;
 
@@ -33,7 +33,8 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Stores the package in a directory, as if it had been received, and waits on a bus for what becomes of it.
+    /// Stores the package in a directory, as if it had been received, and subscribes to its outcomes on a
+    /// bus.
     pub(super) async fn of(
         archive: &Path,
         directory: &Path,
@@ -99,7 +100,7 @@ impl Owner {
         }
     }
 
-    /// Asks for all slices, and waits until something was said of each.
+    /// Sends jobs for all slices, and waits for an outcome of each.
     pub(super) async fn unpack(&self, contents: &Contents) -> anyhow::Result<()> {
         let index = contents.index.context("a package with an index")?;
         for number in 0..contents.slices {

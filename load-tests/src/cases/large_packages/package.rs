@@ -1,4 +1,4 @@
-//! The package: written from a seed, member by member, with no more in memory than its directory.
+//! The package: generated from a seed, member by member, with only its directory in memory.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -14,19 +14,20 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use super::content::{Content, Vocabulary};
 
-/// Every one of so many members is a text, and deflated; the others are stored.
+/// One of this many members is a deflated text; the others are stored.
 const TEXT_EVERY: u64 = 5;
-/// As archivers that are to be quick do it.
+/// The level of archivers that prefer speed.
 const LEVEL: i64 = 1;
 const BUFFER: usize = 1 << 20;
-/// When everything was last changed.
+/// The last change of everything.
 const AT: &str = "2025-12-01T00:00:00Z";
-/// Where the resources are said to be. Nobody answers there: what the package does not bring is a problem.
+/// The declared base URL of the resources. No server listens there: a resource that the package lacks is a
+/// problem.
 const RESOURCES: &str = "http://127.0.0.1:9/resources";
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" \
     xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 
-/// What the members of a package are like.
+/// The profile of a package's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Profile {
     /// Of 4,000 to 53,000 bytes each.
@@ -35,23 +36,23 @@ pub(super) enum Profile {
     Large,
 }
 
-/// A package that was written.
+/// A written package.
 #[derive(Debug)]
 pub(super) struct Package {
-    /// Its members, the manifest excepted.
+    /// Its members, without the manifest.
     pub(super) members: Vec<Expected>,
     /// Bytes of the archive.
     pub(super) bytes: u64,
     /// Of the archive, in lower-case hex.
     pub(super) sha256: String,
-    /// Bytes of all members, once inflated.
+    /// Inflated bytes of all members.
     pub(super) content: u64,
-    /// Whether it has members, or bytes, that only a ZIP64 can count.
+    /// Whether its members, or its bytes, need ZIP64.
     pub(super) is_zip64: bool,
 }
 
 impl Profile {
-    /// Bytes that a member holds.
+    /// The bytes of a member.
     fn length(self, member: u64) -> u64 {
         match self {
             Self::Small => 4_000 + u64::from(ChaCha8Rng::seed_from_u64(!member).next_u32() % 49_001),
@@ -60,7 +61,8 @@ impl Profile {
     }
 }
 
-/// Writes a package of so many members to `path`. A copy of the first `sample` bytes of their content goes into a file of its own.
+/// Writes a package of this many members to `path`. A copy of the first `sample` bytes of their content goes
+/// into a file of its own.
 pub(super) fn write(
     path: &Path,
     profile: Profile,
@@ -100,7 +102,7 @@ pub(super) fn write(
     writeln!(manifest, "</urlset>")?;
     manifest.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     copy.flush()?;
-    // Known only now, so it comes last, as from any program that does not write its packages twice.
+    // It is known only now, so it comes last, as in any program that writes its packages in one pass.
     archive.start_file("manifest.xml", options(true))?;
     io::copy(&mut BufReader::new(File::open(&manifest_path)?), &mut archive)?;
     archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
@@ -125,7 +127,7 @@ fn digest(path: &Path) -> io::Result<(u64, String)> {
     }
 }
 
-/// Whether what points to the end of a ZIP64's directory stands before the 22 bytes of the end (APPNOTE 4.3.15).
+/// Whether a ZIP64 locator is before the 22 bytes of the end (APPNOTE 4.3.15).
 fn is_zip64(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::End(-42))?;
@@ -145,7 +147,7 @@ pub(super) fn write_dump(path: &Path, package: &Package, url: &str) -> io::Resul
     fs::write(path, text)
 }
 
-/// A thousand to a folder, as people would lay them out.
+/// A thousand per folder, as people would arrange them.
 fn name(member: u64) -> String {
     let end = if member % TEXT_EVERY == TEXT_EVERY - 1 { "txt" } else { "bin" };
     format!("{:04}/{member:07}.{end}", member / 1000)
@@ -153,7 +155,7 @@ fn name(member: u64) -> String {
 
 fn options(is_text: bool) -> SimpleFileOptions {
     let method = if is_text { CompressionMethod::Deflated } else { CompressionMethod::Stored };
-    // The first moment a ZIP can name, so that equal members give equal packages.
+    // The earliest time that a ZIP can express, so that equal members give equal packages.
     SimpleFileOptions::default()
         .compression_method(method)
         .compression_level(is_text.then_some(LEVEL))

@@ -1,4 +1,5 @@
-//! The time in which a fleet's unpackers work on the slices of a package: from when it was opened to the last slice's outcome.
+//! The time in which a fleet's unpackers work on the slices of a package: from its opening to the last
+//! slice's outcome.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,10 @@ use crate::fleet::Fleet;
 use crate::meter;
 use crate::source::Source;
 
-/// How often the unpackers are asked how far they are.
+/// How often the progress of the unpackers is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What everybody has used, or did use between two moments, in seconds of processor time.
+/// Processor time of all programs, in total or between two moments, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Used {
     pub(super) unpackers: f64,
@@ -22,14 +23,14 @@ pub(super) struct Used {
     pub(super) machine: f64,
 }
 
-/// What was seen of the phase.
+/// Measurements of the phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Phase {
     pub(super) seconds: f64,
     pub(super) used: Used,
 }
 
-/// Who is looked at.
+/// The measured processes.
 pub(super) struct Watched<'a> {
     pub(super) fleet: &'a Fleet,
     pub(super) source: &'a Source,
@@ -40,7 +41,8 @@ pub(super) struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Lets the fleet harvest the Source, whose package has so many members, and tells of the phase, and how long all of it took, in seconds.
+    /// Harvests the Source, whose package has this many members, and returns the phase, and the time of the
+    /// whole harvest in seconds.
     pub(super) fn harvest(&self, members: u64) -> anyhow::Result<(Phase, f64)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (begun, list) = (Instant::now(), self.source.list());
@@ -48,7 +50,7 @@ impl Watched<'_> {
             let harvest = scope.spawn(|| self.fleet.harvest(&list).map(|()| begun.elapsed().as_secs_f64()));
             let (mut first, mut last) = (None, None);
             while last.is_none() {
-                // Looked at before the count: all is counted before the harvest is over.
+                // Read before the count: all is counted before the harvest is over.
                 let is_over = harvest.is_finished();
                 if first.is_none() && self.fleet.counted("unpacker", "thresher_unpack_packages")? > 0 {
                     first = Some(self.now()?);

@@ -1,4 +1,4 @@
-//! The Source: tiny resources whose bytes follow from their number, so that a million of them need no million files.
+//! The Source: tiny resources whose bytes follow from their number, so that a million of them need no files.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use crate::source::Source;
 /// `resource 0123456`
 pub(crate) const BYTES_EACH: u64 = 16;
 
-/// nginx makes the same bytes as [`body`] while it answers: once there is a file of the name [`CHANGED`], others, and then it also
-/// writes down when it was asked for what.
+/// nginx generates the same bytes as [`body`]. Once there is a file of the name [`CHANGED`], it generates
+/// other bytes, and logs each request with its time.
 const LOCATION: &str = r#"location ~ ^/set/resources/[0-9]+/([0-9]+)\.bin$ {
             if (-f $document_root/changed) { access_log requests.log times; return 200 "changed  $1"; }
             return 200 "resource $1";
@@ -49,7 +49,7 @@ impl Million {
         }
     }
 
-    /// Starts it with a Capability List, which is what is harvested, and a Change List that has no entries yet.
+    /// Starts it with a Capability List as its entry, and an empty Change List.
     pub(crate) fn start_telling(kind: SourceKind, work: &WorkFolder, resources: u64) -> anyhow::Result<Self> {
         anyhow::ensure!(kind == SourceKind::Nginx, "this case is served by nginx alone: leave --source out");
         let million = Self::served_by_nginx(work, resources, CAPABILITIES_PATH)?;
@@ -71,8 +71,8 @@ impl Million {
         Ok(self)
     }
 
-    /// Changes the resources, one after another, and again from the first one on, and tells all changes; how many documents that
-    /// takes. Only the last change of each is one to what is served from now on.
+    /// Changes the resources, one after another, repeatedly, and lists all changes; returns the number of
+    /// documents. Only the last change of each resource affects the served bytes.
     pub(crate) fn change(&self, changes: u64) -> anyhow::Result<u64> {
         std::fs::write(self.docroot.join(CHANGED), "")?;
         self.is_changed.set(true);
@@ -90,8 +90,7 @@ impl Million {
         Ok(lists.documents())
     }
 
-    /// Puts another edition of the list in the place of the one before: another time and other validators, the same
-    /// entries.
+    /// Replaces the edition of the list: another time and other validators, the same entries.
     pub(crate) fn publish(&self, edition: u32) -> anyhow::Result<()> {
         match &self.source {
             Source::Simulated(source) => {
@@ -106,13 +105,13 @@ impl Million {
         Ok(())
     }
 
-    /// How many documents an edition has.
+    /// The number of documents of an edition.
     pub(crate) fn documents(&self) -> u64 {
         self.list("", 0).documents()
     }
 
-    /// Whether a resource is listed and this is its digest. Of simulated resources the digest is not looked at: to know
-    /// it, the runner would have to make them all once more.
+    /// Whether a resource is listed and has this digest. For simulated resources the digest is not checked:
+    /// the runner would have to generate them all once more.
     pub(crate) fn is_right(&self, uri: &str, digest: Option<&str>) -> bool {
         let Some(digest) = digest else { return false };
         match &self.source {

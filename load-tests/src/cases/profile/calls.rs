@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// How often each call was made: `% time  seconds  usecs/call  calls  [errors]  name`, a line for each.
+/// The count of each call: `% time  seconds  usecs/call  calls  [errors]  name`, a line for each.
 pub(super) fn counted(summary: &str) -> BTreeMap<String, f64> {
     let lines = summary.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Instructions and allocations, as callgrind counts them: the same on every machine, and however busy it is.
+//! Instructions and allocations, as callgrind counts them: the same on every machine, under any load.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -7,35 +7,35 @@ use std::path::Path;
 
 use super::stage;
 
-/// What the allocator is asked by: a call to one of these is an allocation.
+/// Functions of the allocator: a call to one of these is an allocation.
 const ALLOCATE: [&str; 5] =
     ["_rjem_malloc", "_rjem_calloc", "_rjem_realloc", "_rjem_mallocx", "_rjem_rallocx"];
 
-/// What was counted outside of the kernel.
+/// Counts outside of the kernel.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Instructions {
-    /// Instructions, by the stage that the function belongs to which they are in.
+    /// Instructions, by the stage of their function.
     pub(super) by_stage: BTreeMap<String, f64>,
-    /// Allocations, also those that made one larger.
+    /// Allocations, including reallocations.
     pub(super) allocations: f64,
 }
 
 /// Reads a report, line by line.
 #[derive(Debug, Default)]
 struct Parser {
-    /// Names are told once, and go by their numbers then.
+    /// A name is given once, and later referenced by its number.
     names: HashMap<String, String>,
-    /// The stage of the function that costs belong to.
+    /// The stage of the current function.
     stage: &'static str,
-    /// Whether the function that is called is one that allocates.
+    /// Whether the called function allocates.
     allocates: bool,
-    /// Whether the next line has the cost of a call, which is counted where it arises.
+    /// Whether the next line has the cost of a call, which is counted in the called function.
     is_call: bool,
     found: Instructions,
 }
 
 impl Instructions {
-    /// What the report says that callgrind has written.
+    /// Reads callgrind's report.
     pub(super) fn read(report: &Path) -> anyhow::Result<Self> {
         let mut parser = Parser::default();
         for line in BufReader::new(File::open(report)?).lines() {
@@ -66,7 +66,7 @@ impl Parser {
         }
     }
 
-    /// `(7) name` gives a name, `(7)` repeats it.
+    /// `(7) name` defines a name, `(7)` references it.
     fn name(&mut self, told: &str) -> String {
         match told.split_once(' ') {
             Some((number, name)) => {

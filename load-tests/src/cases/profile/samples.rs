@@ -1,19 +1,20 @@
-//! What the processors were at, as perf has seen it many times a second.
+//! Samples of the processors, taken by perf many times a second.
 
 use std::collections::BTreeMap;
 
 use super::stage;
 
-/// Where the samples were.
+/// The samples by place.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Samples {
     pub(super) count: u64,
-    /// How many by the stage of the innermost function; in the kernel by what it was asked for.
+    /// Samples by the stage of the innermost function; in the kernel by the requested work.
     pub(super) by_stage: BTreeMap<String, u64>,
 }
 
 impl Samples {
-    /// Those of a `perf script`: a block of lines for each, the innermost function first, empty lines between them.
+    /// Parses a `perf script`: a block of lines for each sample, the innermost function first, empty lines
+    /// between them.
     pub(super) fn of(script: &str) -> Self {
         let mut samples = Self::default();
         let mut frames: Vec<(&str, &str)> = Vec::new();

@@ -1,11 +1,11 @@
-//! Which part of the way of a resource a function belongs to, by its name.
+//! The stage of a function, by its name.
 
-/// What has no part of its own.
+/// Functions without a stage of their own.
 pub(super) const OTHER: &str = "other";
-/// What the kernel does that nobody asked for just then.
+/// Kernel work that no system call of the process requested at that time.
 pub(super) const KERNEL_OTHER: &str = "kernel: other";
 
-/// The parts, and the crates whose functions they are.
+/// The stages, and the crates of their functions.
 const CRATES: [(&str, &[&str]); 17] = [
     ("reading lists", &["resourcesync", "quick_xml", "memchr", "encoding_rs", "jiff", "chrono"]),
     (
@@ -84,7 +84,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("standard library", &["core", "alloc", "std", "hashbrown", "indexmap"]),
 ];
 
-/// What the kernel is asked for, by the names of system calls. What is not named has to do with files.
+/// The kernel's stages, by the names of system calls. All others concern files.
 const CALLS: [(&str, &[&str]); 4] = [
     (
         "kernel: network",
@@ -122,7 +122,7 @@ const CALLS: [(&str, &[&str]); 4] = [
     ("kernel: start and end", &["execve", "exit", "exit_group", "clone", "clone3", "prctl"]),
 ];
 
-/// The part that a function outside of the kernel belongs to.
+/// The stage of a function outside of the kernel.
 pub(super) fn of(function: &str) -> &'static str {
     match crate_of(function) {
         Some(name) => CRATES
@@ -133,13 +133,13 @@ pub(super) fn of(function: &str) -> &'static str {
     }
 }
 
-/// How functions begin by which the kernel is entered, or those that they end with: what follows is the name of the call.
+/// Prefixes and suffixes of the kernel's entry functions; the rest is the name of the call.
 const ENTRIES: [&str; 6] = ["__x64_sys_", "__arm64_sys_", "ksys_", "__sys_", "do_sys_", "do_"];
 
-/// The part that a function of the kernel tells of, if it is one by which the kernel is entered.
+/// The stage of a kernel function, if it is an entry function.
 pub(super) fn of_kernel(function: &str) -> Option<&'static str> {
     match function {
-        // It is written to, and is no file: somebody is woken.
+        // A write to an eventfd, not to a file: it wakes a thread.
         "eventfd_write" | "eventfd_read" => return Some("kernel: waiting and waking"),
         "vm_mmap_pgoff" => return Some("kernel: memory"),
         _ if function.contains("exc_page_fault") => return Some("kernel: memory"),
@@ -147,11 +147,11 @@ pub(super) fn of_kernel(function: &str) -> Option<&'static str> {
     }
     let call = ENTRIES.iter().find_map(|entry| function.strip_prefix(entry))?;
     let known = CALLS.iter().find_map(|(stage, calls)| calls.contains(&call).then_some(*stage));
-    // Much else begins like the last of them.
+    // Many other functions have the last prefix, too.
     known.or_else(|| (!function.starts_with("do_")).then_some("kernel: files"))
 }
 
-/// `<&mut hyper::proto::Conn as core::fmt::Debug>::fmt` is one of `hyper`. C has no crates.
+/// `<&mut hyper::proto::Conn as core::fmt::Debug>::fmt` belongs to `hyper`. C has no crates.
 fn crate_of(function: &str) -> Option<&str> {
     let mut name = function.trim_start_matches(['<', '&', '*', '(', '[']);
     for word in ["mut ", "dyn ", "const ", "impl "] {

@@ -1,11 +1,11 @@
-//! What was found, in Markdown, as docs/PERFORMANCE.md has it.
+//! The results in Markdown, as in docs/PERFORMANCE.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Found, SAMPLES_PER_SECOND};
 
-/// Calls that are made less often than once for so many resources are not named.
+/// Calls that are rarer than this per resource are not listed.
 const SELDOM: f64 = 0.005;
 
 /// The tables.
@@ -29,7 +29,7 @@ pub(super) fn of(found: &Found, version: &str) -> String {
     text + &stages(found) + &calls(found)
 }
 
-/// A line for each part, those that take most first.
+/// A line per stage, sorted by cost.
 fn stages(found: &Found) -> String {
     let (samples, instructions) = (found.samples.as_ref(), found.instructions.as_ref());
     let time =
@@ -61,7 +61,7 @@ fn stages(found: &Found) -> String {
     text
 }
 
-/// A line for each system call, the most frequent first.
+/// A line per system call, the most frequent first.
 fn calls(found: &Found) -> String {
     let Some(calls) = &found.calls else { return String::new() };
     let mut calls: Vec<(&str, f64)> = calls.iter().map(|(name, count)| (name.as_str(), *count)).collect();
@@ -78,7 +78,7 @@ fn microseconds(samples: u64, resources: u64) -> f64 {
     1e6 * samples as f64 / SAMPLES_PER_SECOND as f64 / resources.max(1) as f64
 }
 
-/// A number without fraction, its digits in groups of three.
+/// A number without fraction, with groups of three digits.
 fn whole(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Floods: so many posts in a second, whether those before were answered or not.
+//! Floods: a fixed number of posts per second, whether earlier ones were answered or not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,17 +12,17 @@ use tokio::task::JoinSet;
 
 use super::Beset;
 
-/// How often posts are begun, all that are due together.
+/// How often the due posts are started.
 const TICK: Duration = Duration::from_millis(10);
-/// Bytes of a forged payload, about.
+/// The approximate bytes of a forged payload.
 const FORGED_BYTES: usize = 20_000;
 
-/// Who floods.
+/// The kinds of floods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flood {
-    /// Nobody: what the others are compared with.
+    /// No flood: the baseline of the comparison.
     Nobody,
-    /// Somebody who knows a callback and not its secret.
+    /// A sender that knows a callback but not its secret.
     Forged,
     /// The hub of a subscription itself.
     Signed,
@@ -30,27 +30,27 @@ pub(super) enum Flood {
     Notifications,
 }
 
-/// What became of a flood.
+/// The result of a flood.
 #[derive(Debug, Default)]
 pub(super) struct Flooded {
-    /// Answers by status; 0 is none.
+    /// Responses by status; 0 is none.
     pub(super) statuses: BTreeMap<u16, u64>,
-    /// So many were begun in a second.
+    /// Started posts per second.
     pub(super) per_second: u64,
 }
 
-/// What a status is counted as.
+/// The counter of a status.
 pub(super) fn counted_as(status: u16) -> String {
     if status == 0 { "flood_unanswered".to_owned() } else { format!("flood_{status}") }
 }
 
 impl Flooded {
-    /// How many had this status.
+    /// The number of responses with this status.
     pub(super) fn of(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or_default()
     }
 
-    /// How many there were.
+    /// The total number.
     pub(super) fn posts(&self) -> u64 {
         self.statuses.values().sum()
     }
@@ -60,7 +60,7 @@ impl Flood {
     /// All, in the order of the first round.
     pub(super) const ALL: [Self; 4] = [Self::Nobody, Self::Forged, Self::Signed, Self::Notifications];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Nobody => "nobody",
@@ -70,7 +70,7 @@ impl Flood {
         }
     }
 
-    /// Where it is posted.
+    /// The target of its posts.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Nobody => "nothing",
@@ -79,17 +79,17 @@ impl Flood {
         }
     }
 
-    /// Whether the gateway has to take it for honest.
+    /// Whether the gateway has to accept it as genuine.
     pub(super) fn is_signed(self) -> bool {
         self == Self::Signed
     }
 
-    /// How many posts that are.
+    /// The number of its posts.
     pub(super) fn posts(self, per_second: u64, seconds: u64) -> u64 {
         if self == Self::Nobody { 0 } else { per_second * seconds }
     }
 
-    /// Posts, and gives the answers when all are there.
+    /// Posts, and returns the responses when all have arrived.
     pub(super) async fn pour(self, beset: &Beset, per_second: u64, seconds: u64) -> anyhow::Result<Flooded> {
         let posts = self.posts(per_second, seconds);
         if posts == 0 {
@@ -135,7 +135,7 @@ impl Flood {
                 callback.header("x-hub-signature", sign(&to.secret, payload.as_bytes())).body(payload)
             }
             Self::Notifications => {
-                // Every other one is from an origin that may speak.
+                // Every second one is from a permitted origin.
                 let origin =
                     if number.is_multiple_of(2) { "https://review.example.com" } else { "https://x.example" };
                 let about = beset.sources[1].url();
@@ -149,7 +149,7 @@ impl Flood {
     }
 }
 
-/// A notification that says of everything there that it is gone, and is long.
+/// A long notification that reports every resource as deleted.
 fn lie(source: &SimulatedSource) -> String {
     let until = source.now().plus(1);
     let mut entries = String::new();
@@ -164,7 +164,7 @@ fn lie(source: &SimulatedSource) -> String {
     notification(source, &until.to_string(), &format!("{entries}<!--{filling}-->"))
 }
 
-/// A notification that says, in words of its own, that nothing has changed.
+/// A unique notification that reports no change.
 fn nothing(source: &SimulatedSource, number: u64) -> String {
     notification(source, &source.now().to_string(), &format!("<!-- {number} -->"))
 }

@@ -1,4 +1,4 @@
-//! How long after each change the store held what it had become.
+//! The time from each change until the store has its result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use tokio::time::Instant;
 
 use super::telling::Made;
 
-/// How long after the last change all have to be held.
+/// The longest time until all changes are stored, after the last one.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often is looked.
+/// How often the catalog is read.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The lag of each change in milliseconds, as soon as all of them are held; one that is not held after a minute is an error.
+/// The lag of each change in milliseconds, once all of them are stored; one that is not stored after a minute
+/// is an error.
 pub(super) async fn lags(
     source: &SimulatedSource,
     id: &SourceId,
@@ -30,7 +31,7 @@ pub(super) async fn lags(
     let truth: BTreeMap<String, String> = source.expected().map(|each| (each.uri, each.sha256)).collect();
     let end = Instant::now() + PATIENCE;
     loop {
-        // Opened anew, so that nothing is left out that was written a moment ago.
+        // Opened anew, so that recent writes are not missed.
         let catalog = CatalogReader::open(Arc::new(s3.store()?), &path, CatalogConfig::default()).await?;
         let mut lags = Vec::with_capacity(changes.len());
         for made in changes {
@@ -50,13 +51,13 @@ pub(super) async fn lags(
     }
 }
 
-/// Whether this is what the resource has become: bytes with this digest, or none.
+/// Whether the record has the result of the change: bytes with this digest, or none.
 fn is(record: &ResourceRecord, wanted: Option<&String>) -> bool {
     let held = record.bitstream.as_ref().filter(|_| record.deleted.is_none());
     held.map(|held| HEXLOWER.encode(held.computed.sha256().as_bytes())).as_ref() == wanted
 }
 
-/// The number below which so many of a hundred lie.
+/// The number that this percentage of numbers does not exceed.
 pub(super) fn percentile(numbers: &[f64], percent: usize) -> anyhow::Result<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! A Source that changes ten times a second, and its hub, which tells of each change, or loses it.
+//! A Source that changes ten times a second, and its hub, which delivers each change, or loses it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// The pause between two changes.
 pub(super) const PACE: Duration = Duration::from_millis(100);
-/// Of so many changes in a row one meets each trouble.
+/// One of this many changes in a row has each fault.
 const EACH_TROUBLE: usize = 20;
 
-/// What the way from the hub to the fleet does to deliveries.
+/// Faults between the hub and the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Each arrives once, in the order in which it was sent.
+    /// Each delivery arrives once, in the order of sending.
     Sound,
-    /// Of a hundred, five get lost, five arrive twice, and five after the one that was sent after them.
+    /// Of a hundred, five are lost, five are duplicated, and five are overtaken by the next one.
     Troubled,
 }
 
-/// What becomes of one delivery.
+/// The fate of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Arrives,
@@ -36,25 +36,25 @@ enum Fate {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     pub(super) change: Change,
-    /// When it was made, by the clock of this machine.
+    /// The time of the change, by this machine's clock.
     pub(super) at: Timestamp,
 }
 
-/// What was made, and how it went with telling of it.
+/// The changes, and the results of their deliveries.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) changes: Vec<Made>,
     /// Deliveries that were answered with 202.
     pub(super) taken: u64,
-    /// Deliveries that were answered otherwise, or not at all.
+    /// Deliveries with another answer, or none.
     pub(super) refused: u64,
-    /// Deliveries that were lost on the way.
+    /// Lost deliveries.
     pub(super) lost: u64,
 }
 
 impl Way {
-    /// The fate of the delivery with this number, of so many. The last one always arrives: what comes after the end of the case is not its
-    /// business.
+    /// The fate of the delivery with this number, of `of`. The last one always arrives: later ones are not
+    /// part of the case.
     fn fate(self, number: usize, of: usize) -> Fate {
         match (self, number % EACH_TROUBLE) {
             (Self::Troubled, 6) if number + 1 < of => Fate::IsLost,
@@ -65,7 +65,7 @@ impl Way {
     }
 }
 
-/// Makes so many changes, each of another resource, and lets the hub tell of each.
+/// Makes this many changes, each of another resource, and delivers each through the hub.
 pub(super) async fn tell(
     source: &SimulatedSource,
     hub: &Arc<SimulatedHub>,
@@ -79,14 +79,14 @@ pub(super) async fn tell(
     for number in 0..changes {
         pace.tick().await;
         let before = source.now();
-        // Of ten changes one is a new resource, and one a deletion; none meets a resource that was changed before.
+        // Of ten changes one is a new resource, and one a deletion; no resource changes twice.
         let (index, kind) = match number % 10 {
             3 => (present + number as u64 / 10, ChangeKind::Created),
             8 => (number as u64 % present, ChangeKind::Deleted),
             _ => (number as u64 % present, ChangeKind::Updated),
         };
-        // The Source's clock has whole seconds. A notification that begins with the second after the last one is taken to join on to it, so
-        // more than one has to lie between two.
+        // The Source's clock has whole seconds. A notification that begins with the second after the last one
+        // counts as adjacent, so there has to be more than one second between two.
         source.advance(1);
         let change = source.change_one(index, kind);
         let at = Timestamp::now();

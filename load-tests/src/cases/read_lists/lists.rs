@@ -1,4 +1,4 @@
-//! The Change Lists that are read, as files.
+//! The Change Lists of the case, as files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,7 +12,7 @@ use resourcesync::{Capability, Change, Datetime, Entry, Header, Link, Root, Writ
 use crate::check::sha256;
 use crate::read_list::Read;
 
-/// When the list begins; a change follows every second.
+/// The start of the list; it has a change per second.
 const FROM: Timestamp = Timestamp::constant(1_764_547_200, 0);
 
 /// A Change List on disk.
@@ -20,18 +20,18 @@ const FROM: Timestamp = Timestamp::constant(1_764_547_200, 0);
 pub(crate) struct ChangeList {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// What a reader has to find.
+    /// The sums that a reader has to find.
     pub(crate) expected: Read,
 }
 
 impl ChangeList {
-    /// Writes one, by the library's own writer; as gzip when the name says so.
+    /// Writes one with the library's own writer; as gzip if its name ends so.
     pub(crate) fn write(folder: &Path, name: &str, entries: u64) -> anyhow::Result<Self> {
         let path = folder.join(name);
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let out = BufWriter::with_capacity(1 << 16, file);
         if name.ends_with(".gz") {
-            // Without a time in its header the same list is the same bytes.
+            // Without a time in its header the same list gives the same bytes.
             let packed = GzBuilder::new().mtime(0).write(out, Compression::default());
             write(packed, entries)?.finish()?.flush()?;
         } else {

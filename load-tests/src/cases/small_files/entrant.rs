@@ -1,4 +1,4 @@
-//! Who takes part, and with which command.
+//! The compared programs, and their commands.
 
 use std::fs;
 use std::path::Path;
@@ -7,48 +7,49 @@ use super::Bench;
 use crate::process::CommandLine;
 use crate::thresher::View;
 
-/// What a user could run.
+/// A program that a user could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entrant {
     /// `thresher sync`.
     Thresher {
-        /// Whether resources are also laid out as files.
+        /// Whether resources are also written as files.
         has_view: bool,
-        /// Requests open at once; as many as it takes by itself when absent.
+        /// Concurrent requests; the program's default if absent.
         concurrency: Option<u16>,
     },
-    /// `load-tests get-all`: the limit. It is given a list of URLs, as all that follow but the last, unless it reads the Source's own.
+    /// `load-tests get-all`: the limit. It gets a list of URLs, like all that follow but the last, unless it
+    /// reads the Source's own.
     Bare(Kept),
-    /// `curl`: neither reads a Resource List nor verifies, nor do those that follow.
+    /// `curl`: like those that follow, it neither reads a Resource List nor verifies.
     Curl,
     /// `aria2c`.
     Aria2c,
-    /// `wget`, which asks for one after another.
+    /// `wget`, which sends one request after another.
     Wget,
-    /// So many `wget` as others have requests at once, each with a part of the list.
+    /// As many `wget` as others have concurrent requests, each with a part of the list.
     Wgets,
     /// The reference implementation's baseline: one request after another, digests not verified.
     ResyncSync,
 }
 
-/// What a bare loop keeps of what it gets.
+/// What a bare loop stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// Nothing.
     Nothing,
-    /// A file of each body.
+    /// A file per body.
     Files,
     /// Packs, and a catalog, as a harvest does.
     Harvest,
-    /// The same of what the Resource List names, compared with what it declares.
+    /// The same for the entries of the Resource List, compared with their declarations.
     Listed,
 }
 
-/// As many requests at once as all have that can be told.
+/// Concurrent requests of all programs that have such an option.
 const AT_ONCE: u16 = 16;
-/// The URLs, as those want them that are given a list.
+/// The file with the URLs, in each program's format.
 const LIST: &str = "urls.txt";
-/// What one of several `wget` is given at a time.
+/// URLs per run of one of several `wget`.
 const URLS_AT_A_TIME: &str = "250";
 
 impl Entrant {
@@ -69,7 +70,7 @@ impl Entrant {
         Self::ResyncSync,
     ];
 
-    /// What it is called in the report.
+    /// Its name in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Thresher { has_view: false, concurrency: Some(_) } => "thresher, view none, 16 at once",
@@ -88,12 +89,12 @@ impl Entrant {
         }
     }
 
-    /// A name for its folder.
+    /// The name of its folder.
     pub(crate) fn folder(self) -> String {
         self.name().replace(", ", "-").replace(' ', "-")
     }
 
-    /// What to run inside `folder`; what it needs is written there beforehand.
+    /// The command to run inside `folder`; its input is written there beforehand.
     pub(crate) fn command(self, bench: &Bench, folder: &Path) -> anyhow::Result<CommandLine> {
         let (list, base, at_once) = (bench.source.list(), bench.source.base(), AT_ONCE.to_string());
         let lines: String = bench.expected.iter().map(|resource| self.line(&resource.uri, &base)).collect();
@@ -142,7 +143,7 @@ impl Entrant {
         })
     }
 
-    /// What its list says of one URL: what to get, and where to put it. Nothing when it reads the Source's own list.
+    /// The line of one URL in its list: the URL, and the target. None if it reads the Source's own list.
     fn line(self, uri: &str, base: &str) -> String {
         let path = uri.strip_prefix(base).unwrap_or(uri);
         match self {
@@ -154,7 +155,7 @@ impl Entrant {
     }
 }
 
-/// `wget` that puts files where their URLs say.
+/// `wget` that stores files at the paths of their URLs.
 fn wget(bench: &Bench) -> CommandLine {
     let files = ["--force-directories", "--no-host-directories", "--directory-prefix", "into"];
     bench.wget.command().args(["--no-config", "--quiet"]).args(files)

@@ -1,4 +1,4 @@
-//! The Source: what it serves is made from the number of each resource.
+//! The Source: its resources are generated from their numbers.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use crate::nginx::Nginx;
 use crate::peers;
 use crate::source::Source;
 
-/// Starts the Source, and tells what it serves.
+/// Starts the Source, and returns its resources.
 pub(crate) fn start(
     kind: SourceKind,
     work: &WorkFolder,

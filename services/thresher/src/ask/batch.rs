@@ -1,4 +1,4 @@
-//! Many things asked for at once: of a gateway in few requests, of the fleet itself several at a time.
+//! Requests about many Sources: a few large ones to a gateway, or several concurrent ones to the fleet.
 
 use api::{Page, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult, Submit};
 use control::{AskedBy, RunSpec};
@@ -8,15 +8,16 @@ use model::{RunId, SourceId};
 
 use super::{Asked, Kind, NotDone, Server, trial};
 
-/// Items of a request: a gateway takes more, but what is long is under way for long.
+/// Items per request: a gateway accepts more, but a long request takes long.
 const AT_ONCE: usize = 200;
-/// The most bytes of a request, as far as whole items allow.
+/// The most bytes of a request, rounded to whole items.
 const BYTES_AT_ONCE: usize = 512 * 1024;
-/// Requests that are under way at a time where each is about one thing.
+/// Concurrent requests, where each concerns one item.
 const AT_A_TIME: usize = 32;
 
 impl Asked {
-    /// Brings Sources to what is wanted of them: what became of each, in the same order. Each names the revision that was read, 0 where there was none.
+    /// Applies the specs of Sources, and returns the result of each in the same order. Each names the
+    /// revision that was read, 0 if there was none.
     pub(crate) async fn bring(
         &self,
         sources: &[SourceInBatch],
@@ -40,7 +41,7 @@ impl Asked {
         }
     }
 
-    /// Asks for a run of each of these Sources: its name, or why none is asked for, in the same order.
+    /// Requests a run of each of these Sources. Returns its id, or the error, in the same order.
     pub(crate) async fn submit_all(
         &self,
         sources: &[SourceId],
@@ -88,7 +89,7 @@ async fn bring_by(
     let mut all = Vec::new();
     for some in parts(sources) {
         let batch = SourceBatch { sources: some.to_vec() };
-        // What is sent twice is done once.
+        // With the key, a repeated request has no further effect.
         let key = ulid::Ulid::new().to_string();
         let answer: Page<SourceResult> =
             server.post(&["sources:batch"], &trial(only_tried), &batch, Some(&key)).await?;

@@ -1,11 +1,11 @@
-//! Why what was asked for was not done, whoever was asked.
+//! Why a request of an operator's command failed, through a gateway or over NATS.
 
 use api::Problem;
 use control::ControlError;
 
 use crate::exit::Exit;
 
-/// Why something was not done: what happened, where, and what to do.
+/// Why a request failed: what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{said}")]
 pub(crate) struct NotDone {
@@ -13,22 +13,22 @@ pub(crate) struct NotDone {
     said: String,
 }
 
-/// What kind of reason it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// There is none of that name.
     Absent,
-    /// The present state does not allow it: there is one already, or it is over.
+    /// The present state does not allow it: it exists already, or it has ended.
     Conflict,
-    /// Somebody else changed it meanwhile.
+    /// It was changed meanwhile.
     Changed,
-    /// What is wanted makes no sense.
+    /// The request is invalid.
     Invalid,
-    /// Whoever asks may not.
+    /// The caller lacks the permission.
     Denied,
-    /// Nobody answers, or not now.
+    /// No answer, or not now.
     Unavailable,
-    /// Something is wrong where it was asked.
+    /// The server or the fleet is broken.
     Broken,
 }
 
@@ -37,7 +37,7 @@ impl NotDone {
         Self { kind, said: said.into() }
     }
 
-    /// A gateway refused: `whom` is its URL.
+    /// The error in a gateway's response: `whom` is its URL.
     pub(crate) fn refused(problem: &Problem, whom: &str) -> Self {
         let kind = match (problem.kind.rsplit(':').next().unwrap_or_default(), problem.status) {
             ("not-found", _) => Kind::Absent,
@@ -51,7 +51,7 @@ impl NotDone {
         let detail = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
         let mut said = detail.clone();
         for error in &problem.errors {
-            // The detail of a Source that cannot be wanted names its fields already.
+            // The detail of an invalid spec names its fields already.
             if !detail.contains(&error.detail) {
                 said += &format!("; {}: {}", error.field, error.detail);
             }
@@ -63,7 +63,7 @@ impl NotDone {
         Self { kind, said }
     }
 
-    /// The exit status that says the same to a script.
+    /// The exit status for scripts.
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::Absent | Kind::Invalid | Kind::Denied => Exit::Usage,
@@ -71,7 +71,7 @@ impl NotDone {
         }
     }
 
-    /// Whether the same may succeed in a moment.
+    /// Whether the same request may succeed in a moment.
     pub(crate) fn is_temporary(&self) -> bool {
         self.kind == Kind::Unavailable
     }

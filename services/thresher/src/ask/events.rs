@@ -1,4 +1,4 @@
-//! A run that is told by a gateway as it goes on: server-sent events, asked for again when the connection is lost.
+//! Events of a run from a gateway: server-sent events, requested again when the connection is lost.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::server::Server;
 
 /// The longest event.
 const LARGEST: usize = 1024 * 1024;
-/// The first wait before the events are asked for again; it doubles each time.
+/// The first wait before a reconnect; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// The longest of these waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// How often they are asked for in vain, one time after the other: for some minutes.
+/// The most failed attempts in a row: some minutes.
 const TRIES: u32 = 60;
 
 /// The events of a run.
@@ -26,13 +26,13 @@ pub(crate) struct Events {
     run: RunId,
     open: Option<Response>,
     reader: Reader,
-    /// The last event that was told.
+    /// The last event that was received.
     last: Option<String>,
-    /// How often nothing came, one time after the other.
+    /// Failed attempts in a row.
     in_vain: u32,
 }
 
-/// Reads events from pieces of a stream, as far as a gateway writes them.
+/// Parses the events that a gateway writes, from pieces of a stream.
 #[derive(Debug, Default)]
 struct Reader {
     unread: Vec<u8>,
@@ -53,7 +53,7 @@ impl Events {
         Self { server, source, run, open: None, reader: Reader::default(), last: None, in_vain: 0 }
     }
 
-    /// The run as it is, then after each change.
+    /// The present state of the run, then each changed one.
     pub(super) async fn next(&mut self) -> Result<Run, NotDone> {
         loop {
             if let Some(event) = self.reader.next() {
@@ -87,7 +87,7 @@ impl Events {
         let Some(open) = &mut self.open else { return Ok(()) };
         match self.server.piece(open).await? {
             Some(piece) => self.reader.take(&piece),
-            // A gateway that stops ends its streams; the next one tells the present state first.
+            // A gateway that stops ends its streams; the next one sends the present state first.
             None => Err(NotDone::new(Kind::Unavailable, "the gateway does not tell any more of the run")),
         }
     }
@@ -103,7 +103,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The next event that is whole.
+    /// The next complete event.
     fn next(&mut self) -> Option<Event> {
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
@@ -126,7 +126,7 @@ impl Reader {
                     self.data += value;
                 }
                 "id" => self.id = Some(value.to_owned()),
-                // Comments are signs of life.
+                // Comments are keep-alives.
                 _ => {}
             }
         }

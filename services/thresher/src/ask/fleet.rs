@@ -1,4 +1,4 @@
-//! The fleet itself, asked over NATS.
+//! Requests to the fleet itself over NATS.
 
 use ::fleet::NatsConfig;
 use api::{Run, Submit};
@@ -12,10 +12,10 @@ use super::whom;
 use crate::cli::FleetArgs;
 use crate::exit::{Failed, usage};
 
-/// Where the password of `--nats-user` stands: never on the command line, where others see it.
+/// The variable with the password of `--nats-user`: never on the command line, where other users see it.
 const PASSWORD: &str = "THRESHER_NATS_PASSWORD";
 
-/// Connects to what the fleet shares, and leaves it as the fleet keeps it.
+/// Connects to the control store, without changing its settings.
 pub(super) async fn connect(args: &FleetArgs) -> Result<Control, Failed> {
     let servers = whom::nats(args);
     let config = ControlConfig {
@@ -49,7 +49,7 @@ pub(super) async fn last_run(control: &Control, id: &SourceId) -> Result<Option<
     }
 }
 
-/// A run as it stands now.
+/// The present state of a run.
 pub(super) async fn present(control: &Control, run: Revised<FleetRun>) -> Result<Run, NotDone> {
     Ok(standing(&run, &control.leases().view().await?))
 }
@@ -59,7 +59,7 @@ fn standing(run: &FleetRun, leases: &View<LeaseRecord>) -> Run {
     Run::new(run, &run.standing(tenure.as_ref()))
 }
 
-/// Asks for the same run again, which may delete more than the guard allows.
+/// Requests the same run again, with approval to delete more than the deletion guard allows.
 pub(super) async fn approve(control: &Control, id: &SourceId, run: RunId) -> Result<Run, NotDone> {
     let absent = || NotDone::new(Kind::Absent, format!("there is no run {run} of {id}"));
     let last = control.runs().get(id).await?.ok_or_else(absent)?;
@@ -67,7 +67,7 @@ pub(super) async fn approve(control: &Control, id: &SourceId, run: RunId) -> Res
     super::Asked::Fleet(Box::new(control.clone())).submit(id, &asked).await
 }
 
-/// A run that is followed by what the fleet shares.
+/// A run that is followed in the control store.
 pub(crate) struct Followed {
     source: SourceId,
     id: RunId,
@@ -82,7 +82,7 @@ impl Followed {
         Ok(Self { source: source.clone(), id, runs, leases, is_first: true })
     }
 
-    /// The run as it is, then after each change.
+    /// The present state of the run, then each changed one.
     pub(super) async fn next(&mut self) -> Result<Run, NotDone> {
         if !std::mem::take(&mut self.is_first) {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! Which Sources a gateway is asked about.
+//! The Sources of a request to a gateway.
 
 use api::Source;
 use model::SourceId;
@@ -7,17 +7,17 @@ use super::{Kind, NotDone, Server};
 use crate::commands::source::source_id;
 use crate::exit::{Failed, usage};
 
-/// A Source that a gateway is asked about, and where it was entered, as far as that is known.
+/// A Source of a request, and its entry URL if known.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) id: SourceId,
     pub(crate) entry: String,
-    /// Whether it was named by the operator.
+    /// Whether the operator named it.
     pub(crate) is_named: bool,
 }
 
 impl Server {
-    /// The Source that is named, by its name or its URL; all that the fleet harvests, where none is.
+    /// The named Source, by its name or its URL; all Sources of the fleet without a name.
     pub(crate) async fn about(&self, named: Option<&str>) -> Result<Vec<About>, Failed> {
         let Some(named) = named else {
             let all: Vec<Source> = self.all(&["sources"], &[]).await?;
@@ -27,7 +27,7 @@ impl Server {
             return all.into_iter().map(about).collect();
         };
         let id = source_id(named)?;
-        // What is held of a Source stays when it is not harvested any more.
+        // The catalog of a Source stays when the Source is removed.
         let entry = match self.get::<Source>(&["sources", id.as_str()], &[]).await {
             Ok(source) => source.wanted.entry.into(),
             Err(error) if error.kind == Kind::Absent => named.to_owned(),
@@ -36,7 +36,7 @@ impl Server {
         Ok(vec![About { id, entry, is_named: true }])
     }
 
-    /// The same where it can only be one.
+    /// The same for exactly one Source.
     pub(crate) async fn about_one(&self, named: Option<&str>) -> Result<About, Failed> {
         let mut all = self.about(named).await?;
         match (all.pop(), all.len()) {
@@ -52,7 +52,7 @@ impl Server {
 }
 
 impl About {
-    /// What was found; nothing where nothing is held of a Source that nobody named.
+    /// The result; None when nothing is stored of a Source and the command did not name it.
     ///
     /// # Errors
     /// Every other error, as it is.

@@ -1,5 +1,5 @@
-//! Whom the operator's commands ask: a gateway by HTTP, or the fleet itself over NATS. Either way they get the same answers, in the words of
-//! the API, so that a command shows the same whoever was asked.
+//! Clients of the operator's commands: a gateway by HTTP, or the fleet itself over NATS. Both return the same
+//! types of the API, so that a command shows the same with either.
 
 mod batch;
 mod error;
@@ -24,16 +24,16 @@ pub(crate) use self::whom::{Held, held, server};
 use crate::cli::FleetArgs;
 use crate::exit::Failed;
 
-/// Who is asked.
+/// The endpoint of a request.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    /// The fleet itself.
+    /// The fleet itself, over NATS.
     Fleet(Box<Control>),
-    /// A gateway.
+    /// A gateway, by HTTP.
     Gateway(Server),
 }
 
-/// What is to become of a run.
+/// What to do with a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Steer {
     Pause,
@@ -48,7 +48,7 @@ pub(crate) enum Follow {
 }
 
 impl Asked {
-    /// Whoever is named on the command line, or in the environment.
+    /// The endpoint named on the command line, or in the environment.
     pub(crate) async fn of(args: &FleetArgs) -> Result<Self, Failed> {
         match whom::gateway(args)? {
             Some(gateway) => Ok(Self::Gateway(Server::new(gateway)?)),
@@ -81,7 +81,7 @@ impl Asked {
         }
     }
 
-    /// The channels by which a Source's changes are told.
+    /// The subscriptions of a Source.
     pub(crate) async fn subscriptions(&self, id: &SourceId) -> Result<Vec<Subscription>, NotDone> {
         match self {
             Self::Fleet(control) => {
@@ -100,7 +100,7 @@ impl Asked {
         }
     }
 
-    /// Adds a Source, or, where that is only tried, says how it would be.
+    /// Adds a Source, or, as a dry run, returns how it would be.
     pub(crate) async fn create(&self, wanted: &Wanted, only_tried: bool) -> Result<Source, NotDone> {
         let spec = SourceSpec::from(wanted.clone());
         match self {
@@ -116,7 +116,7 @@ impl Asked {
         }
     }
 
-    /// Changes a Source that was read with this revision, or, where that is only tried, says how it would be.
+    /// Changes a Source that was read with this revision, or, as a dry run, returns how it would be.
     pub(crate) async fn change(
         &self,
         wanted: &Wanted,
@@ -140,7 +140,7 @@ impl Asked {
         }
     }
 
-    /// Has a Source harvested no more.
+    /// Removes a Source from the fleet.
     pub(crate) async fn delete(&self, id: &SourceId) -> Result<(), NotDone> {
         match self {
             Self::Fleet(control) => {
@@ -159,7 +159,7 @@ impl Asked {
         }
     }
 
-    /// The present or last run of a Source, if there was ever one.
+    /// The present or last run of a Source, if there was one.
     pub(crate) async fn last_run(&self, id: &SourceId) -> Result<Option<Run>, NotDone> {
         match self {
             Self::Fleet(control) => fleet::last_run(control, id).await,
@@ -170,11 +170,11 @@ impl Asked {
         }
     }
 
-    /// Asks for a run.
+    /// Requests a run.
     pub(crate) async fn submit(&self, id: &SourceId, asked: &Submit) -> Result<Run, NotDone> {
         match self {
             Self::Fleet(control) => {
-                // A typing mistake would wait for ever.
+                // A run of a misspelled Source would wait for ever.
                 control.sources().get(id).await?;
                 let spec = RunSpec {
                     id: RunId::fresh(),
@@ -189,14 +189,14 @@ impl Asked {
                 fleet::present(control, run).await
             }
             Self::Gateway(server) => {
-                // Should the answer be lost, the same request again asks for nothing more.
+                // If the response is lost, the same request has no further effect.
                 let key = ulid::Ulid::new().to_string();
                 server.post(&["sources", id.as_str(), "runs"], &[], asked, Some(&key)).await
             }
         }
     }
 
-    /// Has a run wait, go on, or end.
+    /// Pauses, resumes or cancels a run.
     pub(crate) async fn steer(&self, id: &SourceId, run: RunId, how: Steer) -> Result<Run, NotDone> {
         match self {
             Self::Fleet(control) => {
@@ -219,7 +219,7 @@ impl Asked {
         }
     }
 
-    /// Gives the operator's word after the guard has stopped a run: the run that may delete more.
+    /// Approves the deletions of a run that the deletion guard stopped. Returns the run that may delete more.
     pub(crate) async fn approve(&self, id: &SourceId, run: RunId) -> Result<Run, NotDone> {
         match self {
             Self::Fleet(control) => fleet::approve(control, id, run).await,
@@ -241,7 +241,7 @@ impl Asked {
 }
 
 impl Follow {
-    /// The run as it is now, then each time when something has changed. Not to be asked any more when it is over.
+    /// The present state of the run, then each changed one. Not to be called after its end.
     pub(crate) async fn next(&mut self) -> Result<Run, NotDone> {
         match self {
             Self::Fleet(followed) => followed.next().await,

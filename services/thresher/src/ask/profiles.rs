@@ -1,4 +1,4 @@
-//! Profiles: gateways by name, in a file of the operator's own.
+//! Profiles: named gateways, in a file of the operator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use url::Url;
 use super::whom::{Gateway, token_of};
 use crate::exit::{Failed, usage};
 
-/// A gateway, and where its token is.
+/// A gateway, and the place of its token.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
     server: Url,
     #[serde(default)]
     token: Option<String>,
-    /// Beside the file of profiles, if it is a relative path.
+    /// A relative path is relative to the file of profiles.
     #[serde(default)]
     token_file: Option<PathBuf>,
     #[serde(default)]
@@ -27,7 +27,7 @@ struct Profile {
 /// The gateway of the profile called `name`.
 ///
 /// # Errors
-/// Wrong usage: there is no such profile, or its file is no good.
+/// Wrong usage: there is no such profile, or its file is invalid.
 pub(super) fn read(name: &str, vars: &Vars) -> Result<Gateway, Failed> {
     let file = place(vars)?;
     let text = fs_err::read_to_string(&file).map_err(|error| {
@@ -67,7 +67,7 @@ fn parse(text: &str, file: &Path) -> Result<BTreeMap<String, Profile>, Failed> {
             serde_saphyr::Error::SerdeUnknownField { .. } | serde_saphyr::Error::SerdeMissingField { .. } => {
                 said.split(" at line ").next().unwrap_or_default()
             }
-            // What was found may be a token.
+            // The unexpected text may be a token.
             _ => "it is no map of names to {server, token or token_file, ca_file}",
         };
         usage(format!("{}{place}: {why}", file.display()))
@@ -83,11 +83,11 @@ fn place(vars: &Vars) -> Result<PathBuf, Failed> {
     Ok(config.join("thresher").join("profiles.yaml"))
 }
 
-/// Whether somebody else than its owner can read a file.
+/// Whether users other than its owner can read a file.
 #[cfg(unix)]
 pub(super) fn others_may_read(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    // A file that is not there is an error soon after.
+    // A missing file is reported soon after.
     fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 

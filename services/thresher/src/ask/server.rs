@@ -1,4 +1,4 @@
-//! A gateway, asked by HTTP.
+//! Requests to a gateway by HTTP.
 
 use std::time::Duration;
 
@@ -16,19 +16,20 @@ use crate::exit::{Failed, usage};
 
 /// The longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The longest wait for an answer to begin: a report reads a whole catalog first.
+/// The longest wait for a response head: a report first reads a whole catalog.
 const ANSWER: Duration = Duration::from_secs(600);
-/// The longest time that an answer may stand still.
+/// The longest time without a byte of a response.
 const STALL: Duration = Duration::from_secs(60);
-/// The longest answer that is read as a whole: pages are bounded by the gateway, and a report card by its own limits.
+/// The longest response that is read as a whole: the gateway limits pages, and a report card has its own
+/// limits.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// How often what may be asked again is asked again.
+/// Retries of a request that may be repeated.
 const TRIES: u32 = 5;
-/// The wait before that, where the gateway does not say how long; it doubles each time.
+/// The wait before that, if the gateway states none; it doubles each time.
 const WAIT: Duration = Duration::from_millis(200);
-/// The longest wait that a gateway may ask for.
+/// The longest wait that a gateway may request.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Items of a page.
+/// Items per page.
 const ITEMS: &str = "1000";
 
 /// A gateway. Cheap to clone.
@@ -39,14 +40,14 @@ pub(crate) struct Server {
     token: Option<Secret>,
 }
 
-/// What is asked.
+/// A request.
 struct Request<'a> {
     method: Method,
     path: &'a [&'a str],
     query: &'a [(&'a str, String)],
     body: Option<Vec<u8>>,
     headers: Vec<(header::HeaderName, String)>,
-    /// Whether it does the same when it is sent twice.
+    /// Whether it has the same effect when it is sent twice.
     is_repeatable: bool,
 }
 
@@ -54,17 +55,17 @@ impl Server {
     /// The client of a gateway. Nothing is sent yet.
     ///
     /// # Errors
-    /// Wrong usage, when its certificates are none.
+    /// Wrong usage, when its certificates are invalid.
     pub(super) fn new(gateway: Gateway) -> Result<Self, Failed> {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
             // Small requests would otherwise wait for an acknowledgement, 40 ms each.
             .tcp_nodelay(true)
-            // The token is for this gateway, and for nobody it points to.
+            // The token is for this gateway only, not for the target of a redirect.
             .redirect(redirect::Policy::none())
             .user_agent(concat!("thresher/", env!("CARGO_PKG_VERSION")));
         if gateway.url.scheme() == "http" {
-            // Reading the system's certificates would be in vain.
+            // The system's certificates are not needed.
             builder = builder.tls_certs_only([]);
         } else if let Some(pem) = &gateway.authority {
             let certificates = Certificate::from_pem_bundle(pem)
@@ -79,12 +80,12 @@ impl Server {
         Ok(Self { http, url: gateway.url, token: gateway.token })
     }
 
-    /// Where it is.
+    /// Its URL.
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// Reads one thing.
+    /// Gets one object.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -94,7 +95,7 @@ impl Server {
         self.read(&body)
     }
 
-    /// Reads one thing, as it is sent.
+    /// Gets one object, as the bytes that are sent.
     pub(crate) async fn get_bytes(
         &self,
         path: &[&str],
@@ -104,7 +105,7 @@ impl Server {
         self.whole(answer).await
     }
 
-    /// A page of a list, and where to go on.
+    /// A page of a list, and the cursor of the next one.
     pub(crate) async fn page<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -117,7 +118,7 @@ impl Server {
         self.get(path, &query).await
     }
 
-    /// All items of a list that is never long.
+    /// All items of a list that is always short.
     pub(crate) async fn all<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -134,7 +135,8 @@ impl Server {
         }
     }
 
-    /// Has something done. With a `key`, the same request again does nothing more, so that it is sent again when its answer is lost.
+    /// Posts a request. With a `key`, a repeated request has no further effect, so that it is sent again when
+    /// its response is lost.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -152,7 +154,7 @@ impl Server {
         self.read(&body)
     }
 
-    /// Changes what was read with a revision.
+    /// Replaces an object that was read with a revision.
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -168,13 +170,13 @@ impl Server {
         self.read(&body)
     }
 
-    /// Deletes something.
+    /// Deletes an object.
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), NotDone> {
         let request = Request { method: Method::DELETE, is_repeatable: false, ..Request::get(path, &[]) };
         self.send(&request).await.map(drop)
     }
 
-    /// Opens a stream of events, from behind the one called `last`. It is asked for once.
+    /// Opens a stream of events, from behind the one called `last`. Sent once, without retries.
     pub(super) async fn events(&self, path: &[&str], last: Option<&str>) -> Result<Response, NotDone> {
         let mut request = Request::get(path, &[]);
         request.headers.push((header::ACCEPT, "text/event-stream".to_owned()));
@@ -185,7 +187,7 @@ impl Server {
         sent
     }
 
-    /// The next piece of an answer.
+    /// The next piece of a response.
     pub(super) async fn piece(&self, answer: &mut Response) -> Result<Option<bytes::Bytes>, NotDone> {
         match timeout(STALL, answer.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
@@ -194,13 +196,13 @@ impl Server {
         }
     }
 
-    /// Sends a request, and again where that does no harm and may help.
+    /// Sends a request, with retries where they are harmless and useful.
     async fn send(&self, request: &Request<'_>) -> Result<Response, NotDone> {
         let mut wait = WAIT;
         for _ in 1..TRIES {
             let (asked_for, sent) = self.once(request).await;
             match sent {
-                // What was refused for the number of requests was not done.
+                // A rate-limited request was not executed.
                 Err(error) if error.is_temporary() && (request.is_repeatable || asked_for.is_some()) => {
                     sleep(asked_for.unwrap_or(wait).min(LONGEST_WAIT)).await;
                     wait *= 2;
@@ -211,7 +213,8 @@ impl Server {
         self.once(request).await.1
     }
 
-    /// Sends a request once. When it is to be sent again, if its answer says so and it was surely not done.
+    /// Sends a request once. Also returns the wait before a retry, if the response asks for one and the
+    /// request was surely not executed.
     async fn once(&self, request: &Request<'_>) -> (Option<Duration>, Result<Response, NotDone>) {
         let sent = timeout(ANSWER, self.prepared(request).send()).await;
         let answer = match sent {
@@ -250,7 +253,7 @@ impl Server {
         }
     }
 
-    /// An answer, whole.
+    /// A whole response.
     async fn whole(&self, mut answer: Response) -> Result<Vec<u8>, NotDone> {
         let mut body = Vec::new();
         while let Some(piece) = self.piece(&mut answer).await? {
@@ -272,7 +275,7 @@ impl Server {
         })
     }
 
-    /// Why a gateway, or what stands before it, did not do it.
+    /// The error of a gateway, or of a proxy before it.
     async fn refusal(&self, answer: Response) -> NotDone {
         let status = answer.status();
         let body = self.whole(answer).await.unwrap_or_default();
@@ -308,13 +311,13 @@ impl<'a> Request<'a> {
 
     fn set_body(&mut self, body: &impl Serialize) -> Result<(), NotDone> {
         let text = serde_json::to_vec(body).map_err(|error| NotDone::new(Kind::Broken, error.to_string()))?;
-        // What has nothing to say has no body.
+        // An empty request has no body.
         self.body = Some(text).filter(|text| text != b"null");
         Ok(())
     }
 }
 
-/// What lies at the bottom of an error: the rest says where that was met.
+/// The innermost cause of an error: the outer ones only say where it happened.
 fn root(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

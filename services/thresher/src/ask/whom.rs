@@ -1,4 +1,5 @@
-//! Which of several is asked: what stands on the command line counts before the environment, and a gateway before what lies behind it.
+//! Chooses the endpoint: the command line overrides the environment, and a gateway overrides the fleet behind
+//! it.
 
 use std::path::Path;
 
@@ -11,35 +12,35 @@ use crate::cli::{FleetArgs, LocationArgs, ServerArgs};
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
 
-/// A gateway, and how it is asked.
+/// A gateway, and how to reach it.
 #[derive(Debug, Clone)]
 pub(super) struct Gateway {
     pub(super) url: Url,
     pub(super) token: Option<Secret>,
-    /// The certificates of its authority, as PEM, where the system's do not do.
+    /// The certificates of its authority, as PEM, if the system's are not enough.
     pub(super) authority: Option<Vec<u8>>,
 }
 
-/// Where what is held is read.
+/// Where the stored data is read.
 #[derive(Debug)]
 pub(crate) enum Held {
     /// In a store: a directory, or s3://bucket/prefix.
     Into(String),
-    /// By a gateway.
+    /// Through a gateway.
     Gateway(Server),
 }
 
-/// The gateway that is named, if one is.
+/// The named gateway, if any.
 pub(crate) fn server(args: &ServerArgs) -> Result<Option<Server>, Failed> {
     named(args, &Vars::of_process())?.map(Server::new).transpose()
 }
 
-/// The gateway that is to be asked about a fleet; none where the fleet itself is.
+/// The gateway of a request about a fleet; none if the fleet itself is used.
 pub(super) fn gateway(args: &FleetArgs) -> Result<Option<Gateway>, Failed> {
     if args.nats.is_empty() { named(&args.server, &Vars::of_process()) } else { Ok(None) }
 }
 
-/// Where what is held is to be read.
+/// Where the stored data is to be read.
 pub(crate) fn held(args: &LocationArgs) -> Result<Held, Failed> {
     match &args.into {
         Some(into) => Ok(Held::Into(into.clone())),
@@ -56,7 +57,7 @@ pub(super) fn nats(args: &FleetArgs) -> Vec<String> {
     servers.split(',').map(|server| server.trim().to_owned()).collect()
 }
 
-/// The gateway that is named, on the command line or in the environment.
+/// The gateway named on the command line or in the environment.
 fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
     let var = |name: &str| vars.get(name).filter(|value| !value.is_empty());
     let url = |text: &str| {
@@ -86,7 +87,7 @@ fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
             "a name or password stands in the gateway's URL; it wants a token: set THRESHER_TOKEN",
         ));
     }
-    // What a profile says of its own gateway counts before what the environment says of any.
+    // A profile's own token overrides the environment's.
     let token = match (&args.token_file, gateway.token) {
         (Some(file), _) => Some(token_of(file)?),
         (None, Some(token)) => Some(token),

@@ -1,4 +1,4 @@
-//! `thresher apply`: the Sources of a file, as they are wanted.
+//! `thresher apply`: create or update the Sources of a file.
 
 mod file;
 #[cfg(test)]
@@ -17,18 +17,18 @@ use crate::cli::ApplyArgs;
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::{self, note, say};
 
-/// Sources that are brought to what is wanted of them before that is told.
+/// Sources that are applied before their results are printed.
 const AT_ONCE: usize = 200;
-/// Sources that are asked for one by one.
+/// Up to this many Sources are requested one by one.
 const FEW: usize = 20;
 
-/// What became of a Source, as `--json` prints it.
+/// The result of a Source, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
     entry: &'a str,
     done: SourceDone,
-    /// What differs, by field.
+    /// The changed fields.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, Change>,
     /// Whether nothing was written.
@@ -37,7 +37,7 @@ struct Line<'a> {
     why: Option<String>,
 }
 
-/// What a field was, and is to be; null where nothing was said.
+/// A field before and after; null where it was not set.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Change {
     from: Value,
@@ -46,7 +46,7 @@ struct Change {
 
 /// Runs the command.
 pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
-    // All of it is read before any of it is done: a slip in the last file changes nothing.
+    // All of it is read before any of it is applied: a mistake in the last file changes nothing.
     let mut all: Vec<(SourceSpec, Wanted)> = Vec::new();
     for path in &args.files {
         let (name, text) = file::text(path)?;
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
             let (done, fields, why) = match outcome {
                 Ok((done, fields)) => (done, fields, None),
                 Err(error) => {
-                    // The others are done all the same; the first that is not says how this ends.
+                    // The others are applied all the same; the first error decides the exit status.
                     exit = if exit == Exit::Good { error.exit() } else { exit };
                     (SourceDone::Refused, BTreeMap::new(), Some(error.to_string()))
                 }
@@ -84,14 +84,15 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
     Ok(exit)
 }
 
-/// What became of a Source: what was done, and what differed before, by field.
+/// The result of a Source: what was done, and the changed fields.
 type Outcome = Result<(SourceDone, BTreeMap<String, Change>), NotDone>;
 
-/// The Sources that there are.
+/// The existing Sources.
 struct Found(HashMap<String, Source>);
 
 impl Found {
-    /// Those of the file. Few of them are asked for one by one; for many, all that there are is asked for at once.
+    /// The existing Sources of the file. A few are requested one by one; for many, all Sources are requested
+    /// at once.
     async fn of(asked: &Asked, all: &[(SourceSpec, Wanted)]) -> Result<Self, NotDone> {
         let mut found = HashMap::new();
         if all.len() > FEW {
@@ -105,7 +106,7 @@ impl Found {
     }
 }
 
-/// Brings some Sources to what is wanted of them.
+/// Applies the specs of some Sources.
 async fn apply(
     asked: &Asked,
     found: &mut Found,
@@ -117,7 +118,7 @@ async fn apply(
         let before = found.0.remove(spec.id.as_str());
         let fields = before.as_ref().map(|before| changes(&before.wanted, wanted));
         if fields.as_ref().is_none_or(|fields| !fields.is_empty()) {
-            // A change by another client at this moment is not overwritten: this request is refused then.
+            // A concurrent change by another client is not overwritten: this request is then refused.
             let revision = Some(before.and_then(|before| before.revision).unwrap_or_default());
             batch.push(SourceInBatch { wanted: wanted.clone(), revision });
         }
@@ -134,7 +135,7 @@ async fn apply(
     Ok(outcomes.collect())
 }
 
-/// The fields in which two Sources differ.
+/// The fields in which two specs differ.
 fn changes(before: &Wanted, after: &Wanted) -> BTreeMap<String, Change> {
     let fields = |wanted: &Wanted| match serde_json::to_value(wanted) {
         Ok(Value::Object(fields)) => fields,

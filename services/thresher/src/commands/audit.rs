@@ -1,4 +1,4 @@
-//! `thresher audit`: what is held, compared with what the Source's documents say (RS-32).
+//! `thresher audit`: compare the copy with the Source's lists (RS-32).
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::Out;
 use crate::{show, target};
 
-/// What there may be one of, or many.
+/// Singular and plural of a noun.
 type Words = (&'static str, &'static str);
 const UNREAD: Words =
     ("document or entry that could not be read", "documents or entries that could not be read");
@@ -39,7 +39,7 @@ struct Outcome<'a> {
     differences: u64,
     #[serde(flatten)]
     counts: AuditCounts,
-    /// What was put right.
+    /// Repaired resources.
     stored: u64,
     healed: u64,
     deleted: u64,
@@ -50,7 +50,7 @@ struct Outcome<'a> {
     duration_ms: u64,
 }
 
-/// How an audit is told.
+/// How the result of an audit is printed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Telling {
     pub(crate) json: bool,
@@ -90,7 +90,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
     tell(&url, &report, start.elapsed(), Telling { json: args.json, list: args.list, repair: args.repair })
 }
 
-/// The Source of a harvest that holds one.
+/// The only Source of a harvest.
 async fn only_source(into: &str) -> Result<Url, Failed> {
     let options = StoreOptions { read_only: true, ..StoreOptions::default() };
     let store = Store::open(&target::parse(into)?, options).await?;
@@ -106,7 +106,7 @@ async fn only_source(into: &str) -> Result<Url, Failed> {
     }
 }
 
-/// Tells what was found, and how the command ends.
+/// Prints the result, and returns the exit status.
 pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Telling) -> CommandResult {
     let counts = report.run.counters.audit.unwrap_or_default();
     let mut out = Out::new();
@@ -210,7 +210,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     lines
 }
 
-/// The first few differences of a kind, and how many more there are.
+/// The first few differences of a kind, and the number of further ones.
 fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String> {
     let mut lines: Vec<String> = shown.flat_map(self::lines).collect();
     let more = all.saturating_sub(lines.len() as u64 / 2);
@@ -220,7 +220,7 @@ fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String>
     lines
 }
 
-/// What to do next.
+/// Advice on the next step.
 fn advice(counts: AuditCounts, report: &Report, telling: Telling) -> Option<String> {
     let differences = counts.differences();
     if report.in_sync() {

@@ -1,4 +1,4 @@
-//! `thresher cat`: the verified bytes of one resource, as it is or as it was.
+//! `thresher cat`: print the verified bytes of one resource, present or earlier.
 
 use std::io::Write;
 
@@ -45,7 +45,8 @@ async fn now(harvested: &Harvested, uri: &ResourceUri, decode: bool) -> CommandR
     Err(Failed { exit: Exit::Problems, error })
 }
 
-/// What is held, where one Source holds it. Of several none is chosen: any Source may claim to have what is another's.
+/// The stored version, if exactly one Source has it. Of several none is chosen: any Source may list another's
+/// resource.
 fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result<Option<Bitstream>, Failed> {
     if holders.len() > 1 {
         let names: Vec<_> =
@@ -110,7 +111,7 @@ async fn write(store: &Store, bitstream: &Bitstream, decode: bool) -> CommandRes
     Ok(Exit::Good)
 }
 
-/// Undoes a Content-Encoding while the bytes pass.
+/// Decodes a Content-Encoding while the bytes pass.
 async fn write_decoded(store: &Store, bitstream: &Bitstream, encoding: &str) -> CommandResult {
     let out = Out::new();
     let mut decoder: Box<dyn Write + Send> = match encoding {

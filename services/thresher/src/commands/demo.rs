@@ -1,4 +1,4 @@
-//! `thresher demo`: the main job on a simulated Source, told step by step. Needs no server and no network.
+//! `thresher demo`: harvest a simulated Source, with each step explained. Needs no server and no network.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ use crate::exit::{CommandResult, Exit, Failed};
 use crate::terminal;
 use crate::{show, target};
 
-/// Requests open at the simulated Source at the same time.
+/// Concurrent requests to the simulated Source.
 const CONCURRENCY: usize = 4;
-/// The fewest resources with which every step of the story has something to show.
+/// The fewest resources with which every step has something to show.
 const FEWEST: u64 = 20;
 
 /// Runs the command.
@@ -125,12 +125,12 @@ fn fresh_directory() -> Result<PathBuf, Failed> {
     Ok(directory)
 }
 
-/// This program as its caller named it, so that what is printed runs as it stands, whether it lies on the PATH or not.
+/// This program as its caller named it, so that printed commands can be run as they are, on the PATH or not.
 fn as_started() -> String {
     quoted(&std::env::args().next().unwrap_or_else(|| "thresher".to_owned()))
 }
 
-/// A word as a shell takes it whole.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let stands = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%,=".contains(&byte);
     if !word.is_empty() && word.bytes().all(stands) {

@@ -30,13 +30,13 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     Ok(if found.failures.is_empty() { Exit::Good } else { Exit::Problems })
 }
 
-/// A line of the tree, and what is below it.
+/// A line of the tree, and the nodes below it.
 struct Node {
     text: String,
     below: Vec<Node>,
 }
 
-/// The tree, as text; then what is to be said of it.
+/// The tree as text, followed by remarks.
 fn draw(found: &Discovery) -> String {
     let mut lines = Vec::new();
     let mut drawn = HashSet::new();
@@ -77,7 +77,7 @@ fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a
     let set = found.sets.iter().find(|(id, _)| id.as_str() == document.url).map(|(_, set)| set);
     let links = set.map(|set| set.capabilities.as_slice()).unwrap_or_default();
     for link in links.iter().filter(|link| link.uri != document.url) {
-        // A list on the way up was read itself.
+        // A list above the sets was read itself.
         match found.documents.iter().find(|document| document.url == link.uri) {
             Some(list) if !drawn.contains(list.url.as_str()) => below.push(node(found, list, drawn)),
             _ => below.push(Node { text: format!("{}  {}", link.capability, link.uri), below: Vec::new() }),

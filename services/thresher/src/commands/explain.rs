@@ -1,4 +1,4 @@
-//! `thresher explain`: the story of one resource, or of a message that was given up.
+//! `thresher explain`: show the history of a resource, or a dead letter.
 
 mod message;
 mod versions;
@@ -23,22 +23,22 @@ use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, note};
 
-/// All that is known of a resource, as `--json` prints it.
+/// All records of a resource, as `--json` prints them.
 #[derive(Debug, Serialize)]
 struct Story {
     uri: ResourceUri,
     source: String,
-    /// Whether it is of another site than the Source.
+    /// Whether it belongs to another site than the Source.
     foreign: bool,
     record: Option<ResourceRecord>,
-    /// Earlier versions that are kept, the oldest first.
+    /// Kept versions, the oldest first.
     versions: Vec<Version>,
     pending: Option<PendingRecord>,
     problem: Option<ProblemRecord>,
     changes: Vec<ChangeLogEntry>,
-    /// Documents that speak of it and are problems themselves.
+    /// Documents that list it and are problems themselves.
     concerns: BTreeMap<String, ProblemRecord>,
-    /// How many events came before the changes.
+    /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
 }
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-/// What the command prints.
+/// The text that the command prints.
 pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     let parsed: Result<ResourceUri, _> = args.uri.parse();
     let (uri, stories) = match ask::held(&args.location)? {
@@ -118,13 +118,13 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
     Ok(story)
 }
 
-/// The stories that a gateway tells: of the Source that is named, or of each that has one.
+/// The histories from a gateway: of the named Source, or of each that has one.
 async fn asked(server: &Server, source: Option<&str>, uri: &ResourceUri) -> Result<Vec<Story>, Failed> {
     let mut stories = Vec::new();
     for about in server.about(source).await? {
         let path = ["sources", about.id.as_str(), "resources", "story"];
         let story = server.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
-        // That nothing is known of it is said by this command, whoever was asked.
+        // This command reports itself that nothing is known of a resource, with either client.
         let story = match story {
             Err(error) if error.kind == Kind::Absent => continue,
             story => story?,
@@ -275,7 +275,7 @@ fn place(location: &Location) -> String {
     }
 }
 
-/// What was received and waits for a list that declares it.
+/// The candidate that waits for a list that declares it.
 fn candidate(kept: &StoredBitstream) -> Vec<String> {
     let modified = kept.modified.map_or(String::new(), |time| format!(", last modified {time}"));
     let length = bytes(kept.computed.length());

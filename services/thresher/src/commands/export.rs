@@ -1,4 +1,4 @@
-//! `thresher export`: what is held, for others to use.
+//! `thresher export`: export stored resources.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     let export = asked_for(&args)?;
     let harvested = target::open_for_reading(&args.harvest.into).await?;
     let (note, catalog) = one_of(&harvested.sources, args.source.as_deref())?;
-    // The first Ctrl-C lets it end where it can be gone on with.
+    // The first Ctrl-C stops at a point from which the export can be resumed.
     let (stop, _) = stop_on_interrupt();
     let mut see = |seen: Seen<'_>| {
         match seen {
@@ -76,7 +76,7 @@ fn asked_for(args: &ExportArgs) -> Result<Export, Failed> {
     Ok(Export { format, to, selection, sizes: Sizes::default() })
 }
 
-/// The Source to be exported: the only one, or the one that was named.
+/// The Source to export: the only one, or the named one.
 fn one_of<'a>(
     sources: &'a [(SourceNote, CatalogReader)],
     wanted: Option<&str>,
@@ -94,7 +94,7 @@ fn one_of<'a>(
     }
 }
 
-/// The URL under which the directory will be served, with a slash at its end.
+/// The URL at which the directory will be served, with a slash at its end.
 fn base_of(mut base: Url) -> Result<Url, Failed> {
     if !matches!(base.scheme(), "http" | "https") {
         return Err(usage(format!(

@@ -1,4 +1,4 @@
-//! `thresher gc`: collect garbage.
+//! `thresher gc`: delete unreferenced data after its retention.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, say};
 
-/// The least retention time in a bucket: its clock and those of the machines that write to it may differ.
+/// The shortest retention in a bucket: its clock and those of its writers may differ.
 const LEAST_IN_A_BUCKET: SignedDuration = SignedDuration::from_hours(1);
 
 /// The result as `--json` prints it.
@@ -40,13 +40,13 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
     }
     let options =
         Options { keep_for: args.retention, dry_run: args.dry_run, as_owner: !is_bucket || args.exclusive };
-    // Says what is wrong with --into, and creates nothing.
+    // Reports a wrong --into, and creates nothing.
     target::must_hold_a_harvest(&target)?;
     let read_only = StoreOptions { read_only: true, ..StoreOptions::default() };
     let mut store = Store::open(&target, read_only).await?;
     let mut temporary = Amount::default();
     if !args.dry_run {
-        // Opening a store to write removes them.
+        // Opening a store for writing removes them.
         temporary = store.temporaries().await?;
         store = Store::open(&target, StoreOptions::default()).await?;
     }

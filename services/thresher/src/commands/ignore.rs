@@ -1,4 +1,4 @@
-//! `thresher ignore`: leave problems alone, visibly.
+//! `thresher ignore`: ignore problems.
 
 use api::Ignore;
 use model::counted;

@@ -1,4 +1,4 @@
-//! `thresher inspect`: a document or a package as JSON lines.
+//! `thresher inspect`: print a document or a package as JSON lines.
 
 mod package;
 
@@ -20,7 +20,7 @@ use crate::http;
 use crate::notices::Notices;
 use crate::terminal::{Out, note};
 
-/// The first line: the kind of document, where it was read, and its own metadata.
+/// The first line: the kind of document, its URL, and its own metadata.
 #[derive(Serialize)]
 struct DocumentLine<'a> {
     document: &'a str,
@@ -30,14 +30,14 @@ struct DocumentLine<'a> {
     links: Vec<Link>,
 }
 
-/// An entry's line: digests as a list, lists also when empty, everything else as the document has it.
+/// The line of an entry: digests as a list, lists also when empty, everything else as in the document.
 #[derive(Serialize)]
 struct EntryLine {
     #[serde(flatten)]
     entry: Entry,
     hashes: Vec<String>,
     links: Vec<Link>,
-    /// In a manifest that was read from its package: the member, or null where there is none of that name.
+    /// In a manifest inside its package: the member, or null if there is none of that name.
     #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<Option<package::Member>>,
 }
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     }
 }
 
-/// How the document at `url` is asked for, and how much of it is taken.
+/// How to request the document at `url`, and how much of it to read.
 fn web(args: &InspectArgs, url: &Url) -> Result<WebConfig, Failed> {
     let mut web = args.http.config(url)?;
     web.bodies.largest = args.max_size.get();
@@ -83,7 +83,7 @@ fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
     }
 }
 
-/// A package is read back and forth, so it is received first.
+/// A package needs random access, so it is received first.
 async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
     let notices = Notices::of(&client);

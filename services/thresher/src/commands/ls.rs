@@ -1,4 +1,4 @@
-//! `thresher ls`: list what a harvest holds.
+//! `thresher ls`: list resources and their state.
 
 use std::pin::{Pin, pin};
 
@@ -24,13 +24,13 @@ pub(crate) struct Line {
     pub(crate) state: Standing,
     pub(crate) length: Option<u64>,
     pub(crate) sha256: Option<String>,
-    /// The Content-Encoding of the bytes as they are stored.
+    /// The Content-Encoding of the stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoding: Option<String>,
     pub(crate) change_time: Option<jiff::Timestamp>,
     pub(crate) stored_at: Option<jiff::Timestamp>,
     pub(crate) location: Option<Location>,
-    /// Whether it is of another site than the Source.
+    /// Whether it belongs to another site than the Source.
     pub(crate) foreign: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-/// Where the lines go.
+/// The target of the lines.
 struct Output {
     out: Out,
     json: bool,
@@ -86,7 +86,7 @@ impl Output {
     }
 }
 
-/// What a gateway tells of a Source, a page at a time.
+/// Lists a Source's resources from a gateway, a page at a time.
 async fn told(server: &Server, about: &About, prefix: &str, out: &mut Output) -> Result<(), Failed> {
     let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
     let home = HomeSite::of_text(&about.entry);
@@ -104,7 +104,7 @@ async fn told(server: &Server, about: &About, prefix: &str, out: &mut Output) ->
     }
 }
 
-/// What was held at a moment, as far as it is kept.
+/// Lists the versions at a moment, as far as they are kept.
 async fn held_at<'a>(
     catalog: &'a CatalogReader,
     prefix: &'a str,
@@ -115,7 +115,7 @@ async fn held_at<'a>(
     let streams = (resources, versions);
     let lines = stream::try_unfold(streams, move |(mut resources, mut versions)| async move {
         while let Some((uri, record)) = resources.try_next().await? {
-            // A resource that has versions has a record, before the scans or after.
+            // A resource with versions has a record, before the scans or after.
             while peek(&mut versions, |(found, _)| found).await?.is_some_and(|found| found < uri) {
                 versions.try_next().await?;
             }
@@ -142,7 +142,7 @@ where
     match stream.as_mut().peek().await {
         None => Ok(None),
         Some(Ok(item)) => Ok(Some(uri(item).clone())),
-        // The error itself is taken out with the item.
+        // The error is taken out with the item.
         Some(Err(_)) => stream.next().await.transpose().map(|_| None),
     }
 }
@@ -168,7 +168,7 @@ impl From<Resource> for Line {
             encoding: resource.encoding,
             change_time: resource.change_time,
             stored_at: resource.stored_at,
-            // Where it lies in the store is the fleet's own business.
+            // A fleet does not show locations in its store.
             location: None,
             foreign: false,
         }
@@ -195,7 +195,7 @@ impl Line {
         Self::new(&known.uri, known.standing(), known.record.as_ref())
     }
 
-    /// Of a version that was held.
+    /// The line of an earlier version.
     fn of_version(uri: &ResourceUri, bitstream: &Bitstream, change_time: Option<Timestamp>) -> Self {
         Self {
             uri: uri.to_string(),
@@ -210,7 +210,7 @@ impl Line {
         }
     }
 
-    /// The same, marked where it is of another site than the Source.
+    /// The same line, marked if it belongs to another site than the Source.
     fn marked(self, home: &HomeSite) -> Self {
         Self { foreign: home.is_foreign(&self.uri), ..self }
     }

@@ -1,4 +1,4 @@
-//! `thresher completions` and `thresher man`: the command line, for shells and for people, made from what it is.
+//! `thresher completions` and `thresher man`: generated from the definition of the command line.
 
 use std::io::Write as _;
 use std::path::Path;

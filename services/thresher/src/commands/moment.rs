@@ -1,28 +1,28 @@
-//! What was held at a moment in the past, as far as versions of that time are kept.
+//! The version of a resource at a moment in the past, as far as versions are kept.
 
 use jiff::Timestamp;
 use model::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 
-/// What is known of a moment of a resource.
+/// The state of a resource at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum At<'a> {
-    /// This was held.
+    /// This version was stored.
     Held(&'a Bitstream, &'a Listing, &'a Declaration),
-    /// What was held was kept, and its bytes were found damaged.
+    /// The version was kept, but its bytes were found damaged.
     Lost {
-        /// When they were given up.
+        /// When its bytes were discarded.
         lost: Timestamp,
     },
-    /// It was deleted at the time, or nothing was known of it yet.
+    /// It was deleted at that time, or not known yet.
     NotHeld,
-    /// What was held is not kept any more. From then on it is.
+    /// The version is not kept any more.
     Gone {
-        /// Since when what is kept goes back without a hole.
+        /// The start of the kept versions without a gap.
         kept_from: Timestamp,
     },
 }
 
-/// What was held of a resource at a moment.
+/// The version of a resource at a moment.
 pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timestamp) -> At<'a> {
     if let Some(held) = &record.bitstream
         && versions.since(held) <= moment
@@ -35,7 +35,7 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
         }
         return At::Held(&version.bitstream, &version.listing, &version.declaration);
     }
-    // What was held before the deletion is known even where no versions are kept.
+    // The version before the deletion is known even if no versions are kept.
     if let Some(deleted) = &record.deleted
         && versions.kept.is_empty()
         && deleted.stored_at <= moment
@@ -46,7 +46,7 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
     let present = record.bitstream.as_ref().map(|held| versions.since(held));
     let oldest = versions.kept.first().map(|version| version.from).or(present);
     match oldest {
-        // Before the oldest that is kept there may have been others.
+        // There may have been others before the oldest kept one.
         Some(kept_from) if moment < kept_from => At::Gone { kept_from },
         _ => At::NotHeld,
     }
@@ -107,7 +107,7 @@ mod tests {
         Versions { kept: versions.iter().map(version).collect(), since: since.map(second) }
     }
 
-    /// When the version was stored that was held at each of these moments.
+    /// When the version at each of these moments was stored.
     fn held<const N: usize>(
         record: &ResourceRecord,
         versions: &Versions,

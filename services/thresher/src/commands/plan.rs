@@ -1,4 +1,4 @@
-//! `thresher plan`: what each way of bringing a copy in step would take.
+//! `thresher plan`: estimate the requests, bytes and time of each strategy.
 
 use std::io;
 use std::num::NonZeroU16;
@@ -21,7 +21,7 @@ use crate::notices::Notices;
 use crate::terminal::{self, note, say};
 use crate::{http, target};
 
-/// How long one answer of a gateway waits for a plan, in seconds.
+/// How long one request to a gateway waits for a plan, in seconds.
 const LOOK: &str = "20";
 
 /// Runs the command.
@@ -53,7 +53,7 @@ fn told(estimate: &Estimate, json: bool) -> CommandResult {
     Ok(if estimate.unread.is_empty() { Exit::Good } else { Exit::Problems })
 }
 
-/// The same of a fleet, whose scheduler reads the documents.
+/// The same through a fleet, whose scheduler reads the documents.
 async fn asked(server: &Server, args: &PlanArgs) -> CommandResult {
     let mut wanted = Wanted::from(&source::plain(&args.url, &args.wanted));
     args.http.wanted(&mut wanted);
@@ -97,7 +97,7 @@ fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
     })
 }
 
-/// What is held of the Source, if anything is.
+/// The catalog of the Source, if there is one.
 async fn held(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, Failed> {
     let target = target::parse(into)?;
     if let StoreTarget::Directory(directory) = &target

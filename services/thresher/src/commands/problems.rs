@@ -1,4 +1,4 @@
-//! `thresher problems`: what could not be done, why, and since when.
+//! `thresher problems`: list open problems.
 
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use comfy_table::{Table, presets};
@@ -24,7 +24,7 @@ struct Line<'a> {
     first_seen: Timestamp,
     last_seen: Timestamp,
     attempts: u32,
-    /// Whether another attempt may end otherwise.
+    /// Whether a retry may end differently.
     retry: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<Timestamp>,
@@ -90,14 +90,14 @@ fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -
     }
 }
 
-/// What a gateway is asked for.
+/// The query parameters of a request to a gateway.
 fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
     let mut query = vec![("ignored", args.ignored.to_string())];
     query.extend(args.prefix.iter().map(|prefix| ("prefix", prefix.clone())));
     query
 }
 
-/// What a gateway tells of a Source, a page at a time.
+/// Lists a Source's problems from a gateway, a page at a time.
 async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out) -> Result<(), Failed> {
     let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
     let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
@@ -117,7 +117,7 @@ async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out
     }
 }
 
-/// What a gateway counts of a Source.
+/// The counts of a Source from a gateway.
 async fn told_in_groups(
     server: &Server,
     about: &About,
@@ -137,7 +137,7 @@ async fn told_in_groups(
     Ok(())
 }
 
-/// A paragraph for a person.
+/// A problem as lines of text.
 fn lines(problem: &SourceProblem) -> Vec<String> {
     let SourceProblem { kind, uri, reason, message, first_seen, last_seen, attempts, .. } = problem;
     let attempts = counted((*attempts).into(), "attempt", "attempts");
@@ -151,7 +151,7 @@ fn lines(problem: &SourceProblem) -> Vec<String> {
     lines
 }
 
-/// When it is tried again.
+/// The time of the next retry.
 pub(super) fn next(
     is_message: bool,
     ignored: Option<&Ignored>,
@@ -165,7 +165,7 @@ pub(super) fn next(
     }
 }
 
-/// What was seen, a line each.
+/// The evidence, a line each.
 pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
     let Evidence { final_url, redirects, status, headers, expected, computed, .. } = evidence;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `thresher report`: what is to be said of a Source to whoever runs it.
+//! `thresher report`: writes a report for the Source's operator.
 
 use std::io::Write as _;
 
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-/// The same card, as the gateway gives it.
+/// The same card from a gateway.
 async fn told(server: &Server, args: &ReportArgs) -> CommandResult {
     let about = server.about_one(args.source.as_deref()).await?;
     let form = if args.json { "json" } else { "text" };
@@ -48,7 +48,7 @@ async fn told(server: &Server, args: &ReportArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-/// The Source that is asked for; where only one lies, it need not be named.
+/// The Source of the report; a single one need not be named.
 fn choose<'a>(
     sources: &'a [(SourceNote, CatalogReader)],
     asked: Option<&str>,

@@ -14,7 +14,7 @@ use crate::terminal::{note, say};
 pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
     let uris: Vec<ResourceUri> =
         args.uris.iter().map(|uri| uri.parse().map_err(usage)).collect::<Result<_, _>>()?;
-    // Says what is wrong with --into, and creates nothing.
+    // Reports a wrong --into, and creates nothing.
     drop(target::open_for_reading(&args.harvest.into).await?);
     let store = Store::open(&target::parse(&args.harvest.into)?, StoreOptions::default()).await?;
     let mut open = uris.clone();

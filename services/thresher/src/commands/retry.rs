@@ -1,4 +1,4 @@
-//! `thresher retry`: have problems tried again.
+//! `thresher retry`: retry problems in the next run.
 
 use api::Retry;
 use model::{Subject, counted, plural};

@@ -1,4 +1,4 @@
-//! `thresher run`: what the fleet is asked to do, and how far it is.
+//! `thresher run`: start, watch, pause, cancel or approve runs of a fleet.
 
 use api::{Run, Source, Submit};
 use comfy_table::{Table, presets};
@@ -85,7 +85,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
     }
 }
 
-/// Whether a run of a Source is asked for, as `--json` prints it.
+/// Whether a run of a Source was requested, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct AskedLine<'a> {
     source: &'a SourceId,
@@ -93,7 +93,7 @@ struct AskedLine<'a> {
     why: Option<String>,
 }
 
-/// Asks for runs of several Sources, and prints a line about each.
+/// Requests runs of several Sources, and prints a line about each.
 async fn submit_many(asked: &Asked, which: &WhichArgs, submit: &Submit, json: bool) -> CommandResult {
     let is_meant = |source: &Source| {
         let like = |pattern: &String| {
@@ -117,7 +117,7 @@ async fn submit_many(asked: &Asked, which: &WhichArgs, submit: &Submit, json: bo
         let (run, why) = match outcome {
             Ok(run) => (Some(run), None),
             Err(error) => {
-                // The others are asked for all the same; the first that is not says how this ends.
+                // The others are requested all the same; the first error decides the exit status.
                 exit = if exit == Exit::Good { error.exit() } else { exit };
                 (None, Some(error.to_string()))
             }
@@ -155,7 +155,7 @@ async fn last(asked: &Asked, source: &SourceId) -> Result<Run, Failed> {
     }
 }
 
-/// What is to be said of a run that was just asked for.
+/// Prints a run that was just requested.
 async fn begun(asked: &Asked, run: &Run, watch: bool, json: bool) -> CommandResult {
     if watch {
         return follow(asked, &run.source, run.run, json).await;

@@ -1,4 +1,4 @@
-//! `thresher scrub`: read what is held again, and say what of it is damaged or missing.
+//! `thresher scrub`: find damaged or missing bytes in the store.
 
 mod findings;
 mod live;
@@ -22,7 +22,7 @@ use findings::Findings;
 use note::Noted;
 use say::Outcome;
 
-/// Seconds of a day, of which everybody has the same.
+/// Seconds of a day, in UTC for all users.
 const DAY: i64 = 24 * 60 * 60;
 
 /// Runs the command.
@@ -82,7 +82,7 @@ fn choice(args: &ScrubArgs, seed: u64) -> Result<Choice, Failed> {
     Ok(Choice::Share(Share { days, day: u64::try_from(day).unwrap_or_default() }))
 }
 
-/// Reads what is chosen of all Sources. What is found is said at once, and kept.
+/// Reads the chosen resources of all Sources. Findings are printed at once, and kept.
 async fn read(
     harvested: &Harvested,
     args: &ScrubArgs,
@@ -98,7 +98,7 @@ async fn read(
             let (location, computed) = (bitstream.location, bitstream.computed);
             scrub.offer(Held { source: note.source.clone(), uri, location, computed, version: None })?;
         }
-        // Later: what is replaced meanwhile moves from a resource to its versions.
+        // After the resources: a replaced version moves from its resource to the kept versions.
         let mut versions = catalog.scan_versions(None).await?;
         while let Some((uri, versions)) = versions.try_next().await? {
             for kept in versions.kept.into_iter().filter(|version| version.lost.is_none()) {

@@ -1,4 +1,4 @@
-//! Which problems are meant, and the catalogs in which the operator's word about them is written.
+//! Selects problems, and writes the operator's actions on them into catalogs.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::target;
 use crate::terminal::say;
 
 impl KindArgs {
-    /// Whether a problem is of one of these reasons and kinds.
+    /// Whether a problem has one of these reasons and kinds.
     pub(crate) fn take(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.reason.is_empty() || self.reason.contains(&reason))
             && (self.kind.is_empty() || self.kind.iter().any(|kind| kind.name() == subject.kind()))
@@ -38,19 +38,19 @@ impl KindArgs {
 }
 
 impl SelectArgs {
-    /// Whether a problem is meant by its URI.
+    /// Whether a problem's URI is selected.
     pub(crate) fn name(&self, subject: &Subject) -> bool {
         self.uris.iter().any(|uri| uri == subject.uri())
     }
 
-    /// Whether a problem is meant.
+    /// Whether a problem is selected.
     pub(crate) fn take(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.uris.is_empty() || self.name(subject))
             && self.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
             && self.filter.take(subject, reason)
     }
 
-    /// The same in the words of the API.
+    /// The same selection, as the API's type.
     fn about(&self) -> About {
         About {
             uris: self.uris.clone(),
@@ -71,7 +71,7 @@ impl SelectArgs {
     }
 }
 
-/// Has a gateway write the operator's word down for the owner of the Source, who alone writes its catalog.
+/// Sends the operator's action to a gateway, for the owner of the Source, which alone writes its catalog.
 pub(crate) async fn say<T: Serialize>(
     server: &Server,
     select: &SelectArgs,
@@ -91,7 +91,7 @@ pub(crate) async fn say<T: Serialize>(
     Ok(Exit::Good)
 }
 
-/// Has the operator's word written about all problems that are meant. Returns what these are about.
+/// Writes the operator's action into all selected problems. Returns their subjects.
 pub(crate) async fn tell(
     into: &str,
     select: &SelectArgs,
@@ -106,7 +106,7 @@ pub(crate) async fn tell(
              (--server), or stop the fleet and pass --exclusive"
         )));
     }
-    // Says what is wrong with --into, and creates nothing.
+    // Reports a wrong --into, and creates nothing.
     drop(target::open_for_reading(into).await?.only(select.source.as_deref())?);
     let only = select.source.as_deref().map(source_id).transpose()?;
     let store = Store::open(&target, StoreOptions::default()).await?;
@@ -127,7 +127,7 @@ pub(crate) async fn tell(
     Ok(told)
 }
 
-/// URIs that were given, and that no problem is about.
+/// Given URIs without a problem.
 pub(crate) fn missed<'a>(select: &'a SelectArgs, told: &[Subject]) -> Vec<&'a str> {
     let known: HashSet<&str> = told.iter().map(Subject::uri).collect();
     select.uris.iter().map(String::as_str).filter(|uri| !known.contains(uri)).collect()

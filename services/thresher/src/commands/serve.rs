@@ -1,4 +1,4 @@
-//! `thresher serve`: all services in one process, over NATS and a shared store.
+//! `thresher serve`: run all services in one process, over NATS and a shared store.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::terminal::note;
 
 const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") };
 
-/// The configuration of all services together: what they share stands in it once.
+/// The configuration of all services; shared settings are given once.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -31,10 +31,10 @@ pub(crate) struct Config {
     unpacker: unpacker::Settings,
     #[serde(default)]
     verifier: verifier::Settings,
-    /// Whether Sources' notifications are subscribed to, and how hubs reach the gateway.
+    /// Whether to subscribe to Sources' notifications, and how hubs reach the gateway.
     #[serde(default)]
     push: PushConfig,
-    /// Whom it lets in has to be said, so without this there is none.
+    /// Who may sign in has to be configured, so without this section there is no gateway.
     #[serde(default)]
     gateway: Option<gateway::Settings>,
 }
@@ -45,7 +45,7 @@ impl ServiceConfig for Config {
     }
 }
 
-/// Runs the command, until a signal asks it to stop. The exit status is a service's: see [`frame::main`].
+/// Runs the command until a stop signal. The exit status is a service's: see [`frame::main`].
 pub(crate) async fn run(args: ServeArgs) -> ExitCode {
     let vars = Vars::of_process();
     let vars = match &args.config {
@@ -61,11 +61,11 @@ pub(crate) async fn run(args: ServeArgs) -> ExitCode {
     }
 }
 
-/// Runs all services, or `only` these, until they are to stop. One that ends before takes the others with it.
+/// Runs all services, or `only` these, until they are stopped. One that ends early stops the others.
 async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Result<()> {
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
-    // Each service gets what it shares with the others as its own.
+    // Each service gets the shared settings as its own.
     let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier, push, gateway } =
         context.config.clone();
     let (f, n, s, h) = (frame.clone(), nats.clone(), store.clone(), http.clone());
@@ -98,7 +98,7 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     let mut ended = Ok(());
     while let Some(done) = services.join_next().await {
         let done = done.unwrap_or_else(|panic| Err(anyhow::Error::new(panic)));
-        // The others finish what they have in hand.
+        // The others finish their work in progress.
         context.stop.cancel();
         ended = ended.and(done);
     }

@@ -1,4 +1,4 @@
-//! `thresher source`: the Sources that a fleet harvests.
+//! `thresher source`: add, list, show or remove the Sources of a fleet.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     }
 }
 
-/// How a subscription stands, as comments behind what `thresher apply` reads.
+/// The state of a subscription, as comments behind the YAML that `thresher apply` reads.
 fn told(subscription: &Subscription) -> String {
     let Subscription { topic, hub, standing, until, trouble, queued, dropped, missed, delivered_at, .. } =
         subscription;
@@ -77,7 +77,7 @@ fn told(subscription: &Subscription) -> String {
     let last = delivered_at.map_or("never".to_owned(), |at| at.to_string());
     let mut text = format!("# notifications: {topic}\n#   hub: {hub}\n#   state: {standing}{until}\n");
     if let Some(trouble) = trouble {
-        // What a hub says may have lines.
+        // A hub's message may have several lines.
         let trouble = trouble.split_whitespace().collect::<Vec<_>>().join(" ");
         let _ = writeln!(text, "#   trouble: {trouble}");
     }
@@ -120,12 +120,12 @@ async fn add(args: SourceAddArgs) -> CommandResult {
     Ok(Exit::Good)
 }
 
-/// Whether nothing but an operator ever has a Source run.
+/// Whether a Source runs on an operator's request only.
 fn runs_when_asked(wanted: &Wanted) -> bool {
     wanted.enabled && wanted.schedule.is_none() && wanted.continuous.is_none()
 }
 
-/// When a Source runs next.
+/// The next run of a Source.
 fn next(source: &Source) -> String {
     let Source { id, wanted, next_due, .. } = source;
     match next_due {
@@ -163,7 +163,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
     })
 }
 
-/// A Source of which this is wanted, and nothing special beside it.
+/// A Source with this spec and no special settings.
 pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
     let scope = &wanted.scope;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());

@@ -1,4 +1,4 @@
-//! `thresher sync`: bring a copy of a Source in step.
+//! `thresher sync`: sync a Source into a directory or bucket.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use crate::show;
 use crate::target;
 use crate::terminal::{self, note};
 
-/// Messages that wait in one queue of the in-process bus at most.
+/// The most messages in one queue of the in-process bus.
 pub(crate) const BUS_CAPACITY: usize = 1024;
 
 /// The result as `--json` prints it.
@@ -45,7 +45,7 @@ pub(crate) struct Outcome {
     deleted: u64,
     failed: u64,
     absent: u64,
-    /// Entries read that name resources of other sites.
+    /// Entries of other sites.
     foreign: u64,
     /// Those that `--origins same` left out.
     foreign_left_out: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
     duration_ms: u64,
 }
 
-/// What a harvest is asked to do, whoever asks.
+/// Settings of a harvest, independent of the command that starts it.
 pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) into: String,
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     Ok(exit)
 }
 
-/// What is wanted of the Source, as a harvest is told.
+/// The harvest options of a spec.
 pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
     let within = within(args.scope, entry);
     HarvestOptions {
@@ -123,7 +123,7 @@ pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
     }
 }
 
-/// What of the Source counts, as a harvest is told.
+/// The harvest options of a scope.
 pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
     HarvestOptions {
         strict: scope.strict,
@@ -162,7 +162,7 @@ async fn harvest_over(
     if is_audit {
         target::must_hold_a_harvest(&place)?;
     }
-    // It reads the certificates that this machine trusts, while the store and the catalog are opened.
+    // Loads the trusted certificates while the store and the catalog are opened.
     let client = tokio::task::spawn_blocking(move || http::client(request.web));
     let store = Store::open(&place, StoreOptions::default()).await?;
     let source = SourceId::of_entry(&request.url);
@@ -193,7 +193,7 @@ async fn harvest_over(
     }
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let client = client.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
-    // An audit leaves the view as it is: laid out or not.
+    // An audit leaves the view as it is: written or not.
     let view = match (is_audit, catalog.last_run().await?) {
         (true, Some(run)) => view.filter(|_| run.view),
         _ => view,
@@ -216,7 +216,7 @@ async fn harvest_over(
         witness: None,
         stop,
     };
-    // By a worker: the thread of the command only waits, and would be one more to be woken at every step.
+    // On a worker thread: the command's own thread only waits, and would have to be woken at every step.
     let harvest = tokio::spawn(async move { pipeline::harvest(parts, &note, &at_once).await });
     let report = AbortOnDropHandle::new(harvest).await;
     let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
@@ -225,13 +225,14 @@ async fn harvest_over(
     Ok((report, store))
 }
 
-/// As many attempts of a resource as of a document.
+/// As many attempts for a resource as for a document.
 pub(crate) fn retries(attempts: u32) -> RetryPolicy {
     let default = RetryPolicy::default();
     RetryPolicy { attempts, mismatches: default.mismatches.min(attempts), ..default }
 }
 
-/// Ctrl-C stops between two batches (the first token); a second one stops at once, which loses nothing either.
+/// The first Ctrl-C stops between two batches (the first token); a second one stops at once, which loses
+/// nothing either.
 pub(crate) fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
     let tokens = (CancellationToken::new(), CancellationToken::new());
     let (stop, at_once) = tokens.clone();

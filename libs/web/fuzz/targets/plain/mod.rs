@@ -1,26 +1,26 @@
-//! A robots.txt read as simply as can be: groups as they stand, patterns matched by trying everything.
+//! A robots.txt parser as simple as possible: groups as written, patterns matched by trying everything.
 
 use std::time::Duration;
 
-/// What a robots.txt says to one reader.
+/// The rules of a robots.txt for one agent.
 pub struct Plain {
-    /// Whether it allows, and its pattern as it is written.
+    /// Whether a rule allows, and its pattern as written.
     rules: Vec<(bool, Vec<u8>)>,
     pub delay: Option<Duration>,
     pub sitemaps: Vec<String>,
 }
 
-/// Lines that are for the same readers.
+/// Lines for the same agents.
 #[derive(Default)]
 struct Group {
     readers: Vec<Vec<u8>>,
     rules: Vec<(bool, Vec<u8>)>,
     delays: Vec<Duration>,
-    /// Whether it says anything yet; after that, a reader begins another group.
+    /// Whether it has a rule yet; after that, an agent line begins another group.
     is_begun: bool,
 }
 
-/// A character of a path as it is compared, or what a pattern means by it.
+/// A character of a path as it is compared, or a special character of a pattern.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Character(u8),
@@ -79,7 +79,7 @@ impl Plain {
         path == b"/robots.txt" || longest.is_none_or(|(_, allow)| allow)
     }
 
-    /// The same, said to everybody.
+    /// The same rules, written for all agents.
     pub fn written(&self) -> Vec<u8> {
         let mut text = b"user-agent: *\n".to_vec();
         for (allow, pattern) in &self.rules {
@@ -136,7 +136,7 @@ fn escape_of(octet: u8) -> impl Iterator<Item = Unit> {
     format!("%{octet:02X}").into_bytes().into_iter().map(Unit::Character)
 }
 
-/// Whether a pattern matches the beginning of a path, by all places that each of its parts may end at.
+/// Whether a pattern matches the beginning of a path, by trying all ends of each of its parts.
 fn matches(pattern: &[Unit], path: &[Unit]) -> bool {
     let mut places = vec![false; path.len() + 1];
     places[0] = true;

@@ -1,4 +1,4 @@
-//! A server that a test writes by hand, for what no well-behaved server does.
+//! A hand-written server, for responses that no well-behaved server gives.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -35,14 +35,14 @@ pub(crate) async fn say(connection: &mut TcpStream, text: &str) {
     connection.write_all(text.as_bytes()).await.unwrap();
 }
 
-/// The head of the next request; empty when none comes any more.
+/// The head of the next request; empty when none comes.
 pub(crate) async fn read_head(connection: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && connection.read_buf(&mut head).await.is_ok_and(|read| read > 0) {}
     String::from_utf8(head).unwrap()
 }
 
-/// Waits between attempts that no test notices.
+/// A configuration with very short waits between attempts.
 pub(crate) fn config() -> WebConfig {
     let short = Duration::from_millis(2);
     WebConfig { backoff_first: short, backoff_max: short, ..WebConfig::default() }

@@ -18,7 +18,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 /// A document: one Source, or a list of them.
 struct Document(Vec<Wanted>);
 
-/// The text of a file, or of standard input, and what it is called.
+/// The text of a file, or of standard input, and its name.
 pub(super) fn text(path: &Path) -> Result<(String, String), Failed> {
     let (name, mut text) = (path.display().to_string(), String::new());
     let read = match name.as_str() {
@@ -36,7 +36,7 @@ pub(super) fn text(path: &Path) -> Result<(String, String), Failed> {
 /// The Sources of a file.
 ///
 /// # Errors
-/// What is wrong with it, where, and what to write instead.
+/// What is wrong, where, and what to write instead.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Wanted>, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let documents: Vec<Document> =
@@ -52,7 +52,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Wanted>, String> {
     Ok(sources)
 }
 
-/// The parser's words without their place, which is given already; of a slip, what was probably meant.
+/// The parser's message without the position, which is printed already; for a misspelling, the likely name.
 fn words(error: &Error) -> String {
     match error.without_snippet() {
         Error::SerdeUnknownField { field, expected, .. } => {
@@ -68,7 +68,7 @@ fn words(error: &Error) -> String {
     }
 }
 
-/// What is nearest to a slip, or, where nothing is near, all that there is.
+/// The name nearest to a misspelling, or all names if none is near.
 fn nearest(slip: &str, names: &[&str]) -> String {
     let near = names.iter().map(|name| (distance(slip, name), *name)).min();
     match near {
@@ -77,7 +77,7 @@ fn nearest(slip: &str, names: &[&str]) -> String {
     }
 }
 
-/// How many letters have to be changed, added or left out to make one text of another.
+/// Edit distance: letters to change, add or leave out to turn one text into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

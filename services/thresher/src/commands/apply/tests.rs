@@ -40,7 +40,7 @@ fn a_slip_is_refused_with_its_line_and_what_was_probably_meant() {
         ("enabled: true\n", ":1:", "entry"),
         ("entry: here\n", ":1:", "URL"),
         ("entry: https://a.example/\nconcurrency: 0\n", ":2:", "zero"),
-        // What is no field has no place of its own: its document is all of it.
+        // An error outside of all fields has no position of its own: it concerns the whole document.
         ("sources\n", "sources.yaml:", "a Source, or a list"),
         ("", "sources.yaml", "names no Source"),
     ] {

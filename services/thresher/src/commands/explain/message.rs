@@ -1,4 +1,4 @@
-//! What is kept of a message that was given up.
+//! Shows a dead letter.
 
 use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes, displayed};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::exit::Failed;
 use crate::target::Harvested;
 use crate::terminal;
 
-/// All that is known of a message, as `--json` prints it.
+/// All records of a message, as `--json` prints them.
 #[derive(Debug, Serialize)]
 struct Story<'a> {
     message: &'a str,
@@ -15,7 +15,7 @@ struct Story<'a> {
     problem: &'a ProblemRecord,
 }
 
-/// The story of the message called `name`; nothing where no problem is recorded with it.
+/// The history of the message called `name`; None if no problem is recorded with it.
 pub(super) async fn told(harvested: &Harvested, name: &str, json: bool) -> Result<Option<String>, Failed> {
     let mut told = None;
     for (note, catalog) in &harvested.sources {

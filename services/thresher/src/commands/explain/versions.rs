@@ -1,4 +1,4 @@
-//! Earlier versions of a resource that are kept: when they were held, what they are, and where they lie.
+//! Kept versions of a resource: their times, contents and locations.
 
 use model::{Version, bytes};
 

@@ -1,4 +1,5 @@
-//! A package as JSON lines: what it is, its manifest entry by entry with the member that each names, and the members that none names.
+//! A package as JSON lines: its kind, its manifest entry by entry with the member of each, and the unlisted
+//! members.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -29,7 +30,7 @@ struct PackageLine<'a> {
     length: u64,
     members: u64,
     manifest: &'a str,
-    /// It does not lie where the specification says (RS-33).
+    /// Whether its manifest is not at the specified path (RS-33).
     odd_place: bool,
 }
 
@@ -38,7 +39,7 @@ struct PackageLine<'a> {
 pub(super) struct Member {
     name: String,
     length: u64,
-    /// In a ZIP: how many bytes are stored.
+    /// In a ZIP: the stored length in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_length: Option<u64>,
     /// In a ZIP: the number of its compression method.
@@ -46,13 +47,13 @@ pub(super) struct Member {
     method: Option<u16>,
 }
 
-/// A member that no entry names.
+/// A member without an entry.
 #[derive(Serialize)]
 struct UnlistedLine<'a> {
     unlisted: &'a Member,
 }
 
-/// A local file as a package is read.
+/// A local file, read as a package.
 #[derive(Debug, Clone)]
 struct LocalFile {
     file: Arc<File>,
@@ -75,7 +76,8 @@ impl ReadAt for LocalFile {
     }
 }
 
-/// What a file is, if it is a package. A compressed document looks like a compressed tar, so there its name decides.
+/// The kind of a package, if a file is one. A compressed document looks like a compressed tar, so there its
+/// name decides.
 pub(super) fn packaging(path: &Path) -> io::Result<Option<Packaging>> {
     let mut first = Vec::with_capacity(SNIFF_BYTES);
     File::open(path)?.take(SNIFF_BYTES as u64).read_to_end(&mut first)?;
@@ -120,7 +122,7 @@ async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
     let bridge = SyncIoBridge::new(reader.into_async_read());
     let mut listed = vec![false; directory.len() as usize];
     listed[index as usize] = true;
-    // The reader of documents pulls, so it works on this thread while the runtime reads ahead.
+    // The document parser pulls, so it works on this thread while the runtime reads ahead.
     tokio::task::block_in_place(|| {
         entries(&mut out, bridge, options, |path| {
             let (found, _) = directory.find_path(path)?;
@@ -148,7 +150,8 @@ async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
     out.finish()
 }
 
-/// A tar has no directory: its members pass by once to be known, and once more for the manifest, however long that is.
+/// A tar has no directory: it is read once to learn its members, and once more for the manifest, which may be
+/// long.
 async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult {
     let length = file.length;
     let open = async || {
@@ -183,7 +186,7 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
         match passing.next().await? {
             Some(tar::Item::Member(member)) if member.index == manifest.index => break,
             Some(_) => {}
-            // It is another file by now.
+            // The file was replaced meanwhile.
             None => return Err(PackageError::NoManifest { members: count }.into()),
         }
     }
@@ -212,7 +215,7 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
     out.finish()
 }
 
-/// The manifest's lines, each entry with the member that `find` gives for its path.
+/// The manifest's lines, each entry with the member that `find` returns for its path.
 fn entries(
     out: &mut Lines<'_>,
     manifest: impl Read,

@@ -1,4 +1,4 @@
-//! What was found, in a temporary file: it may be all that is held.
+//! Findings of a scrub, in a temporary file: they may concern all stored resources.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, SeekFrom, Wri
 use model::SourceId;
 use verifier::scrub::Damaged;
 
-/// What is damaged or missing.
+/// Damaged or missing bitstreams.
 pub(super) struct Findings {
     file: BufWriter<File>,
     counts: BTreeMap<SourceId, u64>,
@@ -21,18 +21,18 @@ impl Findings {
     pub(super) fn add(&mut self, damaged: &Damaged) -> io::Result<()> {
         serde_json::to_writer(&mut self.file, damaged)?;
         self.file.write_all(b"\n")?;
-        // Whoever reads it has the same file.
+        // The reader opens the same file.
         self.file.flush()?;
         *self.counts.entry(damaged.held.source.clone()).or_default() += 1;
         Ok(())
     }
 
-    /// The Sources of which something was found, and how much.
+    /// The Sources with findings, and the number of each.
     pub(super) fn sources(&self) -> Vec<(SourceId, u64)> {
         self.counts.iter().map(|(source, count)| (source.clone(), *count)).collect()
     }
 
-    /// Resources of a Source whose held bytes are damaged or missing.
+    /// Resources of a Source whose stored bytes are damaged or missing.
     pub(super) fn held_of(
         &self,
         source: &SourceId,
@@ -42,7 +42,7 @@ impl Findings {
         Ok(self.of(source)?.filter(move |found| !is_version(found)))
     }
 
-    /// What was found of a Source. One reader at a time: they share one place in the file.
+    /// The findings about a Source. One reader at a time: they share one position in the file.
     pub(super) fn of(
         &self,
         source: &SourceId,

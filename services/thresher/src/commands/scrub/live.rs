@@ -1,4 +1,4 @@
-//! A random sample is compared with what the Source gives now.
+//! Compares a random sample with the bytes that the Source serves now.
 
 use std::num::NonZeroUsize;
 
@@ -16,25 +16,25 @@ use crate::notices::Notices;
 use crate::target::Harvested;
 use crate::terminal::note;
 
-/// What the comparison came to.
+/// The result of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(super) struct Live {
-    /// Resources that were asked for.
+    /// Requested resources.
     pub(super) asked: u64,
-    /// The Source gives the very bytes that are held.
+    /// The Source serves the stored bytes.
     pub(super) same: u64,
-    /// It gives others, or none.
+    /// It serves other bytes, or none.
     pub(super) different: u64,
-    /// It could not be asked.
+    /// It could not be reached.
     pub(super) failed: u64,
-    /// At most this share of all differs, with the confidence that is said of the whole.
+    /// At most this share of all differs, with the confidence stated for the whole.
     pub(super) at_most: f64,
 }
 
-/// A resource that was drawn: of which Source, and what is held of it.
+/// A sampled resource: the index of its Source, its URI, and its stored length and digests.
 type Drawn = (usize, ResourceUri, fixity::Computed);
 
-/// Compares so many resources of all Sources together.
+/// Compares this many resources of all Sources together.
 pub(super) async fn compare(
     harvested: &Harvested,
     count: NonZeroUsize,
@@ -52,7 +52,7 @@ pub(super) async fn compare(
         }
     }
     let mut drawn = sample.into_items();
-    // One Source after the other, each by its own client.
+    // One Source after the other, each with its own client.
     drawn.sort_by(|(a, x, _), (b, y, _)| (a, x.as_str()).cmp(&(b, y.as_str())));
     let mut live = Live::default();
     for of_one in drawn.chunk_by(|(a, ..), (b, ..)| a == b) {
@@ -82,7 +82,7 @@ pub(super) async fn compare(
     Ok(live)
 }
 
-/// Length and digest of what the Source gives; none where it says that there is nothing any more.
+/// Length and digest of the bytes that the Source serves; none if it says that the resource is gone.
 async fn given(client: &Client, uri: &ResourceUri) -> Result<Option<fixity::Computed>, web::WebError> {
     let mut response = match client.get_with_retries(GetRequest::new(uri.to_url())).await {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! What was found becomes problems in the catalog, and damaged objects are set aside.
+//! Turns findings into problems in the catalog, and quarantines damaged objects.
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use jiff::Timestamp;
@@ -14,22 +14,22 @@ use super::say;
 use crate::exit::Failed;
 use crate::target;
 
-/// Resources noted in one batch.
+/// Resources recorded in one batch.
 const BATCH: usize = 200;
 
-/// What was noted, and the catalog, which is still ours.
+/// What was recorded, and the catalog, which this process still owns.
 pub(super) struct Noted {
     pub(super) catalog: Catalog,
     pub(super) noted: u64,
     pub(super) set_aside: u64,
-    /// Resources that hold something else by now, and versions that are not kept any more.
+    /// Resources with another version by now, and versions that are not kept any more.
     pub(super) settled: u64,
-    /// Kept versions whose bytes were given up.
+    /// Kept versions whose bytes were discarded.
     pub(super) given_up: u64,
 }
 
-/// Notes what was found of a Source; damaged versions are given up where everything is to be put right. None when somebody harvests it: then it
-/// is not ours to write of.
+/// Records the findings about a Source. Damaged versions are discarded when everything is to be repaired.
+/// None when another process harvests the Source: only its owner may write.
 pub(super) async fn note(
     target: &StoreTarget,
     source: &SourceId,
@@ -100,7 +100,7 @@ impl Noting<'_> {
         for (((damaged, subject), record), before) in
             found.into_iter().zip(subjects).zip(records).zip(problems)
         {
-            // It was replaced since it was read: what was found there is nobody's any more.
+            // It was replaced since it was read: the finding concerns a dropped bitstream.
             let Some(record) = record.filter(|record| holds(record, &damaged)) else {
                 self.settled += 1;
                 continue;
@@ -108,7 +108,7 @@ impl Noting<'_> {
             let mut damage = self.set_aside(&damaged).await?;
             let mut was_set_aside = false;
             if damage.set_aside.is_none() {
-                // By an earlier scrub: since then it is missing.
+                // By an earlier scrub: since then the object is missing.
                 let known = before.as_ref().and_then(|before| before.evidence.damage.as_ref());
                 damage.set_aside = known.and_then(|known| known.set_aside.clone());
                 was_set_aside = damage.set_aside.is_some();
@@ -118,7 +118,8 @@ impl Noting<'_> {
             let problem = problem(record, before, damage);
             let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message.clone() };
             let (at, run) = (problem.last_seen, self.run);
-            // Its history is told once, however often it is scrubbed; that nothing is there any more where it was set aside is no news.
+            // Its history gets one event, however often it is scrubbed. That a quarantined object is missing
+            // is no news.
             if known != Some(problem.reason) && !was_set_aside {
                 batch.append_change(&ChangeLogEntry::new(uri, event, at, run, document));
             }
@@ -128,8 +129,8 @@ impl Noting<'_> {
         Ok(self.catalog.commit(batch).await?)
     }
 
-    /// What is wrong. An object of its own that is there, and damaged, is set aside, so that it is not in the way of what is stored under its
-    /// digest next.
+    /// Diagnoses the damage. A damaged object of its own is quarantined, so that it does not block the next
+    /// put under its digest.
     pub(super) async fn set_aside(&mut self, damaged: &Damaged) -> Result<Damage, Failed> {
         let mut damage = damaged.damage();
         if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
@@ -148,7 +149,8 @@ fn holds(record: &ResourceRecord, damaged: &Damaged) -> bool {
     })
 }
 
-/// The next run fetches it, and takes what comes even if it is the same bytes. Where an earlier problem says what the Source has now, that stays.
+/// The next run fetches it, and accepts even the same bytes. If an earlier problem states what the Source has
+/// now, that stays.
 fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage) -> ProblemRecord {
     let now = Timestamp::now();
     let reason = match damage.found.is_there {

@@ -1,4 +1,4 @@
-//! What is damaged or missing is fetched and judged anew, by the stages of any run.
+//! Fetches and verifies damaged or missing resources anew, by the stages of any run.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
 use crate::show;
 
-/// Mends what was found of a Source. Returns how many resources are whole again.
+/// Repairs the findings about a Source. Returns how many resources are intact again.
 pub(super) async fn mend(
     source: &SourceId,
     url: &str,

@@ -1,4 +1,4 @@
-//! What a scrub says.
+//! Prints the result of a scrub.
 
 use std::io;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use super::live::Live;
 use crate::exit::{CommandResult, Exit};
 use crate::terminal::{self, note, say};
 
-/// The result as `--json` prints it, and as it is said in words.
+/// The result, as JSON and as text.
 #[derive(Debug, Serialize)]
 pub(super) struct Outcome {
     into: String,
     chosen: &'static str,
-    /// What draws the same sample again.
+    /// The seed that draws the same sample again.
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     #[serde(flatten)]
     pub(super) report: ScrubReport,
-    /// Of a sample: at most this share of all that is held is damaged or missing, with the confidence beside it.
+    /// For a sample: at most this share of all is damaged or missing, with the confidence beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
     confidence: f64,
     /// Resources that are problems in the catalog now.
     pub(super) noted: u64,
-    /// Damaged objects that were set aside.
+    /// Damaged objects that were quarantined.
     pub(super) set_aside: u64,
-    /// Resources that held something else when they were to be noted.
+    /// Resources that had another version when their findings were recorded.
     pub(super) settled: u64,
-    /// Resources that are whole again.
+    /// Repaired resources.
     pub(super) healed: u64,
-    /// Kept versions that were damaged, and whose bytes were given up.
+    /// Damaged kept versions, whose bytes were discarded.
     pub(super) given_up: u64,
-    /// Sources whose findings were not noted, since somebody else owns them.
+    /// Sources whose findings were not recorded, since another process owns them.
     left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) live: Option<Live>,
@@ -47,7 +47,7 @@ pub(super) struct Outcome {
     is_json: bool,
 }
 
-/// A Source that somebody else owns.
+/// A Source that another process owns.
 #[derive(Debug, Serialize)]
 struct Left {
     source: SourceId,
@@ -85,7 +85,8 @@ impl Outcome {
         self.left.push(Left { source, resources });
     }
 
-    /// Says what was found as it is found: with `--json` on standard error, where the result is alone on standard output.
+    /// Prints findings as they come: with `--json` on standard error, where the result is alone on standard
+    /// output.
     pub(super) fn say_found(&self, damaged: &Damaged) -> io::Result<()> {
         let Held { uri, version, .. } = &damaged.held;
         let version = version.map_or(String::new(), |from| format!("the version held from {from} on: "));
@@ -114,7 +115,7 @@ impl Outcome {
         say!("{line}")
     }
 
-    /// Says the result, and how the command ends.
+    /// Prints the result, and returns the exit status.
     pub(super) fn say(mut self, duration: Duration) -> CommandResult {
         let ScrubReport { held, resources, damaged, missing, versions_damaged, .. } = self.report;
         let found = damaged + missing;
@@ -231,7 +232,7 @@ impl Outcome {
     }
 }
 
-/// What is wrong with a bitstream.
+/// The damage of a bitstream, as text.
 pub(super) fn in_words(damage: &Damage) -> String {
     let Damage { key, offset, expected_length, expected_sha256, found, set_aside } = damage;
     let expected = amount(Some(*expected_length), Some(*expected_sha256));
@@ -259,7 +260,7 @@ fn amount(length: Option<u64>, sha256: Option<fixity::Sha256>) -> String {
     }
 }
 
-/// A share in percent, never rounded down: two digits that count.
+/// A share in percent, rounded up to two significant digits.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent <= 0.0 {
@@ -267,7 +268,7 @@ fn percent(share: f64) -> String {
     }
     let digits = (1.0 - percent.log10().floor()).clamp(0.0, 12.0);
     let scale = 10_f64.powf(digits);
-    // A hair less, so that what is exact in two digits stays so.
+    // Slightly less, so that a value that is exact in two digits stays so.
     let rounded = (percent * scale - 1e-6).ceil() / scale;
     format!("{rounded} %")
 }

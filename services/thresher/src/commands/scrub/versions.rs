@@ -1,4 +1,4 @@
-//! Kept versions that are damaged: no Source can give them again, so their bytes are given up, and what they were stays known.
+//! Damaged kept versions: no Source can supply them again, so their bytes are discarded. Their records stay.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,11 @@ use super::say;
 use crate::exit::Failed;
 
 impl Noting<'_> {
-    /// Gives up the bytes of versions that are damaged or missing. Objects of their own are set aside, like those of what is held.
+    /// Discards the bytes of damaged or missing versions. Objects of their own are quarantined, like those of
+    /// stored versions.
     pub(super) async fn give_up(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
         let mut batch = Batch::new();
-        // Several may be of one resource.
+        // Several may belong to one resource.
         let mut changed: BTreeMap<ResourceUri, Versions> = BTreeMap::new();
         for damaged in found {
             let uri = damaged.held.uri.clone();
@@ -30,7 +31,7 @@ impl Noting<'_> {
             };
             let held = record.and_then(|record| record.bitstream).map(|held| held.location);
             if matches!(held, Some(Location::Object { .. })) && held == Some(damaged.held.location.clone()) {
-                // The very object that is held: mending what is held brings this back too.
+                // The same object as the stored version's: repairing that one restores this one too.
                 continue;
             }
             let damage = self.set_aside(&damaged).await?;

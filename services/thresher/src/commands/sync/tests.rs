@@ -1,4 +1,4 @@
-//! Harvests over a bus that does harm, with the very stages of a laptop.
+//! Harvests over a bus with faults, with the very stages of a laptop.
 
 #[path = "../../../tests/it/common/dump.rs"]
 #[allow(dead_code, reason = "builders of which these tests use a part")]
@@ -34,7 +34,7 @@ fn memory() -> Arc<dyn Bus> {
     Arc::new(MemoryBus::new(BUS_CAPACITY))
 }
 
-/// A bus that does harm to messages of a stage.
+/// A bus that damages messages of a stage.
 #[derive(Debug)]
 struct Harming {
     bus: Arc<dyn Bus>,
@@ -42,12 +42,12 @@ struct Harming {
     harm: Harm,
 }
 
-/// What becomes of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is queued.
     Pass,
-    /// The bus cannot take it.
+    /// The bus refuses it.
     Refuse,
     /// Its publisher waits for ever: it is about to be killed.
     Hang,
@@ -68,11 +68,12 @@ enum Harm {
     Decide(Decide),
     /// Queues the first slice job again, when the second package is opened.
     Repeat { slice: OnceLock<(Queue, Payload)>, opened: AtomicUsize, repeated: AtomicUsize },
-    /// Does none, and counts the messages that are handed over whole, and those that are bytes.
+    /// Does no harm, and counts the messages passed as values, and those passed as bytes.
     Watch { whole: AtomicUsize, written: AtomicUsize },
-    /// Cuts the payloads of the first so many.
+    /// Truncates the payloads of the first ones, this many.
     Damage(AtomicUsize),
-    /// Loses all that come within this time after the first. Nothing else happens meanwhile, so time passes at once.
+    /// Loses all messages within this time after the first. Nothing else happens meanwhile, so time passes at
+    /// once.
     Lose { time: Duration, first: OnceLock<tokio::time::Instant>, lost: AtomicUsize, healed: AtomicBool },
 }
 
@@ -99,7 +100,7 @@ impl Harming {
         Arc::new(Self { bus: memory(), stage, harm: Harm::Lose { time, first, lost, healed } })
     }
 
-    /// What is left of a payload; nothing where the message is lost.
+    /// The rest of a payload; None if the message is lost.
     fn harm(&self, payload: Payload) -> Option<Payload> {
         match &self.harm {
             Harm::Decide(_) | Harm::Repeat { .. } => Some(payload),
@@ -253,7 +254,7 @@ impl Bench {
     }
 }
 
-/// That the bus writes nothing on its way either is for its own tests.
+/// The bus's own tests check that the bus itself encodes nothing.
 #[tokio::test]
 async fn no_job_and_no_outcome_of_a_harvest_in_one_process_is_written() {
     for stage in ["fetch", "verify", "outcomes"] {

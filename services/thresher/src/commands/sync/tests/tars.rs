@@ -1,4 +1,5 @@
-//! Tars whose unpackers, owners, or whole process are killed in their middle: how often a slice is stored says what was done again.
+//! Tars whose unpackers, owners, or whole process are killed in their middle: how often a slice is stored
+//! shows what was repeated.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -63,7 +64,7 @@ impl Dump {
         harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
     }
 
-    /// The whole tar is held, received once; says how many packs were stored.
+    /// The whole tar is stored, received once; returns how many packs were stored.
     async fn packs(&self, report: &Report) -> usize {
         assert!(report.in_sync(), "{:?}", report.first_problems);
         assert_eq!(report.run.counters.stored, ENTRIES);
@@ -75,7 +76,7 @@ impl Dump {
     }
 }
 
-/// The number of the slice that a message tells of.
+/// The number of the slice in a message's name.
 fn slice_of(name: &str) -> Option<u32> {
     name.rsplit_once('.').and_then(|(_, part)| part.parse().ok()).filter(|part| *part < SLICES as u32)
 }
@@ -83,7 +84,7 @@ fn slice_of(name: &str) -> Option<u32> {
 #[tokio::test]
 async fn an_unpacker_that_ends_in_a_tar_costs_the_slice_it_had_in_hand() {
     let dump = Dump::new().await;
-    // It ends where it costs most: the pack is stored, and nobody was told.
+    // It ends at the costliest moment: the pack is stored, and no outcome was sent.
     let refused: Mutex<HashSet<u32>> = Mutex::default();
     let bus = Harming::deciding("outcomes", move |name| match slice_of(name) {
         Some(slice @ (1 | 3)) if refused.lock().unwrap().insert(slice) => Fate::Refuse,

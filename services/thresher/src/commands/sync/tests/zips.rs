@@ -1,4 +1,4 @@
-//! ZIP packages: what is left of them in the store when they are settled.
+//! ZIP packages: their objects in the store after they are settled.
 
 use super::dump::{Package, package};
 use super::site::{Site, resource, urlset};
@@ -7,7 +7,7 @@ use testkit::scripted::Reply;
 
 const AT: &str = "2026-01-01T00:00:00Z";
 
-/// Objects beside the packages of a Source, they themselves included.
+/// Objects in the packages' folder of a Source, the packages included.
 async fn objects(into: &str, source: &SourceId) -> usize {
     let store = Store::open(&target::parse(into).unwrap(), StoreOptions::default()).await.unwrap();
     let prefix = store::Key::packages(source);
@@ -86,7 +86,7 @@ async fn a_package_whose_job_nobody_could_work_on_is_a_problem_as_any_other_and_
     harvest(&url, &into, memory()).await;
     let seen = problem(&into, &site.uri("/1.zip")).await.expect("a problem");
 
-    // It comes, and nobody can open it.
+    // It is received, and cannot be opened.
     site.reply("/1.zip", Reply::ok(bytes));
     let report = harvest(&url, &into, Harming::damaging("open", 1)).await;
     assert_eq!(report.run.counters.documents_failed, 1);
@@ -94,7 +94,7 @@ async fn a_package_whose_job_nobody_could_work_on_is_a_problem_as_any_other_and_
     assert_eq!((again.reason, again.retry, again.attempts), (ProblemReason::Poison, true, seen.attempts + 1));
     assert_eq!(again.first_seen, seen.first_seen);
 
-    // It is opened, and nobody can read a part of it.
+    // It is opened, and a part of it cannot be read.
     harvest(&url, &into, Harming::damaging("unpack", 1)).await;
     let again = problem(&into, &site.uri("/1.zip")).await.expect("a problem");
     assert_eq!(again.reason, ProblemReason::Poison);
