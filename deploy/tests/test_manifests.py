@@ -129,7 +129,7 @@ class Manifests(unittest.TestCase):
         for overlay in OVERLAYS:
             for one in filter(rules.is_service, rules.workloads(build(overlay))):
                 told = yaml.safe_load((DEPLOY / f"config/{name_of(one)}.yaml").read_text())
-                drain = told["frame"]["drain_seconds"]
+                drain = told["service"]["drain_seconds"]
                 (pod,) = pods(one)
                 self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], drain + 10, name_of(one))
 
@@ -174,9 +174,9 @@ class Manifests(unittest.TestCase):
     def test_what_is_scaled_to_is_what_one_process_works_on_at_a_time(self):
         config = {name: yaml.safe_load((DEPLOY / f"config/{name}.yaml").read_text())[name] for name in ("fetcher", "unpacker", "verifier")}
         at_a_time = {
-            "thresher-unpack": config["unpacker"]["jobs_at_a_time"],
-            "thresher-open": config["unpacker"]["opened_at_a_time"],
-            "thresher-verify": config["verifier"]["jobs_at_a_time"],
+            "thresher-unpack": config["unpacker"]["max_concurrent_jobs"],
+            "thresher-open": config["unpacker"]["max_open_packages"],
+            "thresher-verify": config["verifier"]["max_concurrent_jobs"],
         }
         for one in build(KUBERNETES / "overlays/production"):
             for trigger in one["spec"].get("triggers", []) if one["kind"] == "ScaledObject" else []:
@@ -184,13 +184,13 @@ class Manifests(unittest.TestCase):
                 if trigger["type"] == "nats-jetstream":
                     self.assertEqual(int(told["lagThreshold"]), at_a_time[told["stream"]], told["stream"])
                 elif trigger["type"] == "metrics-api":
-                    self.assertEqual(int(told["targetValue"]), config["fetcher"]["jobs_at_a_time"])
+                    self.assertEqual(int(told["targetValue"]), config["fetcher"]["max_concurrent_jobs"])
 
     def test_the_servers_of_the_message_bus_have_room_for_all_streams(self):
         values = yaml.safe_load((KUBERNETES / "nats/values.yaml").read_text())["config"]
         room = bytes_of(values["jetstream"]["fileStore"]["pvc"]["size"])
         (fleet,) = [one["data"] for one in build(KUBERNETES / "overlays/production") if name_of(one).startswith("fleet-")]
-        asked = (len(stage_names()) * int(fleet["nats-megabytes-per-stage"]) + INBOX_MEGABYTES) * 1024**2
+        asked = (len(stage_names()) * int(fleet["nats-max-megabytes-per-stream"]) + INBOX_MEGABYTES) * 1024**2
         # The rest is for what the fleet shares, and for NATS itself.
         self.assertLessEqual(asked, room * 0.75)
         self.assertEqual(values["cluster"]["replicas"], int(fleet["nats-replicas"]))
@@ -198,7 +198,7 @@ class Manifests(unittest.TestCase):
         (local,) = [one["data"] for one in build(KUBERNETES / "overlays/local") if name_of(one).startswith("fleet-")]
         (nats,) = [one for one in build(KUBERNETES / "overlays/local") if one["kind"] == "Deployment" and name_of(one) == "nats"]
         (volume,) = [volume for volume in next(pods(nats))["volumes"] if volume["name"] == "data"]
-        asked = (len(stage_names()) * int(local["nats-megabytes-per-stage"]) + INBOX_MEGABYTES) * 1024**2
+        asked = (len(stage_names()) * int(local["nats-max-megabytes-per-stream"]) + INBOX_MEGABYTES) * 1024**2
         self.assertLessEqual(asked, bytes_of(volume["emptyDir"]["sizeLimit"]) * 0.75)
 
 

@@ -266,7 +266,7 @@ impl World {
             jobs_per_lane: self.plan.per_origin.try_into().expect("one request at least"),
             window: self.plan.window,
             limits: RunLimits { document_bytes: LARGEST, ..RunLimits::default() },
-            terms: Terms { largest_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },
+            terms: Terms { max_body_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },
             ..HarvestOptions::default()
         };
         let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));

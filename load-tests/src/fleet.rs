@@ -72,9 +72,9 @@ impl Fleet {
             FleetStore::Directory(_) => String::new(),
         };
         let mut text = String::new();
-        writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
+        writeln!(text, "service: {{admin: {{listen: '127.0.0.1:0'}}}}")?;
         // Each round has streams of its own on one server, which must not run out of reserved space.
-        let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0}}");
+        let nats = format!("{{servers: ['{nats}'], namespace: {namespace}, max_megabytes_per_stream: 0}}");
         writeln!(text, "nats: {nats}")?;
         writeln!(text, "store: {{url: '{}'{server}}}", place.into)?;
         writeln!(text, "http: {{allow_networks: ['127.0.0.0/8', '::1']}}\n{more}")?;

@@ -81,7 +81,7 @@ pub struct Wanted {
     /// The most bytes of one resource. Where it is left out, the configuration of the fetchers applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, minimum = 1, required = false)]
-    pub largest_bytes: Option<NonZeroU64>,
+    pub max_body_bytes: Option<NonZeroU64>,
     /// How the harvest treats robots.txt.
     #[serde(default)]
     #[schema(schema_with = robots)]
@@ -132,7 +132,7 @@ impl From<Wanted> for SourceSpec {
             accept_html: wanted.accept_html,
             concurrency: wanted.concurrency,
             requests_per_second: wanted.requests_per_second,
-            largest_bytes: wanted.largest_bytes,
+            max_body_bytes: wanted.max_body_bytes,
             robots: wanted.robots,
             contact: wanted.contact,
             credential: wanted.credential,
@@ -165,7 +165,7 @@ impl From<&SourceSpec> for Wanted {
             accept_html: spec.accept_html,
             concurrency: spec.concurrency,
             requests_per_second: spec.requests_per_second,
-            largest_bytes: spec.largest_bytes,
+            max_body_bytes: spec.max_body_bytes,
             robots: spec.robots,
             contact: spec.contact,
             credential: spec.credential,
@@ -259,7 +259,7 @@ mod tests {
             "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
-            "push": "off", "largest_bytes": 1_048_576, "notify": ["https://index.example.com/"],
+            "push": "off", "max_body_bytes": 1_048_576, "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/",
         });
         let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();

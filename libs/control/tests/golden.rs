@@ -104,7 +104,7 @@ fn sources() {
     full.accept_html = true;
     full.concurrency = 2.try_into().unwrap();
     full.requests_per_second = Some(8.try_into().unwrap());
-    full.largest_bytes = Some((1 << 30).try_into().unwrap());
+    full.max_body_bytes = Some((1 << 30).try_into().unwrap());
     full.robots = Robots::Obey;
     full.contact = Some("mailto:a@example.org".to_owned());
     full.credential = Some("partner-1".parse().unwrap());

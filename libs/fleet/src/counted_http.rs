@@ -12,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use service::{Metrics, status_class};
 use web::{Client, Exchange, Observer};
 
-use crate::lane_groups::{LaneGroups, OTHER};
+use crate::origin_groups::{LaneGroups, OTHER};
 
 /// Buckets from a nearby server to one that generates its lists on request.
 const SECONDS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];

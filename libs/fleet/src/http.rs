@@ -44,7 +44,7 @@ pub struct HttpConfig {
     /// Credentials that Sources can name, each for one origin. Fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins for the metrics of requests. Set the same value in all services.
-    pub lane_groups: LaneGroups,
+    pub origin_groups: LaneGroups,
     /// Non-public networks that requests for every Source may reach: `[10.1.0.0/16]`. Without this limit, a Source
     /// could make the fleet probe the operator's own network. The metadata services of clouds are never reached.
     #[serde(deserialize_with = "networks", alias = "allow_private_addresses")]
@@ -65,7 +65,7 @@ impl Default for HttpConfig {
             host_share: const { NonZeroU16::new(4).unwrap() },
             challenge_rest_seconds: web.challenge_rest.as_secs(),
             credentials: BTreeMap::new(),
-            lane_groups: LaneGroups::default(),
+            origin_groups: LaneGroups::default(),
             allow_networks: Vec::new(),
         }
     }

@@ -23,7 +23,7 @@ pub struct PushConfig {
     /// Reference to the push key: at least 32 bytes of text that cannot be guessed (`openssl rand -hex 32`).
     pub key: Option<SecretRef>,
     /// Earlier keys. Deliveries with them are still accepted while the key is replaced.
-    pub earlier_keys: Vec<SecretRef>,
+    pub previous_keys: Vec<SecretRef>,
 }
 
 /// The public URL for hubs, and the keys of their subscriptions.
@@ -40,7 +40,7 @@ impl PushConfig {
     /// When only one of both is set, a key is missing or too short, or no hub could reach the URL.
     pub fn open(&self, vars: &Vars) -> anyhow::Result<Option<Push>> {
         let (base, key) = match (&self.public_url, &self.key) {
-            (None, None) if self.earlier_keys.is_empty() => return Ok(None),
+            (None, None) if self.previous_keys.is_empty() => return Ok(None),
             (Some(base), Some(key)) => (base.clone(), key),
             (None, _) => bail!(
                 "push.key is set and push.public_url is not: name the address at which hubs find the gateway"
@@ -66,7 +66,7 @@ impl PushConfig {
         let read = |key: &SecretRef| -> anyhow::Result<PushKey> {
             PushKey::new(key.read(vars)?.expose()).with_context(|| format!("push key of {key}"))
         };
-        let earlier = self.earlier_keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let earlier = self.previous_keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(Push { base, keys: Keys::new(read(key)?, earlier) }))
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     fn callbacks_lie_below_the_address() {
         for base in ["https://push.example.org/hooks", "https://push.example.org/hooks/"] {
             let push = open(&format!(
-                r#"{{"public_url": "{base}", "key": {{"env": "KEY"}}, "earlier_keys": [{{"env": "OLD"}}]}}"#
+                r#"{{"public_url": "{base}", "key": {{"env": "KEY"}}, "previous_keys": [{{"env": "OLD"}}]}}"#
             ));
             let push = push.unwrap().unwrap();
             let callback = push.callback(push.keys().current(), "0123");
@@ -120,7 +120,7 @@ mod tests {
     fn what_cannot_work_is_refused_and_no_key_is_repeated() {
         for (yaml, said) in [
             (r#"{"key": {"env": "KEY"}}"#, "push.public_url"),
-            (r#"{"earlier_keys": [{"env": "KEY"}]}"#, "push.public_url"),
+            (r#"{"previous_keys": [{"env": "KEY"}]}"#, "push.public_url"),
             (r#"{"public_url": "https://a/"}"#, "push.key"),
             (r#"{"public_url": "ftp://a/", "key": {"env": "KEY"}}"#, "http or https"),
             (r#"{"public_url": "https://a/?b", "key": {"env": "KEY"}}"#, "without query"),

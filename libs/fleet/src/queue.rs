@@ -18,7 +18,7 @@ const MAX_DELIVER: u32 = 20;
 /// Jobs in flight over the whole fleet.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// Lets `handler` work on the messages of `filter`, at most `jobs_at_a_time` in this process, until the service is to
+/// Lets `handler` work on the messages of `filter`, at most `max_concurrent_jobs` in this process, until the service is to
 /// stop. Then it completes the current jobs.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub async fn work_queue<C, H, F>(
     context: &Context<C>,
     bus: Arc<dyn Bus>,
     filter: Filter,
-    jobs_at_a_time: usize,
+    max_concurrent_jobs: usize,
     handler: H,
 ) -> anyhow::Result<()>
 where
@@ -38,7 +38,7 @@ where
     let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
     open_consumer(&bus, &spec, readiness, stop).await?;
     let (filter, worker) =
-        (spec.filter().clone(), Worker::new(Arc::clone(&bus), handler).at_most(jobs_at_a_time));
+        (spec.filter().clone(), Worker::new(Arc::clone(&bus), handler).at_most(max_concurrent_jobs));
     tokio::select! {
         worked = worker.run(spec, stop.clone()) => worked?,
         () = tell_depth(&*bus, &filter, metrics) => {}

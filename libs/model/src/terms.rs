@@ -35,7 +35,7 @@ pub struct Terms {
     pub per_origin: Option<NonZeroU16>,
     /// The most bytes of a resource that are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest_bytes: Option<NonZeroU64>,
+    pub max_body_bytes: Option<NonZeroU64>,
     /// Whether HTML is also accepted where another media type was declared or stored before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accept_html: bool,

@@ -37,7 +37,7 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
         allow_networks: vec!["10.1.0.0/16".parse().unwrap(), "fd00:1::7".parse().unwrap()],
         entry: Some("https://example.org".parse().unwrap()),
         per_origin: NonZeroU16::new(4),
-        largest_bytes: NonZeroU64::new(1 << 30),
+        max_body_bytes: NonZeroU64::new(1 << 30),
         accept_html: true,
     };
     is_sent_as_example("with-terms", &FetchJob { terms, ..fetch_job() });

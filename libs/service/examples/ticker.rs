@@ -13,14 +13,14 @@ use service::{About, Context, FrameConfig, ServiceConfig, frame};
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Config {
-    frame: FrameConfig,
+    service: FrameConfig,
     /// The work of one tick, in milliseconds.
     tick_millis: u64,
 }
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 

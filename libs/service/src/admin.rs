@@ -36,7 +36,7 @@ pub struct Metrics {
 /// The admin port cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot listen on {listen} for probes and metrics: {source}; set another address in `frame.admin.listen`"
+    "cannot listen on {listen} for probes and metrics: {source}; set another address in `service.admin.listen`"
 )]
 pub struct ListenError {
     listen: SocketAddr,

@@ -158,7 +158,7 @@ fn status(end: End, drain: Duration) -> u8 {
             FAILED
         }
         End::TooSlow => {
-            let why = "work in hand was not finished in time and is left to others; raise `frame.drain_seconds` if it needs longer";
+            let why = "work in hand was not finished in time and is left to others; raise `service.drain_seconds` if it needs longer";
             tracing::error!(drain_ms = drain.as_millis(), "{why}");
             FAILED
         }

@@ -29,7 +29,7 @@ pub enum Format {
 /// The level is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`frame.telemetry.level` {level:?} is no level ({source}): use error, warn, info, debug or trace, or directives such as info,fetcher=debug"
+    "`service.telemetry.level` {level:?} is no level ({source}): use error, warn, info, debug or trace, or directives such as info,fetcher=debug"
 )]
 pub struct LevelError {
     level: String,

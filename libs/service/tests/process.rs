@@ -24,8 +24,8 @@ fn binary() -> PathBuf {
 
 fn command(vars: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
-    command.env("THRESHER_TICKER__FRAME__ADMIN__LISTEN", "127.0.0.1:0");
-    command.env("THRESHER_TICKER__FRAME__TELEMETRY__FORMAT", "json");
+    command.env("THRESHER_TICKER__SERVICE__ADMIN__LISTEN", "127.0.0.1:0");
+    command.env("THRESHER_TICKER__SERVICE__TELEMETRY__FORMAT", "json");
     command.envs(vars.iter().copied()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
@@ -92,11 +92,11 @@ async fn sigterm_finishes_the_tick_in_hand_and_exits_with_0() {
 async fn service_that_does_not_finish_by_its_deadline_exits_with_1_and_says_why() {
     let mut ticker = Ticker::start(&[
         ("THRESHER_TICKER__TICK_MILLIS", "3600000"),
-        ("THRESHER_TICKER__FRAME__DRAIN_SECONDS", "0"),
+        ("THRESHER_TICKER__SERVICE__DRAIN_SECONDS", "0"),
     ]);
     ticker.logs("tick begins").await;
     ticker.signal("TERM").await;
-    ticker.logs("raise `frame.drain_seconds`").await;
+    ticker.logs("raise `service.drain_seconds`").await;
     assert_eq!(ticker.status().await, Some(1));
 }
 
@@ -128,7 +128,7 @@ async fn wrong_configuration_exits_with_2_and_one_line_that_names_the_field() {
         text.starts_with("ticker: field `tick_milis` from environment variable THRESHER_TICKER__TICK_MILIS"),
         "{text}"
     );
-    let output = command(&[("THRESHER_TICKER__FRAME__TELEMETRY__LEVEL", "a=loud")]).output().await.unwrap();
+    let output = command(&[("THRESHER_TICKER__SERVICE__TELEMETRY__LEVEL", "a=loud")]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -136,7 +136,7 @@ async fn wrong_configuration_exits_with_2_and_one_line_that_names_the_field() {
 async fn taken_port_exits_with_3_and_names_the_address() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = command(&[("THRESHER_TICKER__FRAME__ADMIN__LISTEN", &address)]).output().await.unwrap();
+    let output = command(&[("THRESHER_TICKER__SERVICE__ADMIN__LISTEN", &address)]).output().await.unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains(&format!("cannot listen on {address}")), "{text}");

@@ -122,7 +122,7 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         }
         ErrorKind::Interrupted => "try again; if it always breaks off there, tell the Source's operator",
         ErrorKind::TooLarge => {
-            "if that much is wanted, raise the limit (--max-size; in a fleet also fetcher.jobs.largest_bytes)"
+            "if that much is wanted, raise the limit (--max-size; in a fleet also fetcher.jobs.max_body_bytes)"
         }
         ErrorKind::TooSlow => {
             "try again later, or be content with less (--min-speed) or a longer time (--body-timeout)"

@@ -109,7 +109,7 @@ impl Bench {
         let store = FleetStore::S3(self.s3.fixture());
         let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, store, &folder);
         for service in SERVICES {
-            let fetcher = format!("fetcher: {{jobs: {{largest_bytes: {MOST_BODY_BYTES}}}}}");
+            let fetcher = format!("fetcher: {{jobs: {{max_body_bytes: {MOST_BODY_BYTES}}}}}");
             fleet.start(service, if service == "fetcher" { &fetcher } else { "" })?;
         }
         fleet.until_ready()?;

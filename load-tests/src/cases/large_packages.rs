@@ -42,7 +42,7 @@ const SAMPLE: usize = 3;
 /// The promise: memory is flat.
 const MOST_RESIDENT_BYTES: u64 = 256_000_000;
 /// An unpacker with one job at a time, like `unzip`.
-const ONE_AT_A_TIME: &str = "unpacker: {jobs_at_a_time: 1}";
+const ONE_AT_A_TIME: &str = "unpacker: {max_concurrent_jobs: 1}";
 const PACKAGE_PATH: &str = "/set/package.zip";
 
 /// A case, and the profile of its package.
@@ -114,7 +114,7 @@ impl Case {
             ("is_zip64", json!(package.is_zip64)),
             ("deflated", json!("every fifth member, a text; the others are stored")),
             ("declared", json!("sha-256 and length, of the package and of each member")),
-            ("unpacker.jobs_at_a_time", json!(1)),
+            ("unpacker.max_concurrent_jobs", json!(1)),
             ("rounds", json!(options.rounds)),
             ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
         ]);

@@ -141,7 +141,7 @@ impl Bench {
                 for service in ["scheduler", "unpacker", "verifier"] {
                     fleet.start(service, "")?;
                 }
-                let objects = "fetcher: {jobs: {small_bytes: 0}}";
+                let objects = "fetcher: {jobs: {pack_threshold_bytes: 0}}";
                 fleet.start("fetcher", if has_packs { "" } else { objects })?;
                 fleet.add(&self.source.list(), &["--concurrency", &AT_ONCE.to_string()])?;
                 fleet.until_ready()?;

@@ -32,7 +32,7 @@ impl Body {
 pub(crate) struct Receiving<'a> {
     store: &'a Store,
     algorithms: Vec<Algorithm>,
-    small_bytes: usize,
+    pack_threshold_bytes: usize,
     state: State,
 }
 
@@ -42,15 +42,20 @@ enum State {
 }
 
 impl<'a> Receiving<'a> {
-    pub(crate) fn new(store: &'a Store, algorithms: Vec<Algorithm>, small_bytes: usize) -> Self {
+    pub(crate) fn new(store: &'a Store, algorithms: Vec<Algorithm>, pack_threshold_bytes: usize) -> Self {
         let hasher = Hasher::new(algorithms.iter().copied());
-        Self { store, algorithms, small_bytes, state: State::Memory { bytes: BytesMut::new(), hasher } }
+        Self {
+            store,
+            algorithms,
+            pack_threshold_bytes,
+            state: State::Memory { bytes: BytesMut::new(), hasher },
+        }
     }
 
     /// Appends the next chunk.
     pub(crate) async fn append(&mut self, piece: Bytes) -> Result<(), StoreError> {
         match &mut self.state {
-            State::Memory { bytes, hasher } if bytes.len() + piece.len() <= self.small_bytes => {
+            State::Memory { bytes, hasher } if bytes.len() + piece.len() <= self.pack_threshold_bytes => {
                 hasher.update(&piece);
                 bytes.extend_from_slice(&piece);
                 Ok(())
@@ -107,9 +112,9 @@ impl<'a> Receiving<'a> {
 mod tests {
     use super::*;
 
-    async fn received(small_bytes: usize, pieces: &[&'static [u8]]) -> Body {
+    async fn received(pack_threshold_bytes: usize, pieces: &[&'static [u8]]) -> Body {
         let store = Store::in_memory();
-        let mut body = Receiving::new(&store, vec![Algorithm::Md5], small_bytes);
+        let mut body = Receiving::new(&store, vec![Algorithm::Md5], pack_threshold_bytes);
         for piece in pieces {
             body.append(Bytes::from_static(piece)).await.unwrap();
         }

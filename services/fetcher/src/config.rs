@@ -9,19 +9,19 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct FetcherConfig {
     /// Seconds after which a job ends; resources not reached come back as deferred.
-    pub job_seconds: u64,
+    pub max_job_seconds: u64,
     /// Bodies up to this many bytes go into packs; 0 = each is an object of its own.
-    pub small_bytes: usize,
+    pub pack_threshold_bytes: usize,
     /// Maximum size of a resource in bytes, unless its Source has another limit.
-    pub largest_bytes: u64,
+    pub max_body_bytes: u64,
     /// How often an interrupted body is resumed where it stopped, within one job.
-    pub resumes: u32,
+    pub max_resumes: u32,
     /// Seconds after which a job that receives a package ends, and another continues it. This is long enough that a
     /// new request costs little in comparison, and short enough that the Sources of an origin take turns.
     pub package_seconds: u64,
     /// Maximum parallel ranges of a package, if the server supports ranges and the origin's limit leaves spare
     /// permits that no other job wants; 1 = never more than one.
-    pub package_ranges_at_a_time: usize,
+    pub max_package_ranges: usize,
     /// Maximum size of a package, in bytes. Beyond about 70 GiB this makes the parts larger in which packages are
     /// received, because S3 allows no more than 10,000 of them.
     pub largest_package_bytes: u64,
@@ -30,12 +30,12 @@ pub struct FetcherConfig {
 impl Default for FetcherConfig {
     fn default() -> Self {
         Self {
-            job_seconds: 20,
-            small_bytes: 256 * 1024,
-            largest_bytes: 16 * 1024 * 1024 * 1024,
-            resumes: 3,
+            max_job_seconds: 20,
+            pack_threshold_bytes: 256 * 1024,
+            max_body_bytes: 16 * 1024 * 1024 * 1024,
+            max_resumes: 3,
             package_seconds: 60,
-            package_ranges_at_a_time: 4,
+            max_package_ranges: 4,
             largest_package_bytes: 64 * 1024 * 1024 * 1024,
         }
     }
@@ -44,7 +44,7 @@ impl Default for FetcherConfig {
 impl FetcherConfig {
     /// Time limit of a job.
     pub(crate) fn job_time(&self) -> Duration {
-        Duration::from_secs(self.job_seconds)
+        Duration::from_secs(self.max_job_seconds)
     }
 
     /// Time limit of a job that receives a package.

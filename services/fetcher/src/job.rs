@@ -80,10 +80,10 @@ impl Fetcher {
     fn on(&self, terms: &Terms) -> Result<Self, String> {
         let asked = self.credentials.terms(terms).map_err(|error| error.to_string())?;
         let client = self.client.on(asked).map_err(|error| error.to_string())?;
-        let config = match terms.largest_bytes {
+        let config = match terms.max_body_bytes {
             Some(largest) => {
-                let largest_bytes = largest.get();
-                Arc::new(FetcherConfig { largest_bytes, ..FetcherConfig::clone(&self.config) })
+                let max_body_bytes = largest.get();
+                Arc::new(FetcherConfig { max_body_bytes, ..FetcherConfig::clone(&self.config) })
             }
             None => Arc::clone(&self.config),
         };

@@ -50,11 +50,11 @@ pub(crate) async fn fetch(
 ) -> Result<Got, StoreError> {
     let algorithms =
         item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
-    let mut receiving = Receiving::new(store, algorithms, config.small_bytes);
+    let mut receiving = Receiving::new(store, algorithms, config.pack_threshold_bytes);
     let mut requests = 0;
-    let mut resumes = config.resumes;
+    let mut resumes = config.max_resumes;
     let url = item.uri.to_url();
-    let largest = Some(config.largest_bytes);
+    let largest = Some(config.max_body_bytes);
     let mut request = GetRequest { validators: item.held.clone(), largest, ..ask(item, url.clone()) };
     loop {
         let mut response = match client.get(request).await {

@@ -20,7 +20,7 @@ use crate::{Fetcher, FetcherConfig, FetcherMetrics};
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
-    pub frame: FrameConfig,
+    pub service: FrameConfig,
     /// The message bus.
     #[serde(default)]
     pub nats: NatsConfig,
@@ -39,7 +39,7 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Concurrent jobs, over all origins. Each takes the memory of one pack at most.
-    pub jobs_at_a_time: usize,
+    pub max_concurrent_jobs: usize,
     /// Concurrent jobs of one Source; none = half of all. So slow Sources leave capacity to the others.
     pub jobs_of_a_source_at_a_time: Option<usize>,
     /// HTTP/2 flow-control window in bytes, 65,535 at least: how much a server may send before it is acknowledged.
@@ -52,7 +52,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            jobs_at_a_time: 64,
+            max_concurrent_jobs: 64,
             jobs_of_a_source_at_a_time: None,
             http2_window_bytes: WebConfig::default().http2_window,
             jobs: FetcherConfig::default(),
@@ -63,13 +63,13 @@ impl Default for Settings {
 impl Settings {
     /// Concurrent jobs of one Source, at least one.
     fn share(&self) -> usize {
-        self.jobs_of_a_source_at_a_time.unwrap_or(self.jobs_at_a_time.div_ceil(2)).max(1)
+        self.jobs_of_a_source_at_a_time.unwrap_or(self.max_concurrent_jobs.div_ceil(2)).max(1)
     }
 }
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -83,17 +83,17 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let share = context.config.fetcher.share();
-    let Settings { jobs_at_a_time, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
+    let Settings { max_concurrent_jobs, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
     let patience = jobs.job_time();
-    let jobs_at_a_time = jobs_at_a_time.max(1);
+    let max_concurrent_jobs = max_concurrent_jobs.max(1);
     // Memory of a job: the bodies that wait for a pack, or the pack built from them (chunk by chunk), and the body
     // that is being received. Or a part of a package: once whole, while it is stored, and once in the pieces that are
     // combined.
-    let pack_bytes = (PackLimits::default().bytes + jobs.small_bytes) as u64;
+    let pack_bytes = (PackLimits::default().bytes + jobs.pack_threshold_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
-    context.metrics.bound_memory("fetcher-jobs", jobs_at_a_time as u64 * job_bytes);
+    context.metrics.bound_memory("fetcher-jobs", max_concurrent_jobs as u64 * job_bytes);
     // Each job has at most one connection with a full window, while the job is slower than its server.
-    let window_bytes = jobs_at_a_time as u64 * u64::from(http2_window_bytes);
+    let window_bytes = max_concurrent_jobs as u64 * u64::from(http2_window_bytes);
     context.metrics.bound_memory("fetcher-connections", window_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
 
@@ -101,9 +101,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, stop, metrics } = context;
     // The bus enforces the limit of an origin in the whole fleet; a job sends one request at a time.
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
-    let web = WebConfig { http2_window: http2_window_bytes, ..config.http.web(jobs_at_a_time) };
+    let web = WebConfig { http2_window: http2_window_bytes, ..config.http.web(max_concurrent_jobs) };
     let client = Client::new(web)?;
-    fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
+    fleet::count_requests(&client, &config.http.origin_groups, &metrics)?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in progress have ended: they still need the cooldowns of the fleet.
     let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
@@ -125,7 +125,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         let fetcher = fetcher.clone();
         async move { fetcher.work(message.payload).await }
     });
-    let capacity = Arc::new(Semaphore::new(jobs_at_a_time));
+    let capacity = Arc::new(Semaphore::new(max_concurrent_jobs));
     worker.within(capacity).sharing(shares).run_lanes(stop).await?;
     member.leave().await;
     Ok(())
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn a_source_has_half_of_the_jobs_unless_the_operator_says_so() {
-        let share = |jobs_at_a_time, jobs_of_a_source_at_a_time| {
-            Settings { jobs_at_a_time, jobs_of_a_source_at_a_time, ..Settings::default() }.share()
+        let share = |max_concurrent_jobs, jobs_of_a_source_at_a_time| {
+            Settings { max_concurrent_jobs, jobs_of_a_source_at_a_time, ..Settings::default() }.share()
         };
         assert_eq!([share(64, None), share(5, None), share(1, None), share(0, None)], [32, 3, 1, 1]);
         assert_eq!([share(64, Some(64)), share(64, Some(0))], [64, 1]);

@@ -26,7 +26,7 @@ pub(crate) struct Sink<'a> {
 /// Maximum number of small bodies of a job, and their total bytes as far as declared.
 fn declared(items: &[FetchItem], config: &FetcherConfig) -> (usize, usize) {
     let lengths = items.iter().filter_map(|item| usize::try_from(item.declaration.length?).ok());
-    (items.len(), lengths.filter(|length| *length <= config.small_bytes).sum())
+    (items.len(), lengths.filter(|length| *length <= config.pack_threshold_bytes).sum())
 }
 
 impl<'a> Sink<'a> {
@@ -38,7 +38,7 @@ impl<'a> Sink<'a> {
         now: Timestamp,
         items: &[FetchItem],
     ) -> Self {
-        let has_packs = config.small_bytes > 0;
+        let has_packs = config.pack_threshold_bytes > 0;
         let (members, bytes) = declared(items, config);
         let batch = packs.batch(now).expecting(members, bytes);
         let waiting = Vec::with_capacity(members);

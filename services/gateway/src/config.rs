@@ -26,7 +26,7 @@ const QUEUE_TIME: Duration = Duration::from_secs(3);
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
-    pub frame: FrameConfig,
+    pub service: FrameConfig,
     /// The message bus and the control store.
     #[serde(default)]
     pub nats: NatsConfig,
@@ -50,7 +50,7 @@ pub struct Settings {
     pub tokens: Option<PathBuf>,
     /// Every client may do everything, without a token. Allowed only where `listen` is a loopback address and `tokens`
     /// is not set.
-    pub without_tokens: bool,
+    pub allow_anonymous: bool,
     /// The URL under which operators reach the API and the console. With https, the browser keeps the console's cookie
     /// for TLS and this host only.
     pub public_url: Option<Url>,
@@ -67,24 +67,24 @@ pub struct Settings {
     /// The time limit for the head of a request, in seconds, 1 to 3600, since the connection was made or its last
     /// response was sent. An idle connection is closed after the same time. So set it higher than the keep-alive time
     /// of the proxy before the gateway.
-    pub head_seconds: u64,
+    pub header_timeout_seconds: u64,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
     /// The largest batch of Sources or runs, in bytes, at most 67108864. The gateway processes two at a time.
     pub batch_bytes: usize,
     /// The time limit for the body of a request, in seconds, 1 to 300.
-    pub body_seconds: u64,
+    pub body_timeout_seconds: u64,
     /// How many catalogs stay open for reading. Each open catalog polls for new commits every second.
-    pub catalogs_open: usize,
+    pub max_open_catalogs: usize,
     /// Cache for recently read parts of catalogs, in megabytes.
     pub cache_megabytes: usize,
     /// How long the response to a request with an `Idempotency-Key` is kept, in seconds.
-    pub idempotency_seconds: u64,
+    pub idempotency_ttl_seconds: u64,
     /// How long a response waits for the requested plan, in seconds, 0 to 60. After that, the response says where to
     /// fetch the plan.
     pub plan_wait_seconds: u64,
     /// How long a console session lasts after signing in, in seconds.
-    pub session_seconds: u64,
+    pub session_ttl_seconds: u64,
     /// Inboxes for notifications of changes (LDN). Without this section there are no inboxes.
     pub inbox: Option<InboxSettings>,
     /// The largest payload that a hub may deliver, in bytes, at most 768000.
@@ -95,7 +95,7 @@ pub struct Settings {
     /// answered with 429.
     pub push_per_second: NonZeroU32,
     /// How many payloads are processed at a time. Each takes up to six times `push_body_bytes` of memory.
-    pub push_at_a_time: usize,
+    pub push_max_in_flight: usize,
 }
 
 /// Inboxes for notifications of changes.
@@ -109,11 +109,11 @@ pub struct InboxSettings {
     /// The largest notification, in bytes, at most 512000.
     pub body_bytes: usize,
     /// The time limit for a notification, in seconds.
-    pub body_seconds: u64,
+    pub body_timeout_seconds: u64,
     /// Notifications per second from one sender. Further notifications are answered with 429.
     pub per_second: NonZeroU32,
     /// The most notifications that are kept of one sender in one inbox. The oldest are dropped first.
-    pub most_per_sender: u32,
+    pub max_per_sender: u32,
     /// How long notifications are kept, in days.
     pub retention_days: u32,
     /// The most space that all notifications take in NATS, in megabytes. NATS reserves it, and drops the oldest first.
@@ -127,9 +127,9 @@ impl Default for InboxSettings {
             senders: PathBuf::new(),
             public_url: None,
             body_bytes: 64 * 1024,
-            body_seconds: 10,
+            body_timeout_seconds: 10,
             per_second: const { NonZeroU32::new(10).unwrap() },
-            most_per_sender: 1_000,
+            max_per_sender: 1_000,
             retention_days: 30,
             megabytes: 256,
         }
@@ -147,15 +147,15 @@ impl InboxSettings {
             bail!("gateway.inbox.public_url is {url}: it is an http or https URL");
         }
         if !(1..=KeptNotification::MOST_BYTES).contains(&self.body_bytes)
-            || !(1..=300).contains(&self.body_seconds)
+            || !(1..=300).contains(&self.body_timeout_seconds)
         {
             bail!(
-                "gateway.inbox.body_bytes is 1 to {}, and body_seconds 1 to 300",
+                "gateway.inbox.body_bytes is 1 to {}, and body_timeout_seconds 1 to 300",
                 KeptNotification::MOST_BYTES
             );
         }
-        if !(1..=1_000_000).contains(&self.most_per_sender) || !(1..=3_650).contains(&self.retention_days) {
-            bail!("gateway.inbox.most_per_sender is 1 to 1000000, and retention_days 1 to 3650");
+        if !(1..=1_000_000).contains(&self.max_per_sender) || !(1..=3_650).contains(&self.retention_days) {
+            bail!("gateway.inbox.max_per_sender is 1 to 1000000, and retention_days 1 to 3650");
         }
         Ok(())
     }
@@ -166,26 +166,26 @@ impl Default for Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             tokens: None,
-            without_tokens: false,
+            allow_anonymous: false,
             public_url: None,
             trusted_proxies: Vec::new(),
             wrong_tokens_per_minute: const { NonZeroU32::new(60).unwrap() },
             connections: 512,
             requests_per_second: const { NonZeroU32::new(50).unwrap() },
-            head_seconds: 75,
+            header_timeout_seconds: 75,
             body_bytes: 64 * 1024,
             batch_bytes: 2 * 1024 * 1024,
-            body_seconds: 30,
-            catalogs_open: 32,
+            body_timeout_seconds: 30,
+            max_open_catalogs: 32,
             cache_megabytes: 64,
-            idempotency_seconds: 24 * 3600,
+            idempotency_ttl_seconds: 24 * 3600,
             plan_wait_seconds: 4,
-            session_seconds: 12 * 3600,
+            session_ttl_seconds: 12 * 3600,
             inbox: None,
             push_body_bytes: 512 * 1024,
             push_body_seconds: 10,
             push_per_second: const { NonZeroU32::new(100).unwrap() },
-            push_at_a_time: 32,
+            push_max_in_flight: 32,
         }
     }
 }
@@ -193,41 +193,41 @@ impl Default for Settings {
 impl Settings {
     /// Refuses a configuration that would let every client in.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        match (&self.tokens, self.without_tokens) {
+        match (&self.tokens, self.allow_anonymous) {
             (Some(_), false) => {}
             (Some(_), true) => {
-                bail!("gateway.tokens and gateway.without_tokens contradict each other: set one of them")
+                bail!("gateway.tokens and gateway.allow_anonymous contradict each other: set one of them")
             }
             (None, false) => bail!(
                 "gateway.tokens names no file, so nobody could be told from anybody: name one (services/gateway/README.md shows it), or, for \
-                 trials on this machine alone, set gateway.without_tokens"
+                 trials on this machine alone, set gateway.allow_anonymous"
             ),
             (None, true) if !self.listen.ip().is_loopback() => bail!(
-                "gateway.without_tokens is for loopback addresses alone, and gateway.listen is {}: name a file in gateway.tokens",
+                "gateway.allow_anonymous is for loopback addresses alone, and gateway.listen is {}: name a file in gateway.tokens",
                 self.listen
             ),
             (None, true) => {}
         }
-        if !(1..=3_600).contains(&self.head_seconds) {
-            bail!("gateway.head_seconds is 1 to 3600");
+        if !(1..=3_600).contains(&self.header_timeout_seconds) {
+            bail!("gateway.header_timeout_seconds is 1 to 3600");
         }
         if !(1..=64 * 1024 * 1024).contains(&self.batch_bytes) {
             bail!("gateway.batch_bytes is 1 to 67108864");
         }
-        if !(8..=65_536).contains(&self.connections) || !(1..=300).contains(&self.body_seconds) {
-            bail!("gateway.connections is 8 to 65536, and gateway.body_seconds 1 to 300");
+        if !(8..=65_536).contains(&self.connections) || !(1..=300).contains(&self.body_timeout_seconds) {
+            bail!("gateway.connections is 8 to 65536, and gateway.body_timeout_seconds 1 to 300");
         }
         if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
             bail!("gateway.public_url is {url}: it is an http or https URL");
         }
-        if !(1..=31_536_000).contains(&self.idempotency_seconds) {
-            bail!("gateway.idempotency_seconds is 1 to 31536000");
+        if !(1..=31_536_000).contains(&self.idempotency_ttl_seconds) {
+            bail!("gateway.idempotency_ttl_seconds is 1 to 31536000");
         }
         if self.plan_wait_seconds > 60 {
             bail!("gateway.plan_wait_seconds is 0 to 60");
         }
-        if !(60..=31_536_000).contains(&self.session_seconds) {
-            bail!("gateway.session_seconds is 60 to 31536000");
+        if !(60..=31_536_000).contains(&self.session_ttl_seconds) {
+            bail!("gateway.session_ttl_seconds is 60 to 31536000");
         }
         if let Some(inbox) = &self.inbox {
             inbox.check()?;
@@ -235,8 +235,8 @@ impl Settings {
         if !(1..=Notice::MOST_BYTES).contains(&self.push_body_bytes) {
             bail!("gateway.push_body_bytes is 1 to {}", Notice::MOST_BYTES);
         }
-        if !(1..=300).contains(&self.push_body_seconds) || self.push_at_a_time == 0 {
-            bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_at_a_time at least 1");
+        if !(1..=300).contains(&self.push_body_seconds) || self.push_max_in_flight == 0 {
+            bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_max_in_flight at least 1");
         }
         Ok(())
     }
@@ -245,14 +245,14 @@ impl Settings {
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds {
             most: self.connections,
-            head_time: Duration::from_secs(self.head_seconds),
+            head_time: Duration::from_secs(self.header_timeout_seconds),
             proxies: self.trusted_proxies.clone().into(),
         }
     }
 
     /// The time limit for a body.
     pub(crate) fn body_time(&self) -> Duration {
-        Duration::from_secs(self.body_seconds)
+        Duration::from_secs(self.body_timeout_seconds)
     }
 
     /// Whether operators reach the console over TLS, according to the configuration.
@@ -266,7 +266,7 @@ impl Settings {
             body_bytes: self.push_body_bytes,
             body_time: Duration::from_secs(self.push_body_seconds),
             per_second: self.push_per_second,
-            at_a_time: self.push_at_a_time,
+            at_a_time: self.push_max_in_flight,
             queue_time: QUEUE_TIME,
         }
     }
@@ -274,7 +274,7 @@ impl Settings {
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -301,7 +301,7 @@ mod tests {
             let mut inbox =
                 InboxSettings { senders: PathBuf::from("senders.yaml"), ..InboxSettings::default() };
             change(&mut inbox);
-            Settings { without_tokens: true, inbox: Some(inbox), ..Settings::default() }.check()
+            Settings { allow_anonymous: true, inbox: Some(inbox), ..Settings::default() }.check()
         };
         assert!(check(|_| ()).is_ok());
         for (change, name) in [
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_edge_has_finite_limits_that_make_sense() {
         let check = |change: fn(&mut Settings)| {
-            let mut settings = Settings { without_tokens: true, ..Settings::default() };
+            let mut settings = Settings { allow_anonymous: true, ..Settings::default() };
             change(&mut settings);
             settings.check()
         };
@@ -327,7 +327,7 @@ mod tests {
         for (change, name) in [
             ((|settings| settings.connections = 0) as fn(&mut Settings), "connections"),
             (|settings| settings.connections = usize::MAX, "connections"),
-            (|settings| settings.body_seconds = 0, "body_seconds"),
+            (|settings| settings.body_timeout_seconds = 0, "body_timeout_seconds"),
             (|settings| settings.batch_bytes = usize::MAX, "batch_bytes"),
             (|settings| settings.public_url = Some("ftp://e.org/".parse().unwrap()), "public_url"),
         ] {
@@ -338,9 +338,9 @@ mod tests {
 
     #[test]
     fn it_does_not_start_open_to_everybody() {
-        let with = |listen: &str, tokens: bool, without_tokens| {
+        let with = |listen: &str, tokens: bool, allow_anonymous| {
             let (listen, tokens) = (listen.parse().unwrap(), tokens.then(|| PathBuf::from("tokens.yaml")));
-            Settings { listen, tokens, without_tokens, ..Settings::default() }.check()
+            Settings { listen, tokens, allow_anonymous, ..Settings::default() }.check()
         };
         assert!(with("0.0.0.0:1", true, false).is_ok());
         assert!(with("127.0.0.1:1", false, true).is_ok());

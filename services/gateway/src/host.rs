@@ -13,11 +13,11 @@ use crate::state::Gateway;
 /// # Errors
 /// [`Refusal::misdirected`], where no tokens are required and the request names another host.
 pub(crate) fn check(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Refusal> {
-    if !gateway.settings().without_tokens || names_this_machine(headers) {
+    if !gateway.settings().allow_anonymous || names_this_machine(headers) {
         return Ok(());
     }
     Err(Refusal::misdirected(
-        "gateway.without_tokens is set, so only requests to this machine's own names are answered: use http://127.0.0.1 or \
+        "gateway.allow_anonymous is set, so only requests to this machine's own names are answered: use http://127.0.0.1 or \
          http://localhost, or name a file in gateway.tokens",
     ))
 }

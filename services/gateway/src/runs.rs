@@ -143,7 +143,7 @@ pub(crate) async fn once(
     let content =
         serde_json::to_vec(&(source, asked)).map_err(|error| Refusal::internal(error.to_string()))?;
     let content = data_encoding::HEXLOWER.encode(&Sha256::digest(content));
-    let lasts = Duration::from_secs(gateway.settings().idempotency_seconds);
+    let lasts = Duration::from_secs(gateway.settings().idempotency_ttl_seconds);
     let submissions = gateway.control().submissions();
     let begin = Submission { content: content.clone(), run: RunId::fresh(), answer: None };
     let begun = submissions.begin(&key, begin, lasts).await?;

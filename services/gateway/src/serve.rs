@@ -89,7 +89,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
     })?;
     let address = listener.local_addr()?;
-    let catalogs = Catalogs::new(store.clone(), settings.catalogs_open, cache_bytes);
+    let catalogs = Catalogs::new(store.clone(), settings.max_open_catalogs, cache_bytes);
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
     let clock = Arc::new(SystemClock);
     let judged = Judged::default();

@@ -62,7 +62,7 @@ impl Unpacker {
         let reader = MemberReader::new(stored.clone(), data, AHEAD).of(member.place()).into_async_read();
         let mut named = Named::new(&directory);
         let take = |entry: u32, path: &str| named.take(&directory, entry, path);
-        let (limit, now) = (self.config.members, self.clock.now());
+        let (limit, now) = (self.config.max_members, self.clock.now());
         let mut entries = Entries::read(&self.store, &job.uri, reader, limit, now, take).await?;
         if manifest.odd.is_some() {
             entries.count_odd_place();
@@ -86,7 +86,7 @@ impl Unpacker {
         let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
         let sizes =
             live.filter_map(|number| named.of_entry(number)).map(|member| directory.member(member).size);
-        let (bytes, limit) = (sizes.fold(0_u64, u64::saturating_add), self.config.inflated_bytes);
+        let (bytes, limit) = (sizes.fold(0_u64, u64::saturating_add), self.config.max_inflated_bytes);
         if bytes > limit { Err(PackageError::TooManyBytes { bytes, limit }.into()) } else { Ok(()) }
     }
 

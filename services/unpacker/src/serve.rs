@@ -20,7 +20,7 @@ use crate::{Unpacker, UnpackerConfig, UnpackerMetrics};
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
-    pub frame: FrameConfig,
+    pub service: FrameConfig,
     /// The message bus.
     #[serde(default)]
     pub nats: NatsConfig,
@@ -36,23 +36,23 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Concurrent slices. Each takes the memory of two messages at most, and 24 MiB of read-ahead.
-    pub jobs_at_a_time: usize,
+    pub max_concurrent_jobs: usize,
     /// Packages opened concurrently in addition, including those unpacked from their beginning. Each may take the
     /// memory that the limits of the jobs allow.
-    pub opened_at_a_time: usize,
+    pub max_open_packages: usize,
     /// Settings of the jobs.
     pub jobs: UnpackerConfig,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 8, opened_at_a_time: 2, jobs: UnpackerConfig::default() }
+        Self { max_concurrent_jobs: 8, max_open_packages: 2, jobs: UnpackerConfig::default() }
     }
 }
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -66,7 +66,7 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, unpacker, .. } = &context.config;
-    let slices = unpacker.jobs_at_a_time.max(1);
+    let slices = unpacker.max_concurrent_jobs.max(1);
     // The received job and the outcome to send; blocks of small members, one member across two of them, and a large
     // one that is read.
     let blocks = (Blocks::<()>::HELD + 1) * BLOCK;
@@ -87,7 +87,7 @@ pub async fn work_queues<C: Sync>(
     settings: &Settings,
 ) -> anyhow::Result<()> {
     let Joined { bus, store } = joined;
-    let Settings { jobs_at_a_time, opened_at_a_time, jobs } = settings.clone();
+    let Settings { max_concurrent_jobs, max_open_packages, jobs } = settings.clone();
     let counted = UnpackerMetrics::register(&context.metrics);
     let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
         .counted(counted)
@@ -97,20 +97,20 @@ pub async fn work_queues<C: Sync>(
         async move { unpacker.work(message.payload, message.attempt).await }
     };
     let opening =
-        fleet::work_queue(context, Arc::clone(&bus), Filter::Open, opened_at_a_time.max(1), work.clone());
-    let slices = fleet::work_queue(context, bus, Filter::Unpack, jobs_at_a_time.max(1), work);
+        fleet::work_queue(context, Arc::clone(&bus), Filter::Open, max_open_packages.max(1), work.clone());
+    let slices = fleet::work_queue(context, bus, Filter::Unpack, max_concurrent_jobs.max(1), work);
     tokio::try_join!(opening, slices).map(drop)
 }
 
 /// Maximum memory of packages that are being opened: entries and members of all, plus the directory of a ZIP, or the
 /// decoder and the open pack of a tar.
-fn opened_bytes(Settings { opened_at_a_time, jobs, .. }: &Settings) -> u64 {
+fn opened_bytes(Settings { max_open_packages, jobs, .. }: &Settings) -> u64 {
     // For each member its record. The bytes of its record in the directory are a bound for its name.
     let Limits { members, directory_bytes, decoder_bytes, .. } = jobs.limits();
     let zip = directory_bytes.saturating_add(members.saturating_mul(32));
-    let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.small_bytes) as u64);
+    let tar = decoder_bytes.saturating_add((PackLimits::default().bytes + jobs.pack_threshold_bytes) as u64);
     let one = members.saturating_mul(ENTRY_BYTES).saturating_add(zip.max(tar));
-    one.saturating_mul((*opened_at_a_time).max(1) as u64)
+    one.saturating_mul((*max_open_packages).max(1) as u64)
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Unpacker {
     ) -> Result<(Entries, Paths), Trouble> {
         let mut paths = Paths::default();
         let take = |entry: u32, path: &str| paths.take(entry, path);
-        let (limit, now) = (self.config.members, self.clock.now());
+        let (limit, now) = (self.config.max_members, self.clock.now());
         let entries = Entries::read(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
         Ok((entries, paths))
     }
@@ -173,7 +173,8 @@ impl Unpacker {
             first.get_or_insert(line);
         }
         let hasher = Hasher::new(algorithms);
-        let is_small = self.config.small_bytes > 0 && member.size <= self.config.small_bytes as u64;
+        let is_small =
+            self.config.pack_threshold_bytes > 0 && member.size <= self.config.pack_threshold_bytes as u64;
         let mut content = match is_small {
             true => {
                 let (bytes, computed) = self.small(tar, member, hasher).await?;

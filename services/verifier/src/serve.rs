@@ -15,7 +15,7 @@ use crate::{Verifier, VerifierMetrics};
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
-    pub frame: FrameConfig,
+    pub service: FrameConfig,
     /// The message bus.
     #[serde(default)]
     pub nats: NatsConfig,
@@ -31,18 +31,18 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Concurrent jobs. Each takes the memory of two messages at most.
-    pub jobs_at_a_time: usize,
+    pub max_concurrent_jobs: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { jobs_at_a_time: 16 }
+        Self { max_concurrent_jobs: 16 }
     }
 }
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -56,9 +56,9 @@ pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Config { nats, store, verifier, .. } = &context.config;
-    let jobs_at_a_time = verifier.jobs_at_a_time.max(1);
+    let max_concurrent_jobs = verifier.max_concurrent_jobs.max(1);
     // The received job, and the outcomes to send.
-    context.metrics.bound_memory("verifier-jobs", (jobs_at_a_time * 2 * bus::MAX_PAYLOAD) as u64);
+    context.metrics.bound_memory("verifier-jobs", (max_concurrent_jobs * 2 * bus::MAX_PAYLOAD) as u64);
     let counted = VerifierMetrics::register(&context.metrics);
 
     let Joined { bus, store } = fleet::join(&context, nats, store).await?;
@@ -67,7 +67,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         let verifier = verifier.clone();
         async move { verifier.work(message.payload).await }
     };
-    fleet::work_queue(&context, bus, Filter::Verify, jobs_at_a_time, work).await
+    fleet::work_queue(&context, bus, Filter::Verify, max_concurrent_jobs, work).await
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct JetStreamConfig {
     pub messages_per_queue: usize,
     /// The most megabytes in one stage, over all its queues, before publishers wait. The server reserves the space; 0 =
     /// no limit.
-    pub megabytes_per_stage: u64,
+    pub max_megabytes_per_stream: u64,
     /// How long the server remembers message IDs, in seconds. Within that time, a message that is sent twice is queued
     /// once.
     pub duplicate_window_seconds: u64,
@@ -42,7 +42,7 @@ pub struct JetStreamConfig {
     /// seconds. Its messages stay, and the next worker creates it again; 0 = never.
     pub idle_consumer_seconds: u64,
     /// How long a call retries while the server is unreachable, in seconds, before it fails.
-    pub patience_seconds: u64,
+    pub retry_timeout_seconds: u64,
     /// The credentials; empty if the server requires none.
     pub credentials: Credentials,
     /// Encryption.
@@ -85,10 +85,10 @@ impl Default for JetStreamConfig {
             make_streams: true,
             replicas: 1,
             messages_per_queue: 1024,
-            megabytes_per_stage: 1024,
+            max_megabytes_per_stream: 1024,
             duplicate_window_seconds: 120,
             idle_consumer_seconds: 3600,
-            patience_seconds: 30,
+            retry_timeout_seconds: 30,
             credentials: Credentials::default(),
             tls: TlsConfig::default(),
         }
@@ -116,9 +116,9 @@ impl JetStreamConfig {
         if self.messages_per_queue == 0 {
             return refuse("`messages_per_queue` must be at least 1");
         }
-        if self.duplicate_window_seconds < self.patience_seconds.saturating_mul(2) {
+        if self.duplicate_window_seconds < self.retry_timeout_seconds.saturating_mul(2) {
             return refuse(
-                "`duplicate_window_seconds` must be at least twice `patience_seconds`, or a message that is sent again is \
+                "`duplicate_window_seconds` must be at least twice `retry_timeout_seconds`, or a message that is sent again is \
                  queued twice",
             );
         }
@@ -147,7 +147,7 @@ impl JetStreamConfig {
     }
 
     pub(super) fn patience(&self) -> Duration {
-        Duration::from_secs(self.patience_seconds.max(1))
+        Duration::from_secs(self.retry_timeout_seconds.max(1))
     }
 
     pub(super) fn duplicate_window(&self) -> Duration {
@@ -207,7 +207,7 @@ mod tests {
             ("namespace: ''", "`namespace`"),
             ("replicas: 0", "`replicas`"),
             ("messages_per_queue: 0", "`messages_per_queue`"),
-            ("{duplicate_window_seconds: 30, patience_seconds: 20}", "`duplicate_window_seconds`"),
+            ("{duplicate_window_seconds: 30, retry_timeout_seconds: 20}", "`duplicate_window_seconds`"),
             ("credentials: {user: a}", "`credentials.password`"),
             ("credentials: {token: {env: T}, file: a.creds}", "`credentials`"),
             ("tls: {key_file: a.pem}", "`tls.certificate_file`"),

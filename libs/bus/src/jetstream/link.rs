@@ -71,7 +71,7 @@ impl Failure {
     pub(super) fn answered(error: &jetstream::Error) -> Self {
         if error.error_code() == ErrorCode::STORAGE_RESOURCES_EXCEEDED {
             return Self::NoRoom(format!(
-                "{error}. For each of its {} stages, `nats.megabytes_per_stage` is set aside on the server's disk: lower it (0 sets \
+                "{error}. For each of its {} stages, `nats.max_megabytes_per_stream` is set aside on the server's disk: lower it (0 sets \
                  nothing aside), or give the server a larger disk or `max_file_store`",
                 Stage::ALL.len()
             ));

@@ -39,7 +39,7 @@ use crate::{
 
 /// The bus of a fleet: it keeps every promise of [`Bus`], even across the death of processes. Cheap to clone.
 ///
-/// While the server is unreachable, calls retry for `patience_seconds` and then fail with [`BusError::Unavailable`].
+/// While the server is unreachable, calls retry for `retry_timeout_seconds` and then fail with [`BusError::Unavailable`].
 /// Earlier promises hold when the server is back, even after it was killed.
 #[derive(Debug, Clone)]
 pub struct JetStreamBus(Arc<Shared>);

@@ -80,7 +80,8 @@ async fn ensure_bucket(
 fn stream_config(names: &Names, config: &JetStreamConfig, stage: Stage) -> stream::Config {
     // Dead letters may never be read, so the oldest makes room. In all other stages the publisher waits.
     let dead = stage == Stage::Dead;
-    let megabytes = i64::try_from(config.megabytes_per_stage).unwrap_or(i64::MAX).saturating_mul(1 << 20);
+    let megabytes =
+        i64::try_from(config.max_megabytes_per_stream).unwrap_or(i64::MAX).saturating_mul(1 << 20);
     stream::Config {
         name: names.stream(stage),
         subjects: vec![names.subjects(stage)],

@@ -30,7 +30,7 @@ const FOR_ALL: &str = "_";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InboxLimits {
     /// The most from one sender in one inbox. The oldest are dropped first.
-    pub most_per_sender: u32,
+    pub max_per_sender: u32,
     /// How long each is stored.
     pub kept: Duration,
     /// The most bytes of all together. The oldest are dropped first. 0 = no limit of their own.
@@ -70,7 +70,7 @@ impl Inboxes {
             storage: StorageType::File,
             num_replicas: replicas,
             discard: DiscardPolicy::Old,
-            max_messages_per_subject: limits.most_per_sender.into(),
+            max_messages_per_subject: limits.max_per_sender.into(),
             max_messages: -1,
             max_age: limits.kept,
             max_bytes: if limits.bytes == 0 { -1 } else { limits.bytes.try_into().unwrap_or(i64::MAX) },

@@ -68,7 +68,7 @@ pub struct SourceSpec {
     pub requests_per_second: Option<NonZeroU32>,
     /// The most bytes of one resource. If left out, the configuration of the fetchers applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest_bytes: Option<NonZeroU64>,
+    pub max_body_bytes: Option<NonZeroU64>,
     /// How the harvest treats robots.txt.
     #[serde(default)]
     pub robots: Robots,
@@ -128,7 +128,7 @@ impl SourceSpec {
             accept_html: false,
             concurrency: four(),
             requests_per_second: None,
-            largest_bytes: None,
+            max_body_bytes: None,
             robots: Robots::default(),
             contact: None,
             credential: None,

@@ -5,7 +5,7 @@ use model::SourceId;
 
 use crate::support::{control, now, source};
 
-const LIMITS: InboxLimits = InboxLimits { most_per_sender: 100, kept: Duration::from_secs(600), bytes: 0 };
+const LIMITS: InboxLimits = InboxLimits { max_per_sender: 100, kept: Duration::from_secs(600), bytes: 0 };
 
 async fn inboxes(limits: InboxLimits) -> (Control, Inboxes) {
     let control = control().await;
@@ -83,7 +83,7 @@ async fn the_same_notification_again_is_the_one_that_is_there() {
 
 #[tokio::test]
 async fn who_floods_an_inbox_pushes_out_his_own_and_nothing_of_others() {
-    let (_control, inboxes) = inboxes(InboxLimits { most_per_sender: 5, ..LIMITS }).await;
+    let (_control, inboxes) = inboxes(InboxLimits { max_per_sender: 5, ..LIMITS }).await;
     let honest = inboxes.keep(&notification(None, "honest", "{}")).await.unwrap();
     let mut flood = Vec::new();
     for n in 0..40 {

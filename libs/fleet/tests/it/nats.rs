@@ -16,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The configuration of a service, as its file contains it.
 fn config(server: &NatsServer, more: serde_json::Value) -> NatsConfig {
-    let mut fields =
-        serde_json::json!({ "servers": [server.url()], "megabytes_per_stage": 0, "patience_seconds": 5 });
+    let mut fields = serde_json::json!({ "servers": [server.url()], "max_megabytes_per_stream": 0, "retry_timeout_seconds": 5 });
     fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(fields).unwrap()
 }

@@ -138,7 +138,7 @@ fn terms() -> impl Strategy<Value = Terms> {
                 .collect(),
             entry: rate.map(|rate| format!("http://h{rate}.example").parse().unwrap()),
             per_origin: rate.and_then(|rate| NonZeroU16::new(rate as u16)),
-            largest_bytes: rate.and_then(|rate| NonZeroU64::new(rate.into())),
+            max_body_bytes: rate.and_then(|rate| NonZeroU64::new(rate.into())),
             accept_html: rate.is_none(),
         },
     )

@@ -1,6 +1,7 @@
 //! Configuration: a YAML file, with single fields overridden by the environment.
 
 mod overlay;
+mod renamed;
 mod vars;
 
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use serde_json::Value;
 pub use self::vars::Vars;
 use crate::telemetry::TelemetryConfig;
 
-/// The configuration that all services share, as field `frame` of their own.
+/// The configuration that all services share, as field `service` of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FrameConfig {
@@ -107,7 +108,7 @@ impl FrameConfig {
 /// The configuration of the service `name`.
 ///
 /// With `name` "fetcher", variable `THRESHER_FETCHER_CONFIG` names the YAML file; without it there is none,
-/// and defaults apply. `THRESHER_FETCHER__FRAME__DRAIN_SECONDS=5` then sets field `frame.drain_seconds`, in
+/// and defaults apply. `THRESHER_FETCHER__SERVICE__DRAIN_SECONDS=5` then sets field `service.drain_seconds`, in
 /// the file or not. Values are YAML: quote text that looks like a number or a boolean.
 ///
 /// # Errors
@@ -131,7 +132,7 @@ pub fn load<T: DeserializeOwned>(name: &str, vars: &Vars) -> Result<T, ConfigErr
             (None, Some(path)) => path.display().to_string(),
             (None, None) => format!("the defaults (no file is named by {variable})"),
         };
-        ConfigError::Field { field, origin, why: error.into_inner().to_string() }
+        ConfigError::Field { field, origin, why: renamed::explained(error.into_inner().to_string()) }
     })
 }
 

@@ -8,7 +8,7 @@ use super::{ConfigError, Vars, parse};
 
 /// Sets the fields that variables name, and returns which variable set which field.
 ///
-/// After the prefix, `__` separates nested fields: `FRAME__DRAIN_SECONDS` is `frame.drain_seconds`.
+/// After the prefix, `__` separates nested fields: `SERVICE__DRAIN_SECONDS` is `service.drain_seconds`.
 pub(super) fn apply(
     fields: &mut Value,
     prefix: &str,

@@ -12,7 +12,7 @@ use crate::telemetry::Format;
 #[serde(deny_unknown_fields)]
 struct Config {
     #[serde(default)]
-    frame: FrameConfig,
+    service: FrameConfig,
     store: String,
     #[serde(default)]
     jobs: u16,
@@ -38,15 +38,21 @@ fn load_with<const N: usize>(text: &str, vars: [(&str, &str); N]) -> Result<Conf
 }
 
 #[test]
+fn a_renamed_field_is_refused_with_its_new_name() {
+    let error = load_with("store: a\nframe:\n  drain_seconds: 5\n", []).unwrap_err();
+    assert!(error.contains("`frame` is named `service` now"), "{error}");
+}
+
+#[test]
 fn file_sets_fields_and_the_rest_has_defaults() {
     let config = load_with(
-        "# a comment\nstore: s3://bucket\njobs: 4\nframe:\n  telemetry: {format: json}\n  drain_seconds: 5\ntoken: {env: TOKEN}\n",
+        "# a comment\nstore: s3://bucket\njobs: 4\nservice:\n  telemetry: {format: json}\n  drain_seconds: 5\ntoken: {env: TOKEN}\n",
         [],
     )
     .unwrap();
-    assert_eq!((config.store.as_str(), config.jobs, config.frame.drain_seconds), ("s3://bucket", 4, 5));
-    assert_eq!(config.frame.telemetry.format, Format::Json);
-    assert_eq!(config.frame.admin, AdminConfig::default());
+    assert_eq!((config.store.as_str(), config.jobs, config.service.drain_seconds), ("s3://bucket", 4, 5));
+    assert_eq!(config.service.telemetry.format, Format::Json);
+    assert_eq!(config.service.admin, AdminConfig::default());
     assert_eq!(config.token, Some(SecretRef::Env("TOKEN".to_owned())));
 }
 
@@ -56,14 +62,14 @@ fn variables_go_over_the_file_and_into_groups_that_it_lacks() {
         "store: a\njobs: 4\n",
         [
             ("THRESHER_FETCHER__JOBS", "8"),
-            ("THRESHER_FETCHER__FRAME__ADMIN__LISTEN", "127.0.0.1:1234"),
+            ("THRESHER_FETCHER__SERVICE__ADMIN__LISTEN", "127.0.0.1:1234"),
             ("THRESHER_FETCHER__ONLY", "[x, y]"),
             ("THRESHER_FETCHER__TOKEN__FILE", "/run/secrets/token"),
             ("THRESHER_VERIFIER__JOBS", "nonsense of another service"),
         ],
     )
     .unwrap();
-    assert_eq!((config.jobs, config.frame.admin.listen.port()), (8, 1234));
+    assert_eq!((config.jobs, config.service.admin.listen.port()), (8, 1234));
     assert_eq!(config.only, ["x", "y"]);
     assert_eq!(config.token, Some(SecretRef::File("/run/secrets/token".into())));
 }
@@ -97,18 +103,18 @@ fn no_yaml_is_refused_with_file_and_line() {
 
 #[test]
 fn wrong_value_is_refused_with_file_and_field() {
-    let error = load_with("store: a\nframe:\n  drain_seconds: soon\n", []).unwrap_err();
+    let error = load_with("store: a\nservice:\n  drain_seconds: soon\n", []).unwrap_err();
     assert_eq!(
         error,
-        "field `frame.drain_seconds` from FILE: invalid type: string \"soon\", expected u64; correct it, or leave it out where \
+        "field `service.drain_seconds` from FILE: invalid type: string \"soon\", expected u64; correct it, or leave it out where \
          there is a default"
     );
 }
 
 #[test]
 fn unknown_field_is_refused_with_those_that_exist() {
-    let error = load_with("store: a\nframe:\n  drain_secs: 5\n", []).unwrap_err();
-    assert!(error.starts_with("field `frame.drain_secs` from FILE: unknown field `drain_secs`"), "{error}");
+    let error = load_with("store: a\nservice:\n  drain_secs: 5\n", []).unwrap_err();
+    assert!(error.starts_with("field `service.drain_secs` from FILE: unknown field `drain_secs`"), "{error}");
     assert!(error.contains("`drain_seconds`"), "{error}");
 }
 
@@ -131,7 +137,7 @@ fn bad_variable_is_blamed_and_not_the_file() {
 fn variable_that_cannot_be_a_field_is_refused() {
     for (name, value, why) in [
         ("THRESHER_FETCHER__STORE__KEY", "x", "`store` has no fields of its own"),
-        ("THRESHER_FETCHER__FRAME____X", "x", "a field has no name"),
+        ("THRESHER_FETCHER__SERVICE____X", "x", "a field has no name"),
         ("THRESHER_FETCHER__ONLY", "[x", "its value is not YAML"),
     ] {
         let error = load_with("store: a", [(name, value)]).unwrap_err();

@@ -68,7 +68,7 @@ impl Owner {
         let config = JetStreamConfig {
             servers: vec![nats.to_owned()],
             namespace: namespace.to_owned(),
-            megabytes_per_stage: 0,
+            max_megabytes_per_stream: 0,
             ..JetStreamConfig::default()
         };
         let bus = JetStreamBus::connect(config, &Vars::of_process()).await?;

@@ -34,7 +34,7 @@ impl Fetcher {
         let largest = self.config.largest_package_bytes;
         let upload = self.store.package_upload(&job.source, job.seq, &algorithms, largest).await?;
         let before = upload.received();
-        let beside = self.config.package_ranges_at_a_time.saturating_sub(1);
+        let beside = self.config.max_package_ranges.saturating_sub(1);
         let company = Company::new(Arc::clone(&self.bus), job.lane.clone(), beside);
         let mut receiving = Receiving::new(self, &job, upload, company, start + self.config.package_time());
         let end = receiving.receive().await?;

@@ -67,7 +67,7 @@ impl<'a> Receiving<'a> {
             by_parts: false,
             is_plain: false,
             requests: Arc::default(),
-            resumes: fetcher.config.resumes,
+            resumes: fetcher.config.max_resumes,
         }
     }
 

@@ -128,7 +128,7 @@ async fn small_bodies_of_a_job_travel_in_one_pack() {
 #[tokio::test]
 async fn without_packs_each_body_is_an_object_of_its_own() {
     let mut case = Case::new().await;
-    case.config.small_bytes = 0;
+    case.config.pack_threshold_bytes = 0;
     case.server.push("/a", Reply::ok("abc"));
     let stored = stored(case.fetch_one("/a").await.0);
     assert_eq!(stored.location, Location::Object { sha256: Sha256::of(b"abc") });
@@ -206,7 +206,7 @@ async fn a_held_version_that_is_still_current_is_not_sent_again() {
 #[tokio::test]
 async fn when_its_time_is_over_a_job_gives_the_rest_back() {
     let mut case = Case::new().await;
-    case.config.job_seconds = 0;
+    case.config.max_job_seconds = 0;
     let job = case.fetch(vec![case.item("/a"), case.item("/b")]).await;
     assert!(job.items.iter().all(|fetched| fetched.result == FetchedResult::Deferred));
     assert_eq!(job.requests, 0);
@@ -215,7 +215,7 @@ async fn when_its_time_is_over_a_job_gives_the_rest_back() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused_and_leaves_no_object() {
     let mut case = Case::new().await;
-    case.config.largest_bytes = 1_000;
+    case.config.max_body_bytes = 1_000;
     case.server.push("/a", Reply::ok(large()));
     let failure = failed(case.fetch_one("/a").await.0);
     assert_eq!(failure.reason, ProblemReason::TooLarge);

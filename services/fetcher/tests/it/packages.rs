@@ -197,7 +197,7 @@ async fn of_a_server_without_ranges_a_broken_package_comes_again_from_its_beginn
 #[tokio::test]
 async fn a_package_that_goes_forward_and_breaks_again_is_deferred() {
     let mut case = Case::new().await;
-    case.config.resumes = 0;
+    case.config.max_resumes = 0;
     let body = body(300_000);
     case.server.push("/a", whole(&body, "\"v1\"").cut_after(200_000));
     case.server.push("/a", rest(&body, 200_000, "\"v1\"").cut_after(50_000));

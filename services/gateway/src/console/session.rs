@@ -68,7 +68,7 @@ pub(super) async fn sign_in(
     rand::rng().fill_bytes(&mut bytes);
     let secret = BASE64URL_NOPAD.encode(&bytes);
     let session = Session { mark: HEXLOWER.encode(&caller.mark(&secret)) };
-    let seconds = gateway.settings().session_seconds;
+    let seconds = gateway.settings().session_ttl_seconds;
     let lasts = Duration::from_secs(seconds);
     gateway.control().sessions().begin(&SessionKey::of(&secret), &session, lasts).await?;
     tracing::info!(token = caller.name(), "somebody has signed in");

@@ -35,7 +35,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "HTML where another media type is listed" } dd { (if spec.accept_html { "is taken" } else { "is refused" }) }
             dt { "Requests open at an origin" } dd { (spec.concurrency) }
             dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }
-            dt { "Largest resource taken" } dd { (or(spec.largest_bytes.map(|bytes| format!("{bytes} bytes")), "as configured")) }
+            dt { "Largest resource taken" } dd { (or(spec.max_body_bytes.map(|bytes| format!("{bytes} bytes")), "as configured")) }
             dt { "robots.txt" } dd { (name(&spec.robots)) }
             dt { "Contact" } dd { (or(spec.contact.clone(), "as configured")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }

@@ -27,7 +27,7 @@ const TEXTS: [&str; 11] = [
 ];
 /// Fields that are numbers in the API.
 const NUMBERS: [&str; 5] =
-    ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "largest_bytes"];
+    ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "max_body_bytes"];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
@@ -135,7 +135,7 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("accept_html", ticked(wanted.accept_html));
     write("concurrency", text(Some(wanted.concurrency)));
     write("requests_per_second", text(wanted.requests_per_second));
-    write("largest_bytes", text(wanted.largest_bytes));
+    write("max_body_bytes", text(wanted.max_body_bytes));
     write("robots", name(wanted.robots));
     write("contact", wanted.contact.clone());
     write("credential", text(wanted.credential.as_ref()));
@@ -200,7 +200,7 @@ mod tests {
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
-            "inbox": "https://registry.example.com/inbox/", "largest_bytes": 1_048_576,
+            "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576,
         });
         for body in [plain, every, all] {
             let wanted: Wanted = serde_json::from_value(body).unwrap();

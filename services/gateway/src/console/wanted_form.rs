@@ -85,7 +85,7 @@ impl Form<'_> {
                 legend { "How it is asked" }
                 (self.input("concurrency", "number", "Requests open at one origin", "4 where nothing is said."))
                 (self.input("requests_per_second", "number", "Requests in a second to one origin", ""))
-                (self.input("largest_bytes", "number", "The largest resource taken, in bytes", "As the fetchers are configured where nothing is said."))
+                (self.input("max_body_bytes", "number", "The largest resource taken, in bytes", "As the fetchers are configured where nothing is said."))
                 (self.choice("robots", "robots.txt", &[("links-only", "Disallow binds followed links only"), ("obey", "Disallow binds every URL"), ("ignore", "not requested")]))
                 (self.input("contact", "text", "Whom the Source's operator can turn to", "A mail address or a URL."))
                 (self.input("credential", "text", "Name of the credential to send", "The name that stands in the configuration; never the secret itself."))

@@ -68,7 +68,7 @@ impl Inbox {
     /// The limits of stored notifications.
     pub(crate) fn limits(settings: &InboxSettings) -> InboxLimits {
         InboxLimits {
-            most_per_sender: settings.most_per_sender,
+            max_per_sender: settings.max_per_sender,
             kept: Duration::from_secs(u64::from(settings.retention_days) * 24 * 3_600),
             bytes: settings.megabytes.saturating_mul(1024 * 1024),
         }

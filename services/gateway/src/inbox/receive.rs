@@ -73,7 +73,7 @@ async fn take(
     }
     let media_type = media_type(&headers)?;
     let limit = inbox.settings().body_bytes;
-    let patience = Duration::from_secs(inbox.settings().body_seconds);
+    let patience = Duration::from_secs(inbox.settings().body_timeout_seconds);
     let reading = timeout(patience, read(body, &headers, limit));
     let bytes = reading.await.map_err(|_| too_slow(patience)).and_then(|read| read)?;
     let limits = Limits { bytes: limit, ..Limits::default() };

@@ -53,14 +53,14 @@ pub(super) async fn constraints(State((_, inbox)): State<Both>) -> Response {
                         @if inbox.senders().any_by_origin() { ", or by the origin of the URL in " code { "origin.id" } ", else of " code { "actor" } }
                         ". At most " (settings.per_second) " notifications a second." }
                     li { "Media type: " code { (ldn::ACCEPT_POST) } ", each with any " code { "profile" } "; no " code { "Content-Encoding" } "." }
-                    li { "Size: at most " (settings.body_bytes) " bytes, which arrive within " (settings.body_seconds) " seconds." }
+                    li { "Size: at most " (settings.body_bytes) " bytes, which arrive within " (settings.body_timeout_seconds) " seconds." }
                     li { "Shape: JSON, one object with at least one property, or an array of such; at most " (limits.depth) " deep, with at most " (limits.members)
                         " values, and no name twice in one object." }
                 }
                 p { "Activity Streams 2 and COAR Notify " code { "Create" } ", " code { "Update" } ", " code { "Delete" } " and " code { "Announce" }
                     ", whose object lies at the origin of a Source that is harvested here, have that Source looked at soon. Anything else is kept. Contexts and other URLs in a notification are not fetched; the contexts of
                     Activity Streams 2, of the Linked Data Platform and of COAR Notify are known." }
-                p { "Kept for " (settings.retention_days) " days, the newest " (settings.most_per_sender) " of each sender in each inbox. Senders with a token read what they have sent." }
+                p { "Kept for " (settings.retention_days) " days, the newest " (settings.max_per_sender) " of each sender in each inbox. Senders with a token read what they have sent." }
             }
         }
     };

@@ -51,7 +51,7 @@ impl Case {
             ..Config::default()
         };
         let control = Control::connect(&config).await.unwrap();
-        let push = r#"{"public_url": "http://push.example/", "key": {"env": "KEY"}, "earlier_keys": [{"env": "OLD"}]}"#;
+        let push = r#"{"public_url": "http://push.example/", "key": {"env": "KEY"}, "previous_keys": [{"env": "OLD"}]}"#;
         let vars = Vars::default().with("KEY", &"k".repeat(32)).with("OLD", &"o".repeat(32));
         let push = serde_json::from_str::<PushConfig>(push).unwrap().open(&vars).unwrap().unwrap();
         let offered = Offered {

@@ -23,7 +23,7 @@ const HARVEST_BYTES: usize = 32 * MIB;
 pub struct Config {
     /// Admin port, log, drain deadline.
     #[serde(default)]
-    pub frame: FrameConfig,
+    pub service: FrameConfig,
     /// The message bus, and the control store beside it.
     #[serde(default)]
     pub nats: NatsConfig,
@@ -47,26 +47,26 @@ pub struct Settings {
     /// Name of this process for people. A member ID that is never reused is derived from it.
     pub name: Option<String>,
     /// Sources that are harvested at a time. Each takes the memory of an open catalog.
-    pub sources_at_a_time: usize,
+    pub max_concurrent_sources: usize,
     /// Maximum origin queues of one run, each with a consumer at NATS. Further origins wait for their turn.
-    pub origins_at_a_time: NonZeroUsize,
+    pub max_open_origins: NonZeroUsize,
     /// Memory for recently read blocks of all catalogs, in MiB.
     pub cache_megabytes: usize,
     /// How long a run waits for a Source that does not answer or requests a cooldown, in seconds, before it fails.
-    pub source_patience_seconds: u64,
+    pub source_timeout_seconds: u64,
     /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
-    pub sources_shown: usize,
+    pub metrics_max_sources: usize,
     /// Grace period after a Source's scheduled time before it counts as stale, in seconds.
-    pub freshness_grace_seconds: u64,
+    pub stale_after_seconds: u64,
     /// Minimum time from the end of a run to the next run that a hint starts, in seconds. After a failed run, hub
     /// deliveries wait as long.
-    pub hint_pause_seconds: u64,
+    pub hint_debounce_seconds: u64,
     /// Maximum of that time for unproved hints (no token, no signature), in seconds. The time grows from
-    /// `hint_pause_seconds` while such hints bring no change.
+    /// `hint_debounce_seconds` while such hints bring no change.
     pub hint_pause_most_seconds: u64,
     /// How often to poll a Source that is subscribed to but has no schedule, in seconds: its hub may have gone
     /// silent. 0 is never.
-    pub backup_poll_seconds: u64,
+    pub fallback_poll_seconds: u64,
     /// How long a notification may be in transit before its changes count as missed, in seconds.
     pub notification_patience_seconds: u64,
     /// URL that identifies the fleet in the notifications that it sends to other inboxes. Some receivers identify
@@ -84,15 +84,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             name: None,
-            sources_at_a_time: 16,
-            origins_at_a_time: WindowLimits::default().origins,
+            max_concurrent_sources: 16,
+            max_open_origins: WindowLimits::default().origins,
             cache_megabytes: 64,
-            source_patience_seconds: 3_600,
-            sources_shown: 50,
-            freshness_grace_seconds: 21_600,
-            hint_pause_seconds: 10,
+            source_timeout_seconds: 3_600,
+            metrics_max_sources: 50,
+            stale_after_seconds: 21_600,
+            hint_debounce_seconds: 10,
             hint_pause_most_seconds: 86_400,
-            backup_poll_seconds: 21_600,
+            fallback_poll_seconds: 21_600,
             notification_patience_seconds: 60,
             identity: None,
             inbox_credentials: Vec::new(),
@@ -104,15 +104,15 @@ impl Default for Settings {
 
 impl Settings {
     pub(super) fn source_patience(&self) -> Duration {
-        Duration::from_secs(self.source_patience_seconds)
+        Duration::from_secs(self.source_timeout_seconds)
     }
 
     pub(super) fn freshness_grace(&self) -> Duration {
-        Duration::from_secs(self.freshness_grace_seconds)
+        Duration::from_secs(self.stale_after_seconds)
     }
 
     pub(super) fn hint_pause(&self) -> Duration {
-        Duration::from_secs(self.hint_pause_seconds)
+        Duration::from_secs(self.hint_debounce_seconds)
     }
 
     pub(super) fn hint_pause_most(&self) -> Duration {
@@ -121,7 +121,7 @@ impl Settings {
 
     /// None for never.
     pub(super) fn backup_poll(&self) -> Option<Duration> {
-        (self.backup_poll_seconds > 0).then(|| Duration::from_secs(self.backup_poll_seconds))
+        (self.fallback_poll_seconds > 0).then(|| Duration::from_secs(self.fallback_poll_seconds))
     }
 
     pub(super) fn notification_patience(&self) -> Duration {
@@ -141,13 +141,13 @@ impl Settings {
     /// Upper bound of the memory that grows with the work, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         let one = CatalogConfig::default().unflushed_bytes + HARVEST_BYTES;
-        (self.sources_at_a_time.max(1) * one + self.cache_megabytes * MIB) as u64
+        (self.max_concurrent_sources.max(1) * one + self.cache_megabytes * MIB) as u64
     }
 }
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn more_sources_at_a_time_take_more_memory() {
-        let one = Settings { sources_at_a_time: 1, ..Settings::default() };
+        let one = Settings { max_concurrent_sources: 1, ..Settings::default() };
         assert!(one.memory_bytes() < Settings::default().memory_bytes());
     }
 }

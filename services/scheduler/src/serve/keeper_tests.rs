@@ -29,7 +29,7 @@ fn push(key: &str, earlier: &[&str]) -> Push {
     let vars = Vars::default().with("A", &"a".repeat(32)).with("B", &"b".repeat(32));
     let earlier: Vec<String> = earlier.iter().map(|name| format!(r#"{{"env": "{name}"}}"#)).collect();
     let config = format!(
-        r#"{{"public_url": "http://push.example/", "key": {{"env": "{key}"}}, "earlier_keys": [{}]}}"#,
+        r#"{{"public_url": "http://push.example/", "key": {{"env": "{key}"}}, "previous_keys": [{}]}}"#,
         earlier.join(",")
     );
     serde_json::from_str::<PushConfig>(&config).unwrap().open(&vars).unwrap().unwrap()

@@ -96,7 +96,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
     let client = Client::new(config.http.web(1))?;
-    fleet::count_requests(&client, &config.http.lane_groups, &metrics)?;
+    fleet::count_requests(&client, &config.http.origin_groups, &metrics)?;
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -109,7 +109,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         sources: sources.clone(),
         runs: runs.clone(),
         clock: Arc::clone(&clock),
-        most: settings.sources_shown,
+        most: settings.metrics_max_sources,
         grace: settings.freshness_grace(),
     };
     metrics.register(|registry| registry.register_collector(Box::new(shown)));
@@ -131,7 +131,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             cache: CacheBudget::new(cache_blocks, cache_indexes),
             ..CatalogConfig::default()
         },
-        room: Arc::new(Semaphore::new(settings.sources_at_a_time.max(1))),
+        room: Arc::new(Semaphore::new(settings.max_concurrent_sources.max(1))),
         settings,
         metrics: counted,
         control,

@@ -332,7 +332,7 @@ pub(super) fn with_neighbours(
     source: &SourceSpec,
     mut options: HarvestOptions,
 ) -> HarvestOptions {
-    options.window.origins = crew.settings.origins_at_a_time;
+    options.window.origins = crew.settings.max_open_origins;
     let all = crew.sources.all();
     options.limits = crew.settings.limits;
     options.terms.requests_per_second =

@@ -131,7 +131,7 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
 #[tokio::test]
 async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed() {
     let folder = TempDir::new().unwrap();
-    let settings = Arc::new(Settings { hint_pause_seconds: 1, ..Settings::default() });
+    let settings = Arc::new(Settings { hint_debounce_seconds: 1, ..Settings::default() });
     let crew = Crew { push: Some(push()), settings, ..crew(folder.path(), Arc::default()).await };
     let mut spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
     // So each run fails before it has taken the delivery.

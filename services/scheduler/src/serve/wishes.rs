@@ -66,7 +66,7 @@ fn terms(source: &SourceSpec) -> Terms {
         allow_networks: source.allow_networks.clone(),
         entry: Lane::of(&source.entry).ok(),
         per_origin: Some(source.concurrency),
-        largest_bytes: source.largest_bytes,
+        max_body_bytes: source.max_body_bytes,
         accept_html: source.accept_html,
     }
 }

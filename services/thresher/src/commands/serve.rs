@@ -17,7 +17,7 @@ const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") }
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     #[serde(default)]
-    frame: FrameConfig,
+    service: FrameConfig,
     #[serde(default)]
     nats: NatsConfig,
     store: StoreConfig,
@@ -41,7 +41,7 @@ pub(crate) struct Config {
 
 impl ServiceConfig for Config {
     fn frame(&self) -> &FrameConfig {
-        &self.frame
+        &self.service
     }
 }
 
@@ -66,30 +66,32 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
     // Each service gets the shared settings as its own.
-    let Config { frame, nats, store, http, scheduler, fetcher, unpacker, verifier, push, gateway } =
+    let Config { service: common, nats, store, http, scheduler, fetcher, unpacker, verifier, push, gateway } =
         context.config.clone();
-    let (f, n, s, h) = (frame.clone(), nats.clone(), store.clone(), http.clone());
-    let scheduler = scheduler::Config { frame: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
+    let (f, n, s, h) = (common.clone(), nats.clone(), store.clone(), http.clone());
+    let scheduler =
+        scheduler::Config { service: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
     if runs(ServiceArg::Scheduler) {
         services.spawn(scheduler::serve(with(&context, scheduler)));
     }
-    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
-    let fetcher = fetcher::Config { frame: f, nats: n, store: s, http, fetcher };
+    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let fetcher = fetcher::Config { service: f, nats: n, store: s, http, fetcher };
     if runs(ServiceArg::Fetcher) {
         services.spawn(fetcher::serve(with(&context, fetcher)));
     }
-    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
-    let unpacker = unpacker::Config { frame: f, nats: n, store: s, unpacker };
+    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let unpacker = unpacker::Config { service: f, nats: n, store: s, unpacker };
     if runs(ServiceArg::Unpacker) {
         services.spawn(unpacker::serve(with(&context, unpacker)));
     }
-    let (f, n, s) = (frame.clone(), nats.clone(), store.clone());
-    let verifier = verifier::Config { frame: f, nats: n, store: s, verifier };
+    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let verifier = verifier::Config { service: f, nats: n, store: s, verifier };
     if runs(ServiceArg::Verifier) {
         services.spawn(verifier::serve(with(&context, verifier)));
     }
     if gateway.is_some() || only.contains(&ServiceArg::Gateway) {
-        let gateway = gateway::Config { frame, nats, store, push, gateway: gateway.unwrap_or_default() };
+        let gateway =
+            gateway::Config { service: common, nats, store, push, gateway: gateway.unwrap_or_default() };
         if runs(ServiceArg::Gateway) {
             services.spawn(gateway::serve(with(&context, gateway)));
         }

@@ -173,7 +173,7 @@ pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
         absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
         keep_versions: wanted.keep_versions,
-        largest_bytes: wanted.max_size,
+        max_body_bytes: wanted.max_size,
         include: text(&scope.include),
         exclude: text(&scope.exclude),
         origins: scope.origins,

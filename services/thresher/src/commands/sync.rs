@@ -110,7 +110,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
 pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
     let within = within(args.scope, entry);
     HarvestOptions {
-        terms: model::Terms { largest_bytes: args.max_size, ..within.terms.clone() },
+        terms: model::Terms { max_body_bytes: args.max_size, ..within.terms.clone() },
         mode: match args.mode {
             RunMode::Auto => None,
             RunMode::Baseline => Some(Mode::Baseline),

@@ -27,7 +27,7 @@ const MEMBERS: [&str; 10] = [
     "scheduler",
 ];
 /// Bodies above this size become objects of their own, so that both ways of storing are gone.
-const MORE: &str = "fetcher: {jobs: {small_bytes: 16384}}";
+const MORE: &str = "fetcher: {jobs: {pack_threshold_bytes: 16384}}";
 /// Takes another seed than a random one, to see a failure again.
 const SEED: &str = "THRESHER_CHAOS_SEED";
 

@@ -172,7 +172,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
                 command.env(format!("THRESHER_SERVE__{field}"), value);
             }
         }
-        command.env("THRESHER_SERVE__FRAME__ADMIN__LISTEN", "127.0.0.1:0");
+        command.env("THRESHER_SERVE__SERVICE__ADMIN__LISTEN", "127.0.0.1:0");
         if told.variables.contains_key(&format!("{prefix}__PUSH")) {
             let key = folder.path().join("push-key");
             std::fs::write(&key, "only for this test of bounds, and of 32 bytes at least").unwrap();

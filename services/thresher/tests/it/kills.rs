@@ -98,7 +98,7 @@ fn slices_begun(service: &Service) -> Vec<usize> {
 async fn an_unpacker_killed_in_the_middle_of_a_package_costs_one_slice_at_most() {
     let case = Case::of(8_000, 0).await;
     let unpacker = || {
-        let one_by_one = "unpacker: {jobs_at_a_time: 1}";
+        let one_by_one = "unpacker: {max_concurrent_jobs: 1}";
         case.fleet.start_logging(&["unpacker"], "", one_by_one, "info,unpacker=debug")
     };
     let _others = case.start(&["scheduler", "fetcher", "verifier"]);

@@ -34,7 +34,7 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
     let harvested = source(SourceSpec::default().resources(5)).await;
     let fleet = fleet().await;
     let settings =
-        format!("scheduler: {{hint_pause_seconds: 1}}\n{}", fleet.inboxes("per_second: 1000", "none-1"));
+        format!("scheduler: {{hint_debounce_seconds: 1}}\n{}", fleet.inboxes("per_second: 1000", "none-1"));
     let all = fleet.start(&[], &settings);
     let api = Api::of(&all).await;
     let id = added(&api, &harvested.well_known()).await;
@@ -106,7 +106,7 @@ async fn what_was_answered_with_201_outlives_the_gateway_and_is_taken_up_by_whoe
 #[tokio::test]
 async fn a_flood_is_refused_or_pushes_out_its_own_and_honest_ones_are_served() {
     let fleet = fleet().await;
-    let (gateway, api) = gateway(&fleet, "most_per_sender: 20, per_second: 40, body_bytes: 20000").await;
+    let (gateway, api) = gateway(&fleet, "max_per_sender: 20, per_second: 40, body_bytes: 20000").await;
     let entry = "https://repo.example.org/";
     added(&api, entry).await;
     let honest =
@@ -172,7 +172,7 @@ async fn one_byte_a_second_is_given_up_and_keeps_nobody_else_waiting() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     let fleet = fleet().await;
-    let (_gateway, api) = gateway(&fleet, "body_seconds: 2, per_second: 100").await;
+    let (_gateway, api) = gateway(&fleet, "body_timeout_seconds: 2, per_second: 100").await;
     let address = api.base.strip_prefix("http://").unwrap().to_owned();
     // As many as there are places for strangers.
     let mut slow = Vec::new();

@@ -16,7 +16,7 @@ fn harvesters(fleet: &Fleet, inbox: &Api) -> Service {
     fleet.start_asking(
         &["scheduler", "fetcher", "unpacker", "verifier"],
         &format!("credentials: {{inbox: {credential}}}"),
-        "scheduler: {inbox_credentials: [inbox], inbox_poll_seconds: 1, hint_pause_seconds: 1}",
+        "scheduler: {inbox_credentials: [inbox], inbox_poll_seconds: 1, hint_debounce_seconds: 1}",
     )
 }
 

@@ -29,7 +29,7 @@ fn links_to_inbox() -> Reply {
 async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_once() {
     let harvested = source(SourceSpec::default().resources(5)).await;
     let (teller, told) = (fleet().await, fleet().await);
-    let settings = format!("scheduler: {{hint_pause_seconds: 1}}\n{}", told.inboxes("", "none-1"));
+    let settings = format!("scheduler: {{hint_debounce_seconds: 1}}\n{}", told.inboxes("", "none-1"));
     // The teller shows no token, and is not of the Source's origin: it is listed with the Source of which it may tell.
     let id = SourceId::of_entry(&harvested.well_known().parse().unwrap());
     let senders = format!("- {{name: teller, origins: ['{ORIGIN}'], sources: [{id}]}}\n");

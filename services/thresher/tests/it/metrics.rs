@@ -32,7 +32,7 @@ fn python(script: &str) -> Command {
 async fn experienced(fleet: &Fleet) -> Service {
     let followed = source(SourceSpec::default().resources(30).gzip(true)).await;
     followed.set_fault(3, Fault::status(404));
-    let all = fleet.start_asking(&[], "lane_groups: {here: [127.0.0.1]}", &fleet.gateway());
+    let all = fleet.start_asking(&[], "origin_groups: {here: [127.0.0.1]}", &fleet.gateway());
     fleet.add(&followed.well_known(), &["--every", "6h"]);
     fleet.harvest(&followed.well_known()).await.exits(1);
     followed.change(Changes { create: 2, update: 3, delete: 1 });

@@ -233,7 +233,7 @@ impl Case {
 
 #[tokio::test]
 async fn a_hub_that_has_gone_silent_is_noticed_by_a_backup_poll_and_asked_anew() {
-    let more = "scheduler: {backup_poll_seconds: 1, notification_patience_seconds: 0}";
+    let more = "scheduler: {fallback_poll_seconds: 1, notification_patience_seconds: 0}";
     let case = Case::with(SourceSpec::default().resources(30), more).await;
     to_the_present(&case.source);
     assert_eq!(case.hub.subscribers()[0].verified, 1);

@@ -27,7 +27,7 @@ async fn queued(fleet: &Fleet) -> Vec<String> {
     let config = JetStreamConfig {
         servers: vec![fleet.nats.clone()],
         namespace: fleet.namespace.clone(),
-        megabytes_per_stage: 0,
+        max_megabytes_per_stream: 0,
         ..JetStreamConfig::default()
     };
     let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();

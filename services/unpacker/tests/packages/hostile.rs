@@ -92,13 +92,13 @@ async fn members_that_share_bytes_refuse_the_package() {
 #[tokio::test]
 async fn more_than_the_limits_refuses_the_package() {
     let mut case = Case::new().await;
-    case.config.members = 2;
+    case.config.max_members = 2;
     let failure = case.refusal(zip().stored("b", A).build()).await;
     assert_eq!(failure.reason, ProblemReason::HostilePackage);
 
     let mut case = Case::new().await;
     let entries: Vec<_> = (0..4).map(|n| holding(&n.to_string(), "/a", A)).collect();
-    case.config.members = 3;
+    case.config.max_members = 3;
     let many_entries = Zip::new().stored("manifest.xml", &dump(&entries)).stored("a", A).build();
     let failure = case.refusal(many_entries.clone()).await;
     assert_eq!(failure.reason, ProblemReason::HostilePackage);
@@ -107,10 +107,10 @@ async fn more_than_the_limits_refuses_the_package() {
     let entries: Vec<_> = (0..20).map(|n| entry(&n.to_string(), r#"path="/zeros""#)).collect();
     let named_often =
         Zip::new().stored("manifest.xml", &dump(&entries)).deflated("zeros", &[0; 100_000]).build();
-    case.config.inflated_bytes = 1_000_000;
+    case.config.max_inflated_bytes = 1_000_000;
     let failure = case.refusal(named_often.clone()).await;
     assert_eq!(failure.reason, ProblemReason::HostilePackage, "what all entries together inflate to counts");
-    case.config.inflated_bytes = 2_000_000;
+    case.config.max_inflated_bytes = 2_000_000;
     assert!(matches!(case.open(named_often).await, PackageResult::Opened(_)));
 }
 

@@ -60,7 +60,7 @@ async fn slices_go_on_while_tars_take_as_long_as_they_like() {
         stop: CancellationToken::new(),
     };
     let joined = Joined { bus: Arc::clone(&case.bus) as Arc<dyn Bus>, store: case.store.clone() };
-    let settings = Settings { jobs_at_a_time: 1, opened_at_a_time: 2, ..Settings::default() };
+    let settings = Settings { max_concurrent_jobs: 1, max_open_packages: 2, ..Settings::default() };
     let stop = context.stop.clone();
     let working = tokio::spawn(async move { unpacker::work_queues(&context, joined, &settings).await });
 

@@ -82,14 +82,18 @@ async fn every_compression_is_unpacked_whether_the_manifest_is_first_or_last() {
 
 #[tokio::test]
 async fn large_members_become_objects_and_small_ones_too_where_there_are_no_packs() {
-    for small_bytes in [10, 0] {
+    for pack_threshold_bytes in [10, 0] {
         let mut case = Case::new().await;
-        case.config.small_bytes = small_bytes;
+        case.config.pack_threshold_bytes = pack_threshold_bytes;
         let unpacked = unpack(&case, tar(3, true)).await;
         for n in 0..3 {
             let location = &unpacked.taken(&n.to_string()).location;
-            let is_small = content(n).len() <= small_bytes;
-            assert_eq!(matches!(location, Location::Pack { .. }), is_small, "{small_bytes}: {location:?}");
+            let is_small = content(n).len() <= pack_threshold_bytes;
+            assert_eq!(
+                matches!(location, Location::Pack { .. }),
+                is_small,
+                "{pack_threshold_bytes}: {location:?}"
+            );
             assert_eq!(case.bytes(unpacked.taken(&n.to_string())).await, content(n));
         }
     }

@@ -31,14 +31,14 @@ async fn one(bus: &JetStreamBus, filter: &Filter) -> Delivery {
 async fn a_server_without_room_is_told_of_with_the_setting_that_asks_for_it() {
     let server = NatsFixture::get().await;
     let config = JetStreamConfig {
-        megabytes_per_stage: 1 << 40,
-        patience_seconds: 1,
+        max_megabytes_per_stream: 1 << 40,
+        retry_timeout_seconds: 1,
         ..config(&server.url, "no-room")
     };
     let error = JetStreamBus::connect(config, &Vars::default()).await.unwrap_err();
     assert!(error.is_temporary(), "{error:?}");
     let said = error.to_string();
-    for words in ["create stream", "insufficient storage", "10047", "`nats.megabytes_per_stage`"] {
+    for words in ["create stream", "insufficient storage", "10047", "`nats.max_megabytes_per_stream`"] {
         assert!(said.contains(words), "{said}");
     }
 }
@@ -105,7 +105,7 @@ async fn calls_made_while_the_server_is_down_succeed_when_it_is_back() {
 #[tokio::test]
 async fn delivery_held_while_the_server_is_killed_is_acknowledged_or_comes_again() {
     let mut server = NatsServer::start().await.unwrap();
-    let config = JetStreamConfig { patience_seconds: 2, ..config(server.url(), "kill-held") };
+    let config = JetStreamConfig { retry_timeout_seconds: 2, ..config(server.url(), "kill-held") };
     let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
     bus.open(verify_spec(8)).await.unwrap();
     for n in 0..8 {
@@ -194,7 +194,7 @@ async fn server_that_lost_its_disk_gets_its_streams_and_lanes_again() {
 #[tokio::test]
 async fn server_that_stays_away_is_an_error_that_says_what_to_do() {
     let mut server = NatsServer::start().await.unwrap();
-    let config = JetStreamConfig { patience_seconds: 2, ..config(server.url(), "away") };
+    let config = JetStreamConfig { retry_timeout_seconds: 2, ..config(server.url(), "away") };
     let bus = JetStreamBus::connect(config.clone(), &Vars::default()).await.unwrap();
     server.kill();
     let error = bus.publish(verify(), MessageId::new("a"), "".into()).await.unwrap_err();

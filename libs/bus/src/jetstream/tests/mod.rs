@@ -25,7 +25,7 @@ fn config(url: &str, test: &str) -> JetStreamConfig {
         namespace: format!("t-{}-{:x}", &test[..test.len().min(40)], std::process::id()),
         messages_per_queue: CAPACITY,
         // The server reserves the space, and all tests share its disk.
-        megabytes_per_stage: 0,
+        max_megabytes_per_stream: 0,
         ..JetStreamConfig::default()
     }
 }

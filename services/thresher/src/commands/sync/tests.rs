@@ -317,7 +317,7 @@ async fn a_damaged_message_of_any_stage_ends_as_problems_on_a_real_server_too() 
         let config = JetStreamConfig {
             servers: vec![NatsFixture::get().await.url],
             namespace: format!("poison-{stage}-{:x}", std::process::id()),
-            megabytes_per_stage: 0,
+            max_megabytes_per_stream: 0,
             ..JetStreamConfig::default()
         };
         let bus = JetStreamBus::connect(config, &service::Vars::default()).await.unwrap();

@@ -76,11 +76,11 @@ impl Fleet {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
         let mut text = String::new();
-        writeln!(text, "frame: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
+        writeln!(text, "service: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
         let (nats, namespace, login) = (&self.nats, &self.namespace, self.login(services));
         writeln!(
             text,
-            "nats: {{servers: ['{nats}'], namespace: {namespace}, megabytes_per_stage: 0{login}}}"
+            "nats: {{servers: ['{nats}'], namespace: {namespace}, max_megabytes_per_stream: 0{login}}}"
         )
         .expect("a String");
         let (bucket, endpoint, region) = (&self.s3.bucket, &self.s3.endpoint, &self.s3.region);
@@ -99,7 +99,7 @@ impl Fleet {
         for service in services {
             command.args(["--only", service]);
         }
-        command.envs(self.s3.aws_environment()).env("THRESHER_SERVE__FRAME__TELEMETRY__LEVEL", level);
+        command.envs(self.s3.aws_environment()).env("THRESHER_SERVE__SERVICE__TELEMETRY__LEVEL", level);
         command.env(PASSWORD, Self::password(services.first().copied().unwrap_or_default()));
         if let (["gateway"], Some((key, secret))) = (services, &self.reading_keys) {
             command.env("AWS_ACCESS_KEY_ID", key).env("AWS_SECRET_ACCESS_KEY", secret);

@@ -196,7 +196,7 @@ async fn a_source_that_drips_at_many_origins_leaves_a_fetcher_to_the_others() {
     let honest = Endless::start(&["/good"]).await;
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let _stages = fleet.start(&["scheduler", "verifier"], "");
-    let _fetcher = fleet.start(&["fetcher"], "fetcher: {jobs_at_a_time: 2}");
+    let _fetcher = fleet.start(&["fetcher"], "fetcher: {max_concurrent_jobs: 2}");
     fleet.add(&slow.list(), &[]);
     fleet.run("submit", &slow.list(), &[]).exits(0);
     let dripping = || origins.iter().map(Endless::drips).sum::<usize>();

@@ -81,7 +81,7 @@ async fn connections_without_number_take_bounded_memory_and_the_gateway_serves_a
 #[tokio::test]
 async fn without_tokens_a_page_of_another_site_is_not_answered() {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let gateway = fleet.start(&["gateway"], "gateway: {listen: '127.0.0.1:0', without_tokens: true}");
+    let gateway = fleet.start(&["gateway"], "gateway: {listen: '127.0.0.1:0', allow_anonymous: true}");
     let api = Api::of(&gateway).await.with(None);
     let from =
         async |host: &str, path: &str| send(api.request(Method::GET, path).header("host", host)).await.status;
@@ -121,7 +121,7 @@ async fn guessing_goes_no_faster_than_allowed_and_is_counted() {
 
 #[tokio::test]
 async fn an_event_stream_ends_when_its_token_is_taken_back() {
-    let (fleet, _gateway, api) = gateway("head_seconds: 75").await;
+    let (fleet, _gateway, api) = gateway("header_timeout_seconds: 75").await;
     let id = added(&api, "https://example.org/").await;
     let run = api.post(&format!("/v1/sources/{id}/runs"), json!({})).await.is(StatusCode::CREATED).json();
     let path = format!("/v1/sources/{id}/runs/{}/events", run["run"].as_str().expect("a name"));
@@ -137,7 +137,7 @@ async fn an_event_stream_ends_when_its_token_is_taken_back() {
 
 #[tokio::test]
 async fn a_body_that_drips_is_refused_before_any_token_is_known() {
-    let (_fleet, _gateway, api) = gateway("body_seconds: 1").await;
+    let (_fleet, _gateway, api) = gateway("body_timeout_seconds: 1").await;
     let mut line = TcpStream::connect(api.base.trim_start_matches("http://")).await.expect("it listens");
     let origin = &api.base;
     let head = format!(

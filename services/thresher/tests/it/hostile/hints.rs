@@ -65,7 +65,7 @@ async fn hints_that_nothing_proves_and_that_bring_nothing_are_taken_up_ever_late
     let settings = fleet.inboxes("per_second: 1000", "none-1");
     fs::write(fleet.path("senders.yaml"), format!("- {{name: claims, origins: ['{origin}']}}\n"))
         .expect("ours");
-    let all = fleet.start(&[], &format!("scheduler: {{hint_pause_seconds: 0}}\n{settings}"));
+    let all = fleet.start(&[], &format!("scheduler: {{hint_debounce_seconds: 0}}\n{settings}"));
     let api = Api::of(&all).await;
     let id = added(&api, &harvested.well_known()).await;
     for count in 1..=3 {
@@ -86,7 +86,7 @@ async fn what_a_hub_delivers_unsigned_has_the_source_looked_at_where_that_is_adm
     let harvested = source(SourceSpec::default().resources(5).hub(hub.url())).await;
     let fleet = fleet().await;
     let settings = fleet.push("http://push.example/", "");
-    let all = fleet.start(&[], &format!("scheduler: {{hint_pause_seconds: 0}}\n{settings}"));
+    let all = fleet.start(&[], &format!("scheduler: {{hint_debounce_seconds: 0}}\n{settings}"));
     let api = Api::of(&all).await;
     hub.find_callbacks_at(api.base.clone());
     fleet.add(&harvested.well_known(), &["--push", "unsigned"]);

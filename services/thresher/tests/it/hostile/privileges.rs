@@ -134,7 +134,7 @@ fn refusals(nats: &NatsServer) -> Vec<String> {
 /// The connection that a service has.
 async fn connected(nats: &NatsServer, user: &str) -> JetStreamBus {
     let config = json!({
-        "servers": [nats.url()], "megabytes_per_stage": 0, "make_streams": user == "scheduler",
+        "servers": [nats.url()], "max_megabytes_per_stream": 0, "make_streams": user == "scheduler",
         "credentials": {"user": user, "password": {"env": "PASSWORD"}},
     });
     let config: NatsConfig = serde_json::from_value(config).unwrap();

@@ -14,7 +14,7 @@ const MOST: usize = 20;
 /// The longest name of a group, in bytes.
 const LONGEST: usize = 40;
 
-/// Names of groups, each with its hosts: `http.lane_groups` in a configuration. A host includes its subdomains. The
+/// Names of groups, each with its hosts: `http.origin_groups` in a configuration. A host includes its subdomains. The
 /// metrics of requests have the group as label `lanes`, so the number of series is that of the groups, whatever Sources
 /// list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -29,7 +29,7 @@ impl LaneGroups {
     pub fn check(&self) -> anyhow::Result<()> {
         if self.0.len() > MOST {
             bail!(
-                "http.lane_groups has {} groups, and at most {MOST} are counted; put hosts together",
+                "http.origin_groups has {} groups, and at most {MOST} are counted; put hosts together",
                 self.0.len()
             );
         }
@@ -40,13 +40,13 @@ impl LaneGroups {
         for (name, hosts) in &self.0 {
             if !is_name(name) {
                 bail!(
-                    "http.lane_groups: {name:?} is no name of a group; use up to {LONGEST} lower-case letters, digits and dashes, and not {OTHER:?}, \
+                    "http.origin_groups: {name:?} is no name of a group; use up to {LONGEST} lower-case letters, digits and dashes, and not {OTHER:?}, \
                      which is the group of all others"
                 );
             }
             if let Some(host) = hosts.iter().find(|host| host.is_empty() || host.contains(['/', ':'])) {
                 bail!(
-                    "http.lane_groups.{name}: {host:?} is no host; write it without scheme and port, such as example.org"
+                    "http.origin_groups.{name}: {host:?} is no host; write it without scheme and port, such as example.org"
                 );
             }
         }
