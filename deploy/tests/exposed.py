@@ -12,7 +12,7 @@ import sys
 import contract
 
 SHAPES = {
-    "lanes": r"[a-z0-9-]{1,40}",
+    "origin_group": r"[a-z0-9-]{1,40}",
     "source": r"[A-Za-z0-9._-]{1,200}",
     "route": r"/[\w/{}.-]*|elsewhere",
     "version": r"[\w.+-]+",

@@ -87,7 +87,7 @@ class Exposed(unittest.TestCase):
             "thresher_fetch_resources_total 3\n",
             'thresher_fetch_resources_total{result="dsn"} 3\n',
             'thresher_fetch_resources_total{result="dns",lane="http://h"} 3\n',
-            'thresher_http_received_bytes_total{lanes="https://example.org"} 3\n',
+            'thresher_http_received_bytes_total{origin_group="https://example.org"} 3\n',
             'thresher_gateway_request_seconds_count{route="favicon"} 3\n',
             many,
         ):

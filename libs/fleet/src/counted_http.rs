@@ -26,15 +26,15 @@ pub fn count_requests(client: &Client, groups: &LaneGroups, metrics: &Metrics) -
     let counted = metrics.shared(|registry| {
         let counted = Counted::default();
         // Create the series now, because a fleet may be idle for long.
-        drop(counted.in_flight.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
-        drop(counted.bytes.get_or_create(&LanesLabel { lanes: OTHER.to_owned() }));
+        drop(counted.in_flight.get_or_create(&LanesLabel { origin_group: OTHER.to_owned() }));
+        drop(counted.bytes.get_or_create(&LanesLabel { origin_group: OTHER.to_owned() }));
         registry.register(
             "http_requests",
             "Requests sent to Sources, by group of origins and class of status",
             counted.requests.clone(),
         );
         registry.register(
-            "http_answer_seconds",
+            "http_response_seconds",
             "Time until the head of an answer came, by group of origins",
             counted.seconds.clone(),
         );
@@ -64,13 +64,13 @@ struct Counted {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabel {
-    lanes: String,
+    origin_group: String,
     status: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LanesLabel {
-    lanes: String,
+    origin_group: String,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct Counting {
 
 /// A request under way. Its series are looked up once.
 struct UnderWay {
-    lanes: String,
+    origin_group: String,
     requests: Family<RequestLabel, Counter>,
     seconds: Histogram,
     bytes: Counter,
@@ -103,8 +103,8 @@ impl Default for Counted {
 
 impl Observer for Counting {
     fn begin(&self, lane: &Lane) -> Box<dyn Exchange> {
-        let lanes = self.groups.of(lane).to_owned();
-        let label = LanesLabel { lanes: lanes.clone() };
+        let origin_group = self.groups.of(lane).to_owned();
+        let label = LanesLabel { origin_group: origin_group.clone() };
         let in_flight = self.counted.in_flight.get_or_create_owned(&label);
         in_flight.inc();
         Box::new(UnderWay {
@@ -112,7 +112,7 @@ impl Observer for Counting {
             seconds: self.counted.seconds.get_or_create_owned(&label),
             bytes: self.counted.bytes.get_or_create_owned(&label),
             in_flight,
-            lanes,
+            origin_group,
             is_counted: false,
         })
     }
@@ -121,7 +121,7 @@ impl Observer for Counting {
 impl UnderWay {
     fn count(&mut self, status: &'static str) {
         self.is_counted = true;
-        self.requests.get_or_create(&RequestLabel { lanes: self.lanes.clone(), status }).inc();
+        self.requests.get_or_create(&RequestLabel { origin_group: self.origin_group.clone(), status }).inc();
     }
 }
 
@@ -169,12 +169,12 @@ mod tests {
         drop(counting.begin(&lane("http://h")));
         let text = metrics.encode();
         for line in [
-            "thresher_http_requests_total{lanes=\"partners\",status=\"5xx\"} 1",
-            "thresher_http_requests_total{lanes=\"other\",status=\"none\"} 1",
-            "thresher_http_received_bytes_total{lanes=\"partners\"} 7",
-            "thresher_http_requests_in_flight{lanes=\"partners\"} 1",
-            "thresher_http_requests_in_flight{lanes=\"other\"} 0",
-            "thresher_http_answer_seconds_count{lanes=\"partners\"} 1",
+            "thresher_http_requests_total{origin_group=\"partners\",status=\"5xx\"} 1",
+            "thresher_http_requests_total{origin_group=\"other\",status=\"none\"} 1",
+            "thresher_http_received_bytes_total{origin_group=\"partners\"} 7",
+            "thresher_http_requests_in_flight{origin_group=\"partners\"} 1",
+            "thresher_http_requests_in_flight{origin_group=\"other\"} 0",
+            "thresher_http_response_seconds_count{origin_group=\"partners\"} 1",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

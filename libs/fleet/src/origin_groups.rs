@@ -15,7 +15,7 @@ const MOST: usize = 20;
 const LONGEST: usize = 40;
 
 /// Names of groups, each with its hosts: `http.origin_groups` in a configuration. A host includes its subdomains. The
-/// metrics of requests have the group as label `lanes`, so the number of series is that of the groups, whatever Sources
+/// metrics of requests have the group as label `origin_group`, so the number of series is that of the groups, whatever Sources
 /// list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]

@@ -41,7 +41,7 @@ impl Collector for Memory {
             )?)?;
         }
         let help = "The most that a part of the process takes, by its configuration";
-        let mut family = encoder.encode_descriptor("memory_bound_bytes", help, None, MetricType::Gauge)?;
+        let mut family = encoder.encode_descriptor("memory_budget_bytes", help, None, MetricType::Gauge)?;
         for (part, bytes) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             ConstGauge::new(*bytes).encode(family.encode_family(&[("part", *part)])?)?;
         }
@@ -67,8 +67,8 @@ mod tests {
         metrics.bound_memory("packs", 64);
         metrics.bound_memory("bodies", 8);
         let text = metrics.encode();
-        assert!(text.contains("thresher_memory_bound_bytes{part=\"packs\"} 64"), "{text}");
-        assert!(text.contains("thresher_memory_bound_bytes{part=\"bodies\"} 8"), "{text}");
+        assert!(text.contains("thresher_memory_budget_bytes{part=\"packs\"} 64"), "{text}");
+        assert!(text.contains("thresher_memory_budget_bytes{part=\"bodies\"} 8"), "{text}");
         let resident = text.lines().find_map(|line| line.strip_prefix("thresher_memory_resident_bytes "));
         assert!(resident.unwrap().parse::<u64>().unwrap() > 100_000, "{text}");
     }

@@ -111,7 +111,7 @@ impl Collector for Readiness {
         let ready = ConstGauge::new(u64::from(waiting_for.is_empty()));
         ready.encode(encoder.encode_descriptor("service_ready", help, None, kind)?)?;
         let help = "The parts that the service waits for";
-        let mut family = encoder.encode_descriptor("service_waiting_for", help, None, kind)?;
+        let mut family = encoder.encode_descriptor("service_unready", help, None, kind)?;
         let parts: BTreeSet<&str> = waiting_for.iter().map(|waiting| waiting.part).collect();
         for part in parts {
             ConstGauge::new(1_u64).encode(family.encode_family(&[("part", part)])?)?;
@@ -167,14 +167,14 @@ mod tests {
             let all = metrics.encode();
             all.lines().filter(|line| line.starts_with("thresher_service_")).map(str::to_owned).collect()
         };
-        assert_eq!(lines(), ["thresher_service_ready 0", "thresher_service_waiting_for{part=\"service\"} 1"]);
+        assert_eq!(lines(), ["thresher_service_ready 0", "thresher_service_unready{part=\"service\"} 1"]);
         let latches = ["bus", "bus", "store"].map(|part| readiness.latch(part, "connecting"));
         assert_eq!(
             lines(),
             [
                 "thresher_service_ready 0",
-                "thresher_service_waiting_for{part=\"bus\"} 1",
-                "thresher_service_waiting_for{part=\"store\"} 1",
+                "thresher_service_unready{part=\"bus\"} 1",
+                "thresher_service_unready{part=\"store\"} 1",
             ]
         );
         for latch in latches {

@@ -183,7 +183,7 @@ impl Bench {
         })?;
         let mut checks = vec![Check::equal("stored with the right sha-256", truth.len() as u64, right)];
         for service in SERVICES {
-            let stated = fleet.gauge(service, "memory_bound_bytes")?;
+            let stated = fleet.gauge(service, "memory_budget_bytes")?;
             let what = format!("peak resident bytes of the {service}");
             checks.push(Check::at_most(
                 &what,

@@ -16,7 +16,7 @@ const JOBS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 /// Metrics of a fetcher. Cheap to clone; not exported until registered.
 #[derive(Debug, Clone)]
 pub struct FetcherMetrics {
-    jobs_in_hand: Gauge,
+    jobs_active: Gauge,
     resources: Family<ResultLabel, Counter>,
     packages: Family<ResultLabel, Counter>,
     ranges: Family<ResultLabel, Counter>,
@@ -36,7 +36,7 @@ pub(crate) struct InHand(Gauge);
 impl Default for FetcherMetrics {
     fn default() -> Self {
         Self {
-            jobs_in_hand: Gauge::default(),
+            jobs_active: Gauge::default(),
             resources: Family::default(),
             packages: Family::default(),
             ranges: Family::default(),
@@ -55,11 +55,7 @@ impl FetcherMetrics {
         drop(counted.packages.get_or_create(&ResultLabel { result: "stored" }));
         drop(counted.ranges.get_or_create(&ResultLabel { result: "taken" }));
         metrics.register(|registry| {
-            registry.register(
-                "fetch_jobs_in_hand",
-                "Fetch jobs being worked on",
-                counted.jobs_in_hand.clone(),
-            );
+            registry.register("fetch_jobs_active", "Fetch jobs being worked on", counted.jobs_active.clone());
             registry.register(
                 "fetch_resources",
                 "Resources of finished fetch jobs by result",
@@ -86,7 +82,7 @@ impl FetcherMetrics {
                 counted.bytes.clone(),
             );
             registry.register(
-                "fetch_pack_jobs",
+                "fetch_jobs_per_pack",
                 "Jobs whose small bitstreams share a pack, of each pack stored",
                 counted.pack_jobs.clone(),
             );
@@ -95,8 +91,8 @@ impl FetcherMetrics {
     }
 
     pub(crate) fn begin(&self) -> InHand {
-        self.jobs_in_hand.inc();
-        InHand(self.jobs_in_hand.clone())
+        self.jobs_active.inc();
+        InHand(self.jobs_active.clone())
     }
 
     pub(crate) fn count_pack(&self, jobs: usize) {

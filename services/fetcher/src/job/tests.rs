@@ -93,8 +93,8 @@ async fn jobs_that_end_while_a_pack_is_stored_share_the_next_one_and_end_with_it
     assert!(packs[0].is_disjoint(&packs[1]));
     assert_eq!(gate.come(), 2);
     let said = metrics.encode();
-    assert!(said.contains("thresher_fetch_pack_jobs_sum 7.0"), "{said}");
-    assert!(said.contains("thresher_fetch_pack_jobs_count 2"), "{said}");
+    assert!(said.contains("thresher_fetch_jobs_per_pack_sum 7.0"), "{said}");
+    assert!(said.contains("thresher_fetch_jobs_per_pack_count 2"), "{said}");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::PushLag;
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchedulerMetrics {
     sources: Gauge,
-    runs_in_hand: Gauge,
+    runs_active: Gauge,
     runs: Family<EndLabel, Counter>,
     problems: Family<ReasonLabel, Gauge>,
     leases: Family<ChangeLabel, Counter>,
@@ -177,9 +177,9 @@ impl SchedulerMetrics {
                 counted.sources.clone(),
             );
             registry.register(
-                "scheduler_runs_in_hand",
+                "scheduler_runs_active",
                 "Runs this scheduler works on",
-                counted.runs_in_hand.clone(),
+                counted.runs_active.clone(),
             );
             registry.register(
                 "scheduler_runs",
@@ -259,7 +259,7 @@ impl SchedulerMetrics {
             self.told.clone(),
         );
         registry.register(
-            "scheduler_inbox_looks",
+            "scheduler_inbox_polls",
             "Looks at inboxes of others, by what came of it",
             self.looks.clone(),
         );
@@ -277,7 +277,7 @@ impl SchedulerMetrics {
             self.leases.clone(),
         );
         registry.register(
-            "scheduler_guard_trips",
+            "scheduler_deletion_guard_trips",
             "Runs that the guard kept from deleting",
             self.guard_trips.clone(),
         );
@@ -287,7 +287,7 @@ impl SchedulerMetrics {
             self.entries.clone(),
         );
         registry.register(
-            "scheduler_shortfall_entries",
+            "scheduler_unaccounted_entries",
             "Entries of finished runs that came to no end that is counted",
             self.shortfall.clone(),
         );
@@ -376,8 +376,8 @@ impl SchedulerMetrics {
     }
 
     pub(super) fn begin(&self) -> InHand {
-        self.runs_in_hand.inc();
-        InHand(self.runs_in_hand.clone())
+        self.runs_active.inc();
+        InHand(self.runs_active.clone())
     }
 
     pub(super) fn ended(&self, end: &'static str) {

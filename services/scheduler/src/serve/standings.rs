@@ -186,7 +186,7 @@ impl Collector for Shown {
         let of_all = [
             ("scheduler_sources_stale", "Sources that were not in step again in time", stale as f64),
             ("scheduler_pending_resources", "Resources that are pending in runs in hand", pending),
-            ("scheduler_work_age_seconds", "How long the oldest run waits that is not over", oldest),
+            ("scheduler_run_age_seconds", "How long the oldest run waits that is not over", oldest),
             ("scheduler_window_resources", "Resources in jobs that are out", in_flight as f64),
             ("scheduler_window_jobs", "Jobs that are out", out as f64),
             (
@@ -208,7 +208,7 @@ impl Collector for Shown {
             ("source_pending_resources", "Resources of a Source that are pending in its run", |row| {
                 Some(row.pending)
             }),
-            ("source_work_age_seconds", "How long a Source's run waits to be over", |row| Some(row.work_age)),
+            ("source_run_age_seconds", "How long a Source's run waits to be over", |row| Some(row.work_age)),
             ("source_success_age_seconds", "Time since the last run began that went to its end", |row| {
                 row.success_age
             }),

@@ -201,13 +201,13 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             let address = rest.split('"').next()?;
             // Until it has begun, it waits for itself.
             let begun =
-                of_parts(&get(address)?, "thresher_service_waiting_for").any(|(part, _)| part != "service");
+                of_parts(&get(address)?, "thresher_service_unready").any(|(part, _)| part != "service");
             begun.then(|| address.to_owned())
         })
         .await;
         // Asked once more: the first answer may have begun before the bounds were said.
         let metrics = get(&address).expect("it is there, and waits");
-        let bound: u64 = of_parts(&metrics, "thresher_memory_bound_bytes").map(|(_, bytes)| bytes).sum();
+        let bound: u64 = of_parts(&metrics, "thresher_memory_budget_bytes").map(|(_, bytes)| bytes).sum();
         assert!(bound > 0, "{name} says no bound:\n{metrics}");
         let least = bound + BESIDE_BOUNDS;
         assert!(
